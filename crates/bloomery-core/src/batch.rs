@@ -1,0 +1,79 @@
+//! Many keys at once: chunks that stay in the first-level cache, on one thread or several.
+
+use crate::error::Result;
+use crate::filter::{Addable, Filter, HashSource};
+
+/// Hashes in flight between hashing and probing: 8 KiB.
+pub const CHUNK: usize = 1024;
+
+/// Below this a second thread costs more than it brings (30 us to start, 10 ns a key).
+const KEYS_PER_THREAD: usize = 1 << 17;
+
+/// The number of threads worth using for `keys` when `asked` are allowed.
+pub fn useful_threads(asked: usize, keys: usize) -> usize {
+    asked.clamp(1, 256).min(keys / KEYS_PER_THREAD).max(1)
+}
+
+/// Checks the keys `start..start + found.len()` of `source`.
+pub fn contains<F: Filter>(filter: &F, source: &dyn HashSource, start: usize, found: &mut [u8]) {
+    let mut hashes = [0u64; CHUNK];
+    for (i, found) in found.chunks_mut(CHUNK).enumerate() {
+        let hashes = &mut hashes[..found.len()];
+        source.fill(start + i * CHUNK, hashes);
+        filter.contains_hashes(hashes, found);
+    }
+}
+
+/// As [`contains`], the keys split among threads.
+pub fn contains_threads<F: Filter>(
+    filter: &F,
+    source: &dyn HashSource,
+    start: usize,
+    found: &mut [u8],
+    threads: usize,
+) {
+    let threads = useful_threads(threads, found.len());
+    if threads == 1 {
+        return contains(filter, source, start, found);
+    }
+    let part = found.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        for (i, found) in found.chunks_mut(part).enumerate() {
+            scope.spawn(move || contains(filter, source, start + i * part, found));
+        }
+    });
+}
+
+/// Adds all keys of `source`.
+pub fn add<F: Addable>(filter: &mut F, source: &dyn HashSource, mut new: Option<&mut [u8]>) -> Result<()> {
+    let mut hashes = [0u64; CHUNK];
+    let mut start = 0;
+    while start < source.len() {
+        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+        source.fill(start, hashes);
+        let new = new.as_deref_mut().map(|new| &mut new[start..start + hashes.len()]);
+        filter.add_hashes(hashes, new)?;
+        start += hashes.len();
+    }
+    Ok(())
+}
+
+/// A part of another source.
+pub struct Part<'a> {
+    /// The whole.
+    pub source: &'a dyn HashSource,
+    /// First key.
+    pub start: usize,
+    /// Number of keys.
+    pub len: usize,
+}
+
+impl HashSource for Part<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        self.source.fill(self.start + start, out);
+    }
+}

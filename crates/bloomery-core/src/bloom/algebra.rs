@@ -1,0 +1,101 @@
+//! Two filters: union, intersection, subset, and what can be estimated from both.
+//!
+//! Lawful only between filters of one shape and one hash; then the union is, bit for bit, the
+//! filter of the united keys. The intersection never loses a common key, but its rate is that of
+//! the operands rather than of a fresh filter.
+
+use super::filter::BloomFilter;
+use crate::cells::bits;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+
+impl BloomFilter {
+    /// Names every field in which the two filters differ.
+    pub fn check_compatible(&self, other: &Self) -> Result<()> {
+        let (a, b) = (&self.shape, &other.shape);
+        let fields = [
+            ("layout", a.layout.name().to_string(), b.layout.name().to_string()),
+            ("scheme", a.scheme.name().to_string(), b.scheme.name().to_string()),
+            ("num_bits", a.num_bits.to_string(), b.num_bits.to_string()),
+            ("num_hashes", a.num_hashes.to_string(), b.num_hashes.to_string()),
+            ("seed", self.hasher.seed().to_string(), other.hasher.seed().to_string()),
+            (
+                "secret",
+                format!("{:016x}", self.hasher.secret_fingerprint()),
+                format!("{:016x}", other.hasher.secret_fingerprint()),
+            ),
+        ];
+        let differing: Vec<String> = fields
+            .iter()
+            .filter(|(_, x, y)| x != y)
+            .map(|(name, x, y)| if *name == "secret" { "secret".into() } else { format!("{name} ({x} and {y})") })
+            .collect();
+        if differing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Incompatible(format!(
+            "the filters differ in {}; build both with the same capacity, fpr, layout, seed and secret",
+            differing.join(", ")
+        )))
+    }
+
+    /// True when the two have one shape, one hash and the same bits.
+    pub fn same_as(&self, other: &Self) -> bool {
+        self.check_compatible(other).is_ok() && self.words() == other.words()
+    }
+
+    /// `self |= other`.
+    pub fn unite(&mut self, other: &Self) -> Result<()> {
+        self.check_compatible(other)?;
+        bits::or_assign(self.words_mut()?, other.words());
+        self.recount();
+        Ok(())
+    }
+
+    /// `self &= other`.
+    pub fn intersect(&mut self, other: &Self) -> Result<()> {
+        self.check_compatible(other)?;
+        bits::and_assign(self.words_mut()?, other.words());
+        self.recount();
+        Ok(())
+    }
+
+    /// True when every bit is set in `other` too: then every key of this filter is found there.
+    pub fn is_subset(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        Ok(bits::is_subset(self.words(), other.words()))
+    }
+
+    /// Estimated keys in the union, with the standard deviation.
+    pub fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
+        self.check_compatible(other)?;
+        let law = self.shape.law();
+        let fill = bits::count_union(self.words(), other.words()) as f64 / self.shape.num_bits as f64;
+        let items = law.items(fill);
+        Ok((items, law.items_sd(items)))
+    }
+
+    /// Estimated keys in both, A* + B* - U* but not below 0, with a standard deviation that takes
+    /// the three estimates as independent (an upper bound, since they share bits).
+    pub fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {
+        let (union, union_sd) = self.union_count(other)?;
+        let ((a, a_sd), (b, b_sd)) = (self.approx_count(), other.approx_count());
+        let sd = (union_sd.powi(2) + a_sd.powi(2) + b_sd.powi(2)).sqrt();
+        Ok(((a + b - union).max(0.0), sd))
+    }
+
+    /// Estimated share of the union that is in both; 1 for two empty filters.
+    pub fn jaccard(&self, other: &Self) -> Result<f64> {
+        let (union, _) = self.union_count(other)?;
+        let (both, _) = self.intersection_count(other)?;
+        Ok(if union > 0.0 { (both / union).clamp(0.0, 1.0) } else { 1.0 })
+    }
+
+    /// True when the bits rule out a common key: some probe set of any common key would be set in
+    /// both, so an empty AND means disjoint. Seldom true of filled filters.
+    pub fn certainly_disjoint(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        let overlap = self.words().iter().zip(other.words()).any(|(x, y)| x & y != 0);
+        Ok(!overlap || self.fill() == 0.0 || other.fill() == 0.0)
+    }
+}

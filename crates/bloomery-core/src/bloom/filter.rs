@@ -1,0 +1,300 @@
+//! [`BloomFilter`]: a shape, its memory, its hash, and the number of keys it has seen.
+//!
+//! Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970.
+
+use std::sync::atomic::AtomicU8;
+
+use super::kernel::Kernel;
+use super::shape::Shape;
+use crate::batch::{self, Part, useful_threads};
+use crate::cells::{Memory, bits};
+use crate::container::file::Writer;
+use crate::container::Container;
+use crate::error::{Error, Result};
+use crate::filter::{Addable, Fact, Filter, HashSource};
+use crate::key::KeyHasher;
+use crate::sizing::check_fpr;
+
+/// Keys whose novelty flags are gathered at a time when several threads add: 1 MiB.
+const FLAGGED: usize = 1 << 20;
+
+/// An approximate set: never says no wrongly, says yes wrongly at a known rate.
+pub struct BloomFilter {
+    pub(super) shape: Shape,
+    pub(super) kernel: Kernel,
+    pub(super) memory: Memory,
+    pub(super) hasher: KeyHasher,
+    pub(super) capacity: u64,
+    pub(super) target_fpr: f64,
+    pub(super) count: u64,
+    pub(super) strict: bool,
+    pub(super) warned: bool,
+    /// The file behind a filter opened for writing in place.
+    pub(super) writer: Option<Writer>,
+    /// The file was let go of: no more writing through its mapping.
+    pub(super) closed: bool,
+}
+
+impl BloomFilter {
+    /// An empty filter of `shape`.
+    pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
+        let memory = Memory::zeroed(shape.words())?;
+        Self::with_memory(shape, capacity, target_fpr, hasher, strict, memory)
+    }
+
+    /// A filter over existing memory, which must be as long as the shape asks.
+    pub(super) fn with_memory(
+        shape: Shape,
+        capacity: u64,
+        target_fpr: f64,
+        hasher: KeyHasher,
+        strict: bool,
+        memory: Memory,
+    ) -> Result<Self> {
+        check_fpr(target_fpr)?;
+        if capacity == 0 {
+            return Err(Error::parameter("capacity must be at least 1, got 0"));
+        }
+        Ok(BloomFilter {
+            kernel: Kernel::new(&shape.check()?),
+            shape,
+            memory,
+            hasher,
+            capacity,
+            target_fpr,
+            count: 0,
+            strict,
+            warned: false,
+            writer: None,
+            closed: false,
+        })
+    }
+
+    /// The words in use.
+    #[inline(always)]
+    pub fn words(&self) -> &[u64] {
+        &self.memory.words()[..self.shape.words() as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn words_mut(&mut self) -> Result<&mut [u64]> {
+        let words = self.shape.words() as usize;
+        match self.memory.words_mut() {
+            Some(all) if !self.closed => Ok(&mut all[..words]),
+            Some(_) => Err(Error::ReadOnly("the filter is closed; open its file again".into())),
+            None => Err(Error::ReadOnly(
+                "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
+            )),
+        }
+    }
+
+    /// Bits, probes, layout and scheme.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Keys the filter was sized for.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Rate asked for at capacity.
+    pub fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    /// Keys that were new when added (fewer than were added by the false positives met then).
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// True when adding past capacity is refused.
+    pub fn strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Estimate of the number of distinct keys from the share of set bits, with its standard
+    /// deviation (Swamidass and Baldi, 2007); infinite when all bits are set.
+    pub fn approx_count(&self) -> (f64, f64) {
+        let law = self.shape.law();
+        let items = law.items(self.fill());
+        (items, law.items_sd(items))
+    }
+
+    /// True when the bits live in a file.
+    pub fn is_mapped(&self) -> bool {
+        self.memory.is_mapped()
+    }
+
+    /// Number of set bits.
+    pub fn ones(&self) -> u64 {
+        bits::count_ones(self.words())
+    }
+
+    /// After bits came from elsewhere, the count is what the bits say.
+    pub(super) fn recount(&mut self) {
+        self.count = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+    }
+
+    fn refuse_overfull(&self) -> Error {
+        Error::Capacity(format!(
+            "the filter holds {} keys, its capacity is {}; build a larger one or pass strict=False",
+            self.count, self.capacity
+        ))
+    }
+
+    fn add_strictly(&mut self, hash: u64) -> Result<bool> {
+        if self.count >= self.capacity && !self.contains_hash(hash) {
+            return Err(self.refuse_overfull());
+        }
+        let kernel = self.kernel;
+        let new = kernel.add(self.words_mut()?, hash);
+        self.count += u64::from(new);
+        Ok(new)
+    }
+
+    fn crowded(&self, coming: usize) -> bool {
+        self.strict && self.count.saturating_add(coming as u64) > self.capacity
+    }
+}
+
+impl Filter for BloomFilter {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        self.kernel.contains(self.words(), hash)
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        self.kernel.contains_all(self.words(), hashes, found);
+    }
+
+    fn fpr(&self) -> f64 {
+        let law = self.shape.law();
+        let items = law.items(self.fill());
+        if items.is_finite() { law.fpr(items) } else { 1.0 }
+    }
+
+    fn fill(&self) -> f64 {
+        self.ones() as f64 / self.shape.num_bits as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        let (approx, sd) = self.approx_count();
+        vec![
+            ("capacity", Fact::Number(self.capacity)),
+            ("target_fpr", Fact::Real(self.target_fpr)),
+            ("count", Fact::Number(self.count)),
+            ("approx_count", Fact::Real(approx)),
+            ("approx_count_sd", Fact::Real(sd)),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fill", Fact::Real(self.fill())),
+            ("num_bits", Fact::Number(self.shape.num_bits)),
+            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
+            ("layout", Fact::Text(self.shape.layout.name().into())),
+            ("scheme", Fact::Text(self.shape.scheme.name().into())),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("strict", Fact::Flag(self.strict)),
+            ("mapped", Fact::Flag(self.memory.is_mapped())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        super::stored::container(self)
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(BloomFilter {
+            shape: self.shape,
+            kernel: self.kernel,
+            memory: self.memory.try_clone()?,
+            hasher: self.hasher,
+            capacity: self.capacity,
+            target_fpr: self.target_fpr,
+            count: self.count,
+            strict: self.strict,
+            warned: self.warned,
+            writer: None,
+            closed: false,
+        })
+    }
+}
+
+impl Addable for BloomFilter {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        if self.strict {
+            return self.add_strictly(hash);
+        }
+        let kernel = self.kernel;
+        let new = kernel.add(self.words_mut()?, hash);
+        self.count += u64::from(new);
+        Ok(new)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        if self.crowded(hashes.len()) {
+            let mut new = new;
+            for (i, &hash) in hashes.iter().enumerate() {
+                let fresh = self.add_strictly(hash)?;
+                if let Some(new) = new.as_deref_mut() {
+                    new[i] = u8::from(fresh);
+                }
+            }
+            return Ok(());
+        }
+        let kernel = self.kernel;
+        let count = kernel.add_all(self.words_mut()?, hashes, new);
+        self.count += count;
+        Ok(())
+    }
+
+    fn add_source(&mut self, source: &dyn HashSource, threads: usize, mut new: Option<&mut [u8]>) -> Result<()> {
+        if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
+            return batch::add(self, source, new);
+        }
+        let kernel = self.kernel;
+        let mut flags: Vec<AtomicU8> = Vec::new();
+        let mut start = 0;
+        while start < source.len() {
+            let part = Part { source, start, len: FLAGGED.min(source.len() - start) };
+            flags.clear();
+            flags.resize_with(part.len, || AtomicU8::new(0));
+            kernel.add_threads(self.words_mut()?, &part, threads, &flags);
+            let mut count = 0u64;
+            for (i, flag) in flags.iter_mut().enumerate() {
+                let flag = *flag.get_mut();
+                count += u64::from(flag);
+                if let Some(new) = new.as_deref_mut() {
+                    new[start + i] = flag;
+                }
+            }
+            self.count += count;
+            start += part.len;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn newly_overfull(&mut self) -> bool {
+        let newly = self.count > self.capacity && !self.warned;
+        self.warned |= newly;
+        newly
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words_mut()?.fill(0);
+        self.count = 0;
+        self.warned = false;
+        Ok(())
+    }
+}

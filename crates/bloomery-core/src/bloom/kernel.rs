@@ -1,0 +1,159 @@
+//! From layout and scheme to loops: the one place where they are matched.
+
+use super::shape::{Layout, Shape};
+use crate::batch::{CHUNK, useful_threads};
+use crate::filter::HashSource;
+use crate::scheme::columns::Columns;
+use crate::scheme::double::Double;
+use crate::scheme::enhanced::EnhancedDouble;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::parquet::Parquet;
+use crate::scheme::{LineKernel, ProbeKernel, Scheme, lines};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The loops of one shape.
+#[derive(Clone, Copy, Debug)]
+pub enum Kernel {
+    /// `columns` with k = 4.
+    Columns1,
+    /// `columns` with k = 8.
+    Columns2,
+    /// `columns` with k = 12.
+    Columns3,
+    /// `parquet`.
+    Parquet,
+    /// `mcg`.
+    Mcg(ProbeKernel),
+    /// `double`.
+    Double(ProbeKernel),
+    /// `enhanced-double`.
+    Enhanced(ProbeKernel),
+}
+
+/// Runs `$lines` with the line scheme as type `$L`, or `$probes` with the sequence as `$P`.
+macro_rules! dispatch {
+    ($kernel:expr, $L:ident => $lines:expr, $P:ident, $probe:ident => $probes:expr) => {
+        match $kernel {
+            Kernel::Columns1 => { type $L = Columns<1>; $lines }
+            Kernel::Columns2 => { type $L = Columns<2>; $lines }
+            Kernel::Columns3 => { type $L = Columns<3>; $lines }
+            Kernel::Parquet => { type $L = Parquet; $lines }
+            Kernel::Mcg($probe) => { type $P = Mcg; $probes }
+            Kernel::Double($probe) => { type $P = Double; $probes }
+            Kernel::Enhanced($probe) => { type $P = EnhancedDouble; $probes }
+        }
+    };
+}
+
+impl Kernel {
+    /// The loops of `shape`, which has been checked.
+    pub fn new(shape: &Shape) -> Self {
+        let k = shape.num_hashes;
+        let probe = match shape.layout {
+            Layout::Partitioned => {
+                let slice = shape.num_bits / u64::from(k);
+                ProbeKernel { range: slice, stride: slice, num_hashes: k }
+            }
+            _ => ProbeKernel { range: shape.num_bits, stride: 0, num_hashes: k },
+        };
+        match (shape.scheme, k) {
+            (Scheme::Columns, 4) => Kernel::Columns1,
+            (Scheme::Columns, 8) => Kernel::Columns2,
+            (Scheme::Columns, _) => Kernel::Columns3,
+            (Scheme::Parquet, _) => Kernel::Parquet,
+            (Scheme::Mcg, _) => Kernel::Mcg(probe),
+            (Scheme::Double, _) => Kernel::Double(probe),
+            (Scheme::EnhancedDouble, _) => Kernel::Enhanced(probe),
+        }
+    }
+
+    /// Checks one hash.
+    #[inline(always)]
+    pub fn contains(&self, words: &[u64], hash: u64) -> bool {
+        dispatch!(self, L => lines::contains_one::<L>(words, hash),
+                  P, probe => probe.contains::<P>(words, hash))
+    }
+
+    /// Adds one hash; true when it was new.
+    #[inline(always)]
+    pub fn add(&self, words: &mut [u64], hash: u64) -> bool {
+        dispatch!(self, L => lines::add_one::<L>(words, hash),
+                  P, probe => probe.add::<P>(words, 0, hash))
+    }
+
+    /// Checks many.
+    pub fn contains_all(&self, words: &[u64], hashes: &[u64], found: &mut [u8]) {
+        dispatch!(self, L => lines::contains::<L>(words, hashes, found),
+                  P, probe => probe.contains_all::<P>(words, hashes, found))
+    }
+
+    /// Adds many, in order; returns how many were new and marks them in `new`.
+    pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
+        let mut count = 0u64;
+        match new {
+            None => {
+                let tell = |_: usize, fresh: bool| count += u64::from(fresh);
+                dispatch!(self, L => lines::add::<L>(words, hashes, tell),
+                          P, probe => probe.add_all::<P>(words, 0, hashes, tell));
+            }
+            Some(new) => {
+                let tell = |i: usize, fresh: bool| {
+                    new[i] = u8::from(fresh);
+                    count += u64::from(fresh);
+                };
+                dispatch!(self, L => lines::add::<L>(words, hashes, tell),
+                          P, probe => probe.add_all::<P>(words, 0, hashes, tell));
+            }
+        }
+        count
+    }
+
+    /// Words of the smallest unit that must stay with one thread.
+    fn unit_words(&self) -> usize {
+        dispatch!(self, L => <<L as lines::LineScheme>::Portable as LineKernel>::WORDS,
+                  P, _probe => { let _: Option<P> = None; 1 })
+    }
+
+    /// Adds all keys of `source` on several threads: each owns a range of the words and looks at
+    /// every key, so no cell is shared and the bits are those of one thread. `new` starts as zero.
+    pub fn add_threads(&self, words: &mut [u64], source: &dyn HashSource, threads: usize, new: &[AtomicU8]) {
+        let unit = self.unit_words();
+        let threads = useful_threads(threads, source.len());
+        let part = (words.len() / unit).div_ceil(threads).max(1) * unit;
+        let total = (words.len() / unit) as u64;
+        std::thread::scope(|scope| {
+            for (i, words) in words.chunks_mut(part).enumerate() {
+                scope.spawn(move || self.add_part(words, i * part, total, source, new));
+            }
+        });
+    }
+
+    fn add_part(
+        &self,
+        words: &mut [u64],
+        first_word: usize,
+        total: u64,
+        source: &dyn HashSource,
+        new: &[AtomicU8],
+    ) {
+        let mut hashes = [0u64; CHUNK];
+        let mut start = 0;
+        while start < source.len() {
+            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+            source.fill(start, hashes);
+            // Several threads may change bits of one key: each raises its flag, none lowers it.
+            let tell = |i: usize, fresh: bool| {
+                if fresh {
+                    new[start + i].store(1, Ordering::Relaxed);
+                }
+            };
+            dispatch!(self,
+                L => {
+                    let unit = <<L as lines::LineScheme>::Portable as LineKernel>::WORDS;
+                    lines::add_part::<L>(words, (first_word / unit) as u64, total, hashes, tell)
+                },
+                P, probe => probe.add_all::<P>(words, first_word as u64 * 64, hashes, tell));
+            start += hashes.len();
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The classic family: one bit array, four layouts, and the chain that grows.
+//!
+//! * [`shape`]: layouts, their sizes, and the choice among them;
+//! * [`kernel`]: from layout and scheme to the loops that touch bits;
+//! * [`filter`]: [`BloomFilter`];
+//! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
+//! * [`stored`]: to and from the container;
+//! * [`scalable`]: [`ScalableBloomFilter`].
+
+pub mod algebra;
+pub mod filter;
+pub mod kernel;
+pub mod scalable;
+pub mod shape;
+pub mod stored;
+
+pub use filter::BloomFilter;
+pub use scalable::ScalableBloomFilter;
+pub use shape::{Layout, Shape};

@@ -1,0 +1,14 @@
+//! Bit storage: memory a filter lives in, whoever owns it.
+//!
+//! [`memory`] owns or maps the bytes; [`bits`] counts and combines them. Bits are LSB-first in
+//! little-endian 64-bit words, so that byte `i >> 3`, mask `1 << (i & 7)` is bit `i` everywhere.
+
+pub mod bits;
+pub mod memory;
+
+pub use memory::Memory;
+
+/// Bytes of a cache line; every filter's payload starts on such a boundary, in memory and in files.
+pub const LINE_BYTES: usize = 64;
+/// 64-bit words of a cache line.
+pub const LINE_WORDS: usize = LINE_BYTES / 8;

@@ -1,0 +1,117 @@
+//! Files on disk: atomic save, mapping, one writer at a time.
+
+use memmap2::{Mmap, MmapMut};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::header::Container;
+use crate::error::{Error, Result};
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Mapped, shared with every reader, never written.
+    Read,
+    /// Mapped for writing in place, one writer at a time.
+    ReadWrite,
+}
+
+/// Writes `container` to `path` so that the path always names the old file or the new one, whole:
+/// temporary file in the same directory, fsync, rename, fsync of the directory.
+pub fn save(container: &Container<'_>, path: &Path) -> Result<()> {
+    let temporary = temporary_beside(path);
+    let written = write_new(container, &temporary, path).and_then(|()| fs::rename(&temporary, path));
+    if let Err(e) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(Error::io(e, path));
+    }
+    sync_directory(path).map_err(|e| Error::io(e, path))
+}
+
+fn temporary_beside(path: &Path) -> PathBuf {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.{serial}.tmp", std::process::id()))
+}
+
+fn write_new(container: &Container<'_>, temporary: &Path, path: &Path) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+    // A replaced file keeps its permissions.
+    if let Ok(old) = fs::metadata(path) {
+        file.set_permissions(old.permissions())?;
+    }
+    let mut out = BufWriter::with_capacity(1 << 16, &file);
+    container.write_to(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.sync_all()
+}
+
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+fn regular(file: &File, path: &Path) -> Result<()> {
+    let metadata = file.metadata().map_err(|e| Error::io(e, path))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Error::format(format!("{}: not a regular file, so not a bloomery file", path.display())))
+}
+
+/// Maps `path` for reading.
+pub fn map(path: &Path) -> Result<Mmap> {
+    let file = File::open(path).map_err(|e| Error::io(e, path))?;
+    regular(&file, path)?;
+    // SAFETY: a mapping is memory that other processes can change. Writers of this library hold a
+    // lock and only ever set bits; files are replaced by rename, which leaves mappings alone. A
+    // file truncated by someone else raises SIGBUS on access: documented at `open`.
+    unsafe { Mmap::map(&file) }.map_err(|e| Error::io(e, path))
+}
+
+/// A file held open for writing in place; the lock lives as long as the value.
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Opens and locks `path`; a second writer is refused.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| Error::io(e, path))?;
+        regular(&file, path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Writer { file, path: path.to_owned() }),
+            Err(TryLockError::WouldBlock) => Err(Error::io(
+                std::io::Error::new(
+                    std::io::ErrorKind::WouldBlock,
+                    "another writer has the filter open; only one may write in place",
+                ),
+                path,
+            )),
+            Err(TryLockError::Error(e)) => Err(Error::io(e, path)),
+        }
+    }
+
+    /// Maps the file, shared and writable.
+    pub fn map(&self) -> Result<MmapMut> {
+        // SAFETY: as for `map`; the lock keeps other writers of this library out.
+        unsafe { MmapMut::map_mut(&self.file) }.map_err(|e| Error::io(e, &self.path))
+    }
+
+    /// Overwrites the first bytes of the file and waits for the disk.
+    pub fn write_head(&self, head: &[u8]) -> Result<()> {
+        #[cfg(unix)]
+        let written = std::os::unix::fs::FileExt::write_all_at(&self.file, head, 0);
+        #[cfg(not(unix))]
+        let written = {
+            use std::io::{Seek, SeekFrom};
+            (&self.file).seek(SeekFrom::Start(0)).and_then(|_| (&self.file).write_all(head))
+        };
+        written.and_then(|()| self.file.sync_all()).map_err(|e| Error::io(e, &self.path))
+    }
+}

@@ -1,0 +1,374 @@
+//! Header, parameter table, section table: writing them, and reading them from hostile bytes.
+
+use crate::cells::LINE_BYTES;
+use crate::error::{Error, Result};
+use crate::key::{KEY_RULE_VERSION, KeyHasher};
+
+/// As PNG's: a high byte, a name, and line ends that a text-mode copy would change.
+pub const MAGIC: [u8; 8] = *b"\x89BLOOM\r\n";
+/// Version of this layout.
+pub const FORMAT_VERSION: u16 = 1;
+
+const FIXED: usize = 64;
+const PARAM: usize = 16;
+const SECTION: usize = 32;
+const FLAG_OPEN_FOR_WRITING: u32 = 1;
+/// A filter has tens of parameters a stage at most; a table beyond this is a lie.
+const MAX_ENTRIES: usize = 1 << 15;
+
+/// How much to check when reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Header, tables and lengths: constant time.
+    Header,
+    /// Everything, every bit of the file.
+    Full,
+}
+
+/// What stands in the header and the parameter table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// Which structure.
+    pub variant: u16,
+    /// Which scheme placed the cells.
+    pub scheme: u16,
+    /// Seed of the key hash.
+    pub seed: u64,
+    /// Fingerprint of the secret, 0 for none.
+    pub secret_fingerprint: u64,
+    /// The file was being written to and never closed: checksums and counts are stale.
+    pub unclean: bool,
+    /// (tag, index, value); floats as their bits.
+    pub params: Vec<(u16, u16, u64)>,
+}
+
+impl Header {
+    /// A header for a structure whose keys `hasher` hashes.
+    pub fn new(variant: u16, scheme: u16, hasher: &KeyHasher) -> Self {
+        Header {
+            variant,
+            scheme,
+            seed: hasher.seed(),
+            secret_fingerprint: hasher.secret_fingerprint(),
+            unclean: false,
+            params: Vec::new(),
+        }
+    }
+
+    /// Adds a whole-number parameter.
+    pub fn set(&mut self, tag: u16, index: u16, value: u64) {
+        self.params.push((tag, index, value));
+    }
+
+    /// Adds a float parameter.
+    pub fn set_f64(&mut self, tag: u16, index: u16, value: f64) {
+        self.set(tag, index, value.to_bits());
+    }
+
+    /// A whole-number parameter, which must be there.
+    pub fn get(&self, tag: u16, index: u16) -> Result<u64> {
+        let found = self.params.iter().find(|(t, i, _)| (*t, *i) == (tag, index));
+        found.map(|(_, _, v)| *v).ok_or_else(|| {
+            Error::format(format!("the file lacks parameter {tag} (index {index}); it is damaged or foreign"))
+        })
+    }
+
+    /// A float parameter, which must be there.
+    pub fn get_f64(&self, tag: u16, index: u16) -> Result<f64> {
+        Ok(f64::from_bits(self.get(tag, index)?))
+    }
+
+    /// The key hasher of this file: needs the right secret exactly when one was used.
+    pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
+        let hasher = match (secret, self.secret_fingerprint) {
+            (None, 0) => KeyHasher::seeded(self.seed),
+            (None, _) => {
+                return Err(Error::parameter("the filter was built with a secret; pass secret= to open it"));
+            }
+            (Some(_), 0) => {
+                return Err(Error::parameter("the filter was built without a secret; open it without secret="));
+            }
+            (Some(secret), _) => KeyHasher::keyed(self.seed, secret),
+        };
+        if hasher.secret_fingerprint() != self.secret_fingerprint {
+            return Err(Error::parameter("secret is not the one the filter was built with"));
+        }
+        Ok(hasher)
+    }
+}
+
+/// A run of payload bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    /// What it holds.
+    pub kind: u32,
+    /// Which one of its kind.
+    pub index: u32,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A structure as it goes into a file.
+pub struct Container<'a> {
+    /// The header.
+    pub header: Header,
+    /// The payload.
+    pub sections: Vec<Section<'a>>,
+}
+
+fn aligned(offset: usize) -> usize {
+    offset.next_multiple_of(LINE_BYTES)
+}
+
+/// Length of header and tables, padded.
+fn head_len(params: usize, sections: usize) -> usize {
+    aligned(FIXED + params * PARAM + sections * SECTION)
+}
+
+impl Container<'_> {
+    /// Length of the whole file.
+    pub fn len(&self) -> usize {
+        let head = head_len(self.header.params.len(), self.sections.len());
+        self.sections.iter().fold(head, |at, s| aligned(at + s.bytes.len()))
+    }
+
+    /// Never: there is always a header.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Header and tables, checksummed and padded.
+    pub fn head(&self) -> Vec<u8> {
+        let (params, sections) = (&self.header.params, &self.sections);
+        let mut at = head_len(params.len(), sections.len());
+        let mut head = Vec::with_capacity(at);
+        head.extend_from_slice(&MAGIC);
+        for half in [FORMAT_VERSION, self.header.variant, self.header.scheme, KEY_RULE_VERSION] {
+            head.extend_from_slice(&half.to_le_bytes());
+        }
+        head.extend_from_slice(&self.header.seed.to_le_bytes());
+        head.extend_from_slice(&self.header.secret_fingerprint.to_le_bytes());
+        head.extend_from_slice(&(self.len() as u64).to_le_bytes());
+        let flags = if self.header.unclean { FLAG_OPEN_FOR_WRITING } else { 0 };
+        head.extend_from_slice(&flags.to_le_bytes());
+        head.extend_from_slice(&(params.len() as u16).to_le_bytes());
+        head.extend_from_slice(&(sections.len() as u16).to_le_bytes());
+        head.resize(FIXED, 0);
+        for (tag, index, value) in params {
+            head.extend_from_slice(&tag.to_le_bytes());
+            head.extend_from_slice(&index.to_le_bytes());
+            head.extend_from_slice(&[0; 4]);
+            head.extend_from_slice(&value.to_le_bytes());
+        }
+        for section in sections {
+            head.extend_from_slice(&section.kind.to_le_bytes());
+            head.extend_from_slice(&section.index.to_le_bytes());
+            head.extend_from_slice(&(at as u64).to_le_bytes());
+            head.extend_from_slice(&(section.bytes.len() as u64).to_le_bytes());
+            let crc = if self.header.unclean { 0 } else { crc32fast::hash(section.bytes) };
+            head.extend_from_slice(&crc.to_le_bytes());
+            head.extend_from_slice(&[0; 4]);
+            at = aligned(at + section.bytes.len());
+        }
+        head.resize(aligned(head.len()), 0);
+        let crc = crc32fast::hash(&head);
+        head[FIXED - 4..FIXED].copy_from_slice(&crc.to_le_bytes());
+        head
+    }
+
+    /// Writes the whole file to `out`.
+    pub fn write_to(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let head = self.head();
+        out.write_all(&head)?;
+        for section in &self.sections {
+            out.write_all(section.bytes)?;
+            let padding = aligned(section.bytes.len()) - section.bytes.len();
+            out.write_all(&[0; LINE_BYTES][..padding])?;
+        }
+        Ok(())
+    }
+}
+
+/// A section found in a file: where its bytes lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// What it holds.
+    pub kind: u32,
+    /// Which one of its kind.
+    pub index: u32,
+    /// First byte.
+    pub offset: usize,
+    /// Number of bytes.
+    pub len: usize,
+    crc: u32,
+}
+
+/// A file whose header and lengths were found sound.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The header.
+    pub header: Header,
+    /// The sections, in file order.
+    pub sections: Vec<Span>,
+}
+
+/// A reader over bytes that never runs past them.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| Error::format("the file is cut short"))?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn size(&mut self) -> Result<usize> {
+        usize::try_from(self.u64()?).map_err(|_| Error::format("the file names a length beyond this machine's"))
+    }
+
+    fn zero(&mut self) -> Result<()> {
+        if self.u32()? == 0 { Ok(()) } else { Err(Error::format("a reserved field of the file is not zero")) }
+    }
+}
+
+impl Parsed {
+    /// Reads `bytes`, the whole file.
+    pub fn new(bytes: &[u8], verify: Verify) -> Result<Self> {
+        let mut reader = Reader(bytes);
+        if reader.take::<8>().map_err(|_| Self::foreign(bytes))? != MAGIC {
+            return Err(Self::foreign(bytes));
+        }
+        let version = reader.u16()?;
+        if version != FORMAT_VERSION {
+            return Err(Error::format(format!(
+                "the file has format version {version}, this release reads {FORMAT_VERSION}; use a newer release"
+            )));
+        }
+        let (variant, scheme, key_rule) = (reader.u16()?, reader.u16()?, reader.u16()?);
+        let (seed, secret_fingerprint) = (reader.u64()?, reader.u64()?);
+        let file_len = reader.u64()?;
+        let (flags, params, sections) = (reader.u32()?, usize::from(reader.u16()?), usize::from(reader.u16()?));
+        let crc = {
+            reader.zero()?;
+            reader.zero()?;
+            reader.zero()?;
+            reader.u32()?
+        };
+        if file_len != bytes.len() as u64 {
+            return Err(Error::format(format!(
+                "the file is {} bytes long, its header says {file_len}: it was cut short or added to",
+                bytes.len()
+            )));
+        }
+        if params > MAX_ENTRIES || sections > MAX_ENTRIES {
+            return Err(Error::format("the file's tables are longer than any filter's"));
+        }
+        let head = bytes.get(..head_len(params, sections)).ok_or_else(|| Error::format("the file is cut short"))?;
+        Self::check_head(head, crc)?;
+        if key_rule != KEY_RULE_VERSION {
+            return Err(Error::format(format!(
+                "the file uses key rule {key_rule}, this release knows {KEY_RULE_VERSION}; use a newer release"
+            )));
+        }
+        if flags & !FLAG_OPEN_FOR_WRITING != 0 {
+            return Err(Error::format(format!("the file sets unknown flags ({flags:#x}); use a newer release")));
+        }
+        let mut header =
+            Header { variant, scheme, seed, secret_fingerprint, unclean: flags != 0, params: Vec::new() };
+        for _ in 0..params {
+            let (tag, index) = (reader.u16()?, reader.u16()?);
+            reader.zero()?;
+            header.params.push((tag, index, reader.u64()?));
+        }
+        let sections = Self::read_sections(&mut reader, sections, head.len(), bytes.len())?;
+        let parsed = Parsed { header, sections };
+        if verify == Verify::Full {
+            parsed.check_payload(bytes)?;
+        }
+        Ok(parsed)
+    }
+
+    fn foreign(bytes: &[u8]) -> Error {
+        if bytes.is_empty() {
+            return Error::format("the file is empty; it is not a bloomery file");
+        }
+        Error::format("this is not a bloomery file (it does not start with \\x89BLOOM)")
+    }
+
+    fn check_head(head: &[u8], crc: u32) -> Result<()> {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&head[..FIXED - 4]);
+        hasher.update(&[0; 4]);
+        hasher.update(&head[FIXED..]);
+        if hasher.finalize() != crc {
+            return Err(Error::format("the file's header does not match its checksum; the file is damaged"));
+        }
+        Ok(())
+    }
+
+    /// The section table: sections follow each other without gaps and fill the file.
+    fn read_sections(reader: &mut Reader<'_>, count: usize, head: usize, file: usize) -> Result<Vec<Span>> {
+        let mut spans = Vec::new();
+        let mut at = head;
+        for _ in 0..count {
+            let (kind, index) = (reader.u32()?, reader.u32()?);
+            let (offset, len) = (reader.size()?, reader.size()?);
+            let crc = reader.u32()?;
+            reader.zero()?;
+            if offset != at || len > file - at {
+                return Err(Error::format("a section of the file lies outside of it; the file is damaged"));
+            }
+            at = aligned(at + len);
+            if at > file {
+                return Err(Error::format("the file is cut short inside a section"));
+            }
+            spans.push(Span { kind, index, offset, len, crc });
+        }
+        if at != file {
+            return Err(Error::format("the file holds bytes that belong to no section"));
+        }
+        Ok(spans)
+    }
+
+    fn check_payload(&self, bytes: &[u8]) -> Result<()> {
+        if self.header.unclean {
+            return Err(Error::format(
+                "the file was open for writing and never closed, so its checksums are stale; \
+                 open it with verify=\"header\", or once with mode=\"r+\" to renew them",
+            ));
+        }
+        for span in &self.sections {
+            let end = span.offset + span.len;
+            if crc32fast::hash(&bytes[span.offset..end]) != span.crc {
+                return Err(Error::format(format!(
+                    "section {} of the file does not match its checksum; the file is damaged",
+                    span.index
+                )));
+            }
+            if bytes[end..aligned(end)].iter().any(|&b| b != 0) {
+                return Err(Error::format("padding of the file is not zero; the file is damaged"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The span of one section.
+    pub fn section(&self, kind: u32, index: u32) -> Result<Span> {
+        let found = self.sections.iter().find(|s| (s.kind, s.index) == (kind, index));
+        found.copied().ok_or_else(|| {
+            Error::format(format!("the file lacks section {kind} (index {index}); it is damaged or foreign"))
+        })
+    }
+}

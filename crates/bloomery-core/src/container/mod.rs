@@ -1,0 +1,43 @@
+//! The container: one file format for every structure.
+//!
+//! Described for other languages in `docs/format.md`; pinned by `tests/golden/*.bloom`. Parsing
+//! checks every length against the bytes present before anything is allocated.
+//!
+//! * [`header`]: the fixed 64 bytes, the parameter table and the section table;
+//! * [`file`]: atomic save, mapping, the writer's lock.
+
+pub mod file;
+pub mod header;
+
+pub use file::{OpenMode, save};
+pub use header::{Container, Header, Parsed, Section, Verify};
+
+/// Parameter tags. A tag keeps its meaning for ever.
+pub mod tag {
+    /// Expected number of keys.
+    pub const CAPACITY: u16 = 1;
+    /// Target rate, an f64.
+    pub const FPR: u16 = 2;
+    /// m.
+    pub const NUM_BITS: u16 = 3;
+    /// k.
+    pub const NUM_HASHES: u16 = 4;
+    /// Layout number.
+    pub const LAYOUT: u16 = 5;
+    /// Keys that were new when added.
+    pub const COUNT: u16 = 6;
+    /// Factor between the capacities of successive stages, an f64.
+    pub const GROWTH: u16 = 7;
+    /// Factor between the rates of successive stages, an f64.
+    pub const TIGHTENING: u16 = 8;
+    /// 1 when adding past capacity is refused.
+    pub const STRICT: u16 = 9;
+    /// Scheme number of a stage.
+    pub const SCHEME: u16 = 10;
+}
+
+/// Section kinds. A kind keeps its meaning for ever.
+pub mod kind {
+    /// Cells of one bit.
+    pub const BITS: u32 = 1;
+}

@@ -1,0 +1,59 @@
+//! The one error type. Each message names the value at fault and the remedy.
+
+use std::fmt;
+use std::path::Path;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong, by what the caller can do about it.
+#[derive(Debug)]
+pub enum Error {
+    /// A parameter is out of its range.
+    Parameter(String),
+    /// The structure would need more memory than can be had.
+    Memory(String),
+    /// Two filters cannot be combined; the fields that differ are named.
+    Incompatible(String),
+    /// Bytes are not a filter, are damaged, or come from another version.
+    Format(String),
+    /// The filter is mapped read-only.
+    ReadOnly(String),
+    /// The filter is past its capacity and was asked to be strict, or cannot grow further.
+    Capacity(String),
+    /// The operating system refused; the path is part of the message.
+    Io(std::io::Error, String),
+}
+
+impl Error {
+    /// Builds a [`Error::Format`] from anything printable.
+    pub fn format(message: impl Into<String>) -> Self {
+        Error::Format(message.into())
+    }
+
+    /// Builds a [`Error::Parameter`] from anything printable.
+    pub fn parameter(message: impl Into<String>) -> Self {
+        Error::Parameter(message.into())
+    }
+
+    /// Attaches the path to an operating-system error.
+    pub fn io(error: std::io::Error, path: &Path) -> Self {
+        Error::Io(error, path.display().to_string())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Parameter(m)
+            | Error::Memory(m)
+            | Error::Incompatible(m)
+            | Error::Format(m)
+            | Error::ReadOnly(m)
+            | Error::Capacity(m) => f.write_str(m),
+            Error::Io(e, path) => write!(f, "{path}: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

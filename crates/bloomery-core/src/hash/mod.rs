@@ -1,0 +1,6 @@
+//! Hash functions, each pinned by vectors of its own specification.
+//!
+//! Only published, frozen functions may be used for anything that reaches a file.
+
+pub mod siphash;
+pub mod xxh3;

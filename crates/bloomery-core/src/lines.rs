@@ -1,0 +1,143 @@
+//! Records of a text stream: split at newlines, hash, ask the filter, keep or drop.
+//!
+//! This is the loop of the command line's `dedup`, `seen`, `build` and `check`. A record is what
+//! stands before a newline; a carriage return before it is not part of the key. The key of a record
+//! is text, so a filter built here answers to the same strings in Python.
+
+use crate::batch::CHUNK;
+use crate::error::Result;
+use crate::filter::{Addable, Filter};
+use crate::key::KeyHasher;
+
+/// What became of a block of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Records looked at.
+    pub records: u64,
+    /// Records that were new (adding), found (checking) or kept (verifying).
+    pub marked: u64,
+}
+
+/// One record in a block: where it starts, where its key ends, where the next one starts.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Record {
+    start: usize,
+    key_end: usize,
+    end: usize,
+}
+
+impl Record {
+    /// The key of the record in its block.
+    pub(crate) fn key(self, block: &[u8]) -> &[u8] {
+        &block[self.start..self.key_end]
+    }
+}
+
+/// Splits a block into records, a chunk at a time.
+struct Records<'a> {
+    block: &'a [u8],
+    newlines: memchr::Memchr<'a>,
+    at: usize,
+}
+
+impl<'a> Records<'a> {
+    fn new(block: &'a [u8]) -> Self {
+        Records { block, newlines: memchr::memchr_iter(b'\n', block), at: 0 }
+    }
+
+    fn next(&mut self) -> Option<Record> {
+        let start = self.at;
+        if start >= self.block.len() {
+            return None;
+        }
+        let newline = self.newlines.next().unwrap_or(self.block.len());
+        let cr = newline > start && self.block[newline - 1] == b'\r';
+        self.at = (newline + 1).min(self.block.len());
+        Some(Record { start, key_end: newline - usize::from(cr), end: self.at })
+    }
+
+    /// Fills `records` and `hashes`; returns how many.
+    fn fill(&mut self, hasher: &KeyHasher, records: &mut [Record], hashes: &mut [u64]) -> usize {
+        let mut n = 0;
+        while n < records.len() {
+            let Some(record) = self.next() else { break };
+            hashes[n] = hasher.text(record.key(self.block));
+            records[n] = record;
+            n += 1;
+        }
+        n
+    }
+}
+
+/// Runs `answer` over all records of `block`, a chunk at a time; copies the marked ones to `kept`
+/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once.
+pub(crate) fn sift(
+    hasher: &KeyHasher,
+    block: &[u8],
+    mut kept: Option<&mut Vec<u8>>,
+    mut dropped: Option<&mut Vec<u8>>,
+    mut answer: impl FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
+) -> Result<Tally> {
+    let mut records = [Record::default(); CHUNK];
+    let (mut hashes, mut marks) = ([0u64; CHUNK], [0u8; CHUNK]);
+    let mut source = Records::new(block);
+    let mut tally = Tally::default();
+    loop {
+        let n = source.fill(hasher, &mut records, &mut hashes);
+        if n == 0 {
+            return Ok(tally);
+        }
+        answer(&records[..n], &hashes[..n], &mut marks[..n])?;
+        let mut run = 0;
+        while run < n {
+            let mark = marks[run];
+            let mut end = run + 1;
+            while end < n && marks[end] == mark {
+                end += 1;
+            }
+            let out = if mark != 0 { kept.as_deref_mut() } else { dropped.as_deref_mut() };
+            if let Some(out) = out {
+                out.extend_from_slice(&block[records[run].start..records[end - 1].end]);
+            }
+            tally.marked += u64::from(mark) * (end - run) as u64;
+            run = end;
+        }
+        tally.records += n as u64;
+    }
+}
+
+/// Adds every record of `block`; new ones are copied to `kept`, the others to `dropped`.
+pub fn add<F: Addable>(
+    filter: &mut F,
+    block: &[u8],
+    kept: Option<&mut Vec<u8>>,
+    dropped: Option<&mut Vec<u8>>,
+) -> Result<Tally> {
+    let hasher = *filter.hasher();
+    sift(&hasher, block, kept, dropped, |_, hashes, marks| filter.add_hashes(hashes, Some(marks)))
+}
+
+/// Checks every record of `block`; found ones are copied to `found`, the others to `absent`.
+pub fn check<F: Filter>(
+    filter: &F,
+    block: &[u8],
+    found: Option<&mut Vec<u8>>,
+    absent: Option<&mut Vec<u8>>,
+) -> Result<Tally> {
+    sift(filter.hasher(), block, found, absent, |_, hashes, marks| {
+        filter.contains_hashes(hashes, marks);
+        Ok(())
+    })
+}
+
+/// Adds every record of `block` and returns the hashes of those that were not new.
+pub fn note<F: Addable>(filter: &mut F, block: &[u8]) -> Result<(Tally, Vec<u64>)> {
+    let hasher = *filter.hasher();
+    let mut seen = Vec::new();
+    let tally = sift(&hasher, block, None, None, |_, hashes, marks| {
+        filter.add_hashes(hashes, Some(marks))?;
+        seen.extend(hashes.iter().zip(marks.iter()).filter(|(_, mark)| **mark == 0).map(|(hash, _)| *hash));
+        Ok(())
+    })?;
+    Ok((tally, seen))
+}

@@ -1,0 +1,101 @@
+//! The registry: one row a variant. Class, stub, documentation page, command-line choice, test and
+//! benchmark matrices are derived from it, and tests fail where one is missing.
+
+/// Number of [`crate::bloom::BloomFilter`] in files.
+pub const BLOOM: u16 = 1;
+/// Number of [`crate::bloom::ScalableBloomFilter`] in files.
+pub const SCALABLE: u16 = 2;
+
+/// When a structure may deny a key that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FalseNegatives {
+    /// Never.
+    Never,
+    /// Only after misuse, such as removing what was never added.
+    OnMisuse,
+    /// By design: the structure forgets.
+    ByDesign,
+}
+
+impl FalseNegatives {
+    /// As shown to people.
+    pub fn name(self) -> &'static str {
+        match self {
+            FalseNegatives::Never => "never",
+            FalseNegatives::OnMisuse => "only on misuse",
+            FalseNegatives::ByDesign => "by design",
+        }
+    }
+}
+
+/// One variant.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Number in files.
+    pub id: u16,
+    /// Short name: command line, documentation page, golden files.
+    pub name: &'static str,
+    /// The Python class.
+    pub class: &'static str,
+    /// The room of the source.
+    pub family: &'static str,
+    /// What it can do beyond `in`.
+    pub capabilities: &'static [&'static str],
+    /// Layouts it comes in.
+    pub layouts: &'static [&'static str],
+    /// Promise about false negatives.
+    pub false_negatives: FalseNegatives,
+    /// What merging two of them means.
+    pub merging: &'static str,
+    /// Its law.
+    pub formula: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+}
+
+const LAYOUT_NAMES: &[&str] = &["classic", "blocked", "split", "partitioned"];
+
+/// Every variant, in order of number.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        id: BLOOM,
+        name: "bloom",
+        class: "BloomFilter",
+        family: "bloom",
+        capabilities: &["add", "merge", "intersect", "estimate", "map", "write-in-place"],
+        layouts: LAYOUT_NAMES,
+        false_negatives: FalseNegatives::Never,
+        merging: "bitwise or: the filter of the united keys, bit for bit",
+        formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
+        paper: "Bloom, Space/time trade-offs in hash coding with allowable errors, CACM 13(7), 1970",
+    },
+    Variant {
+        id: SCALABLE,
+        name: "scalable",
+        class: "ScalableBloomFilter",
+        family: "bloom",
+        capabilities: &["add", "grow", "estimate", "map"],
+        layouts: LAYOUT_NAMES,
+        false_negatives: FalseNegatives::Never,
+        merging: "not defined: the stages of two filters hold different numbers of keys",
+        formula: "1 - prod(1 - p_i) <= p, p_i = p (1 - r) r^i",
+        paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
+    },
+];
+
+/// The row with number `id`.
+pub fn by_id(id: u16) -> Option<&'static Variant> {
+    VARIANTS.iter().find(|variant| variant.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_unique() {
+        for (i, a) in VARIANTS.iter().enumerate() {
+            assert!(VARIANTS[i + 1..].iter().all(|b| a.id != b.id && a.name != b.name && a.class != b.class));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Line kernels: filters that touch one line a key. The loops are written once, here, and
+//! compiled twice: for any machine and for the vector set of this one.
+
+use super::isa::Isa;
+
+/// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
+const AHEAD: usize = 32;
+
+/// Marks and checks one line for a hash.
+///
+/// # Safety
+/// Implementations may use vector instructions: call the methods only where those are available,
+/// with `line` valid for [`LineKernel::WORDS`] words and aligned to their size.
+pub trait LineKernel: Copy + Send + Sync {
+    /// 64-bit words of a line.
+    const WORDS: usize;
+
+    /// The line of `hash` among `lines`.
+    fn line(hash: u64, lines: u64) -> u64;
+
+    /// True when all cells of `hash` are set.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn contains(line: *const u64, hash: u64) -> bool;
+
+    /// Sets all cells of `hash`; true when one of them was clear.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn add(line: *mut u64, hash: u64) -> bool;
+}
+
+/// Asks for the cache line at `address`, for reading or writing; never faults.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint, valid for any address; SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// A filter's lines as the loops see them: `first` is the number of the line at `base`, so that a
+/// thread can work on its own part of a larger filter.
+#[derive(Clone, Copy)]
+pub struct Lines {
+    /// The first line held here.
+    pub base: *mut u64,
+    /// Its number in the whole filter.
+    pub first: u64,
+    /// Lines of the whole filter, the range of the hash.
+    pub total: u64,
+}
+
+impl Lines {
+    #[inline(always)]
+    fn address<K: LineKernel>(self, hash: u64) -> *mut u64 {
+        let index = (K::line(hash, self.total) - self.first) as usize;
+        self.base.wrapping_add(index * K::WORDS)
+    }
+}
+
+/// Checks `hashes` in order with lines fetched ahead.
+///
+/// # Safety
+/// As [`LineKernel`]; every hash's line must lie in `lines`; `found` is as long as `hashes`.
+#[inline(always)]
+pub unsafe fn contains_loop<K: LineKernel>(lines: Lines, hashes: &[u64], found: &mut [u8]) {
+    for &hash in hashes.iter().take(AHEAD) {
+        prefetch(lines.address::<K>(hash));
+    }
+    for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
+        if let Some(&next) = hashes.get(i + AHEAD) {
+            prefetch(lines.address::<K>(next));
+        }
+        // SAFETY: the caller vouches for the instruction set and that the line is inside.
+        *found = u8::from(unsafe { K::contains(lines.address::<K>(hash), hash) });
+    }
+}
+
+/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell`.
+///
+/// # Safety
+/// As [`contains_loop`], and the lines are not accessed by anyone else meanwhile.
+#[inline(always)]
+pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: impl FnMut(usize, bool)) {
+    for &hash in hashes.iter().take(AHEAD) {
+        prefetch(lines.address::<K>(hash));
+    }
+    for (i, &hash) in hashes.iter().enumerate() {
+        if let Some(&next) = hashes.get(i + AHEAD) {
+            prefetch(lines.address::<K>(next));
+        }
+        // SAFETY: as the caller vouches.
+        tell(i, unsafe { K::add(lines.address::<K>(hash), hash) });
+    }
+}
+
+/// A scheme of the line kind: the same rule in plain Rust and in this machine's vectors.
+pub trait LineScheme {
+    /// Plain Rust.
+    type Portable: LineKernel;
+    /// The vector twin; plain Rust where this architecture has none.
+    type Vector: LineKernel;
+}
+
+/// Checks `hashes` against `words`, on the instruction set in use.
+#[inline]
+pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) {
+    assert!(hashes.len() == found.len());
+    let total = (words.len() / S::Portable::WORDS) as u64;
+    let lines = Lines { base: words.as_ptr().cast_mut(), first: 0, total };
+    if Isa::current() == Isa::Portable {
+        // SAFETY: plain Rust; `line` maps every hash below `total`; reading only.
+        unsafe { contains_loop::<S::Portable>(lines, hashes, found) }
+    } else {
+        // SAFETY: the vector set was detected; otherwise as above.
+        unsafe { vector::contains::<S::Vector>(lines, hashes, found) }
+    }
+}
+
+/// Adds `hashes` to a whole filter; tells each one's novelty to `tell`.
+#[inline]
+pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) {
+    let total = (words.len() / S::Portable::WORDS) as u64;
+    let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
+    if Isa::current() == Isa::Portable {
+        // SAFETY: plain Rust; `line` maps every hash below `total`; `&mut` excludes everyone else.
+        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
+    } else {
+        // SAFETY: the vector set was detected; otherwise as above.
+        unsafe { vector::add::<S::Vector>(lines, hashes, tell) }
+    }
+}
+
+/// Keys gathered before they are added to a part: 8 KiB of hashes stay in L1.
+const GATHER: usize = 1024;
+
+/// Adds those of `hashes` whose line is among the ones in `words`, the first of which is number
+/// `first` of `total`; tells each one's novelty to `tell`. This is how several threads build one
+/// filter: each takes a range of lines and scans all hashes. The gathering is branchless, which
+/// makes two threads 2.2x as fast as one; with a branch a key they gain half of that.
+pub fn add_part<S: LineScheme>(
+    words: &mut [u64],
+    first: u64,
+    total: u64,
+    hashes: &[u64],
+    mut tell: impl FnMut(usize, bool),
+) {
+    let held = (words.len() / S::Portable::WORDS) as u64;
+    let lines = Lines { base: words.as_mut_ptr(), first, total };
+    let mut mine = [0u64; GATHER];
+    let mut index = [0u32; GATHER];
+    for (block, hashes) in hashes.chunks(GATHER).enumerate() {
+        let mut kept = 0;
+        for (i, &hash) in hashes.iter().enumerate() {
+            mine[kept] = hash;
+            index[kept] = i as u32;
+            kept += usize::from(S::Portable::line(hash, total).wrapping_sub(first) < held);
+        }
+        let tell = |i: usize, new: bool| tell(block * GATHER + index[i] as usize, new);
+        if Isa::current() == Isa::Portable {
+            // SAFETY: plain Rust; only hashes whose line is held were kept; `&mut` as in `add`.
+            unsafe { add_loop::<S::Portable>(lines, &mine[..kept], tell) }
+        } else {
+            // SAFETY: the vector set was detected; otherwise as above.
+            unsafe { vector::add::<S::Vector>(lines, &mine[..kept], tell) }
+        }
+    }
+}
+
+/// Checks one hash.
+#[inline(always)]
+pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
+    let total = (words.len() / S::Portable::WORDS) as u64;
+    let lines = Lines { base: words.as_ptr().cast_mut(), first: 0, total };
+    if Isa::current() == Isa::Portable {
+        // SAFETY: plain Rust; the line lies below `total`; reading only.
+        unsafe { S::Portable::contains(lines.address::<S::Portable>(hash), hash) }
+    } else {
+        // SAFETY: the vector set was detected; otherwise as above.
+        unsafe { vector::contains_one::<S::Vector>(lines, hash) }
+    }
+}
+
+/// Adds one hash; true when it was new.
+#[inline(always)]
+pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
+    let total = (words.len() / S::Portable::WORDS) as u64;
+    let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
+    if Isa::current() == Isa::Portable {
+        // SAFETY: as in `contains_one`, and `&mut` excludes everyone else.
+        unsafe { S::Portable::add(lines.address::<S::Portable>(hash), hash) }
+    } else {
+        // SAFETY: the vector set was detected; otherwise as above.
+        unsafe { vector::add_one::<S::Vector>(lines, hash) }
+    }
+}
+
+/// The loops compiled for the vector set: x86-64 needs the feature switched on around them.
+mod vector {
+    use super::{LineKernel, Lines, add_loop, contains_loop};
+
+    /// # Safety
+    /// As [`contains_loop`], and AVX2 must be present.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe fn contains<K: LineKernel>(lines: Lines, hashes: &[u64], found: &mut [u8]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { contains_loop::<K>(lines, hashes, found) }
+    }
+
+    /// # Safety
+    /// As [`add_loop`], and AVX2 must be present.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe fn add<K: LineKernel>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { add_loop::<K>(lines, hashes, tell) }
+    }
+
+    /// # Safety
+    /// As [`contains`], for one hash.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe fn contains_one<K: LineKernel>(lines: Lines, hash: u64) -> bool {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { K::contains(lines.address::<K>(hash), hash) }
+    }
+
+    /// # Safety
+    /// As [`add`], for one hash.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe fn add_one<K: LineKernel>(lines: Lines, hash: u64) -> bool {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { K::add(lines.address::<K>(hash), hash) }
+    }
+}

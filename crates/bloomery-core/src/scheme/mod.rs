@@ -1,0 +1,77 @@
+//! Schemes: how a 64-bit hash becomes cell positions. One numbered scheme a file.
+//!
+//! A scheme that has reached a file is never edited; a better one gets a new number, a new file
+//! and a golden file. Two kinds of kernel exist:
+//!
+//! * [`LineKernel`]: one line (block) a key, marked and checked as a whole, with vector twins;
+//! * [`ProbeKernel`]: k positions anywhere in the filter.
+//!
+//! | id | name | layouts | file |
+//! |---|---|---|---|
+//! | 1 | `mcg` | classic, partitioned | [`mcg`] |
+//! | 2 | `columns` | blocked | [`columns`] |
+//! | 3 | `parquet` | split | [`parquet`] |
+//! | 4 | `double` | classic, partitioned | [`double`] |
+//! | 5 | `enhanced-double` | classic, partitioned | [`enhanced`] |
+
+pub mod columns;
+pub mod double;
+pub mod enhanced;
+pub mod isa;
+pub mod lines;
+pub mod mcg;
+pub mod parquet;
+pub mod probes;
+
+pub use isa::Isa;
+pub use lines::LineKernel;
+pub use probes::ProbeKernel;
+
+/// High 64 bits of the product: maps a uniform `hash` to `0..range` without division, from its
+/// top bits (Lemire, "Fast random integer generation in an interval", 2019).
+#[inline(always)]
+pub fn fastrange(hash: u64, range: u64) -> u64 {
+    ((u128::from(hash) * u128::from(range)) >> 64) as u64
+}
+
+/// The scheme's number, as it stands in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Scheme {
+    /// Multiplicative congruential sequence of positions.
+    Mcg = 1,
+    /// Distinct positions in the four columns of one 512-bit line.
+    Columns = 2,
+    /// The split-block rule of Parquet and Impala.
+    Parquet = 3,
+    /// Plain double hashing (for comparison; too weak below 0.1 %).
+    Double = 4,
+    /// Enhanced double hashing.
+    EnhancedDouble = 5,
+}
+
+/// Every scheme with its name, in order of number.
+pub const SCHEMES: [(Scheme, &str); 5] = [
+    (Scheme::Mcg, "mcg"),
+    (Scheme::Columns, "columns"),
+    (Scheme::Parquet, "parquet"),
+    (Scheme::Double, "double"),
+    (Scheme::EnhancedDouble, "enhanced-double"),
+];
+
+impl Scheme {
+    /// The scheme's public name.
+    pub fn name(self) -> &'static str {
+        SCHEMES.iter().find(|(s, _)| *s == self).map_or("", |(_, name)| name)
+    }
+
+    /// Finds a scheme by name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        SCHEMES.iter().find(|(_, n)| *n == name).map(|(s, _)| *s)
+    }
+
+    /// Finds a scheme by its number in a file.
+    pub fn from_id(id: u16) -> Option<Self> {
+        SCHEMES.iter().find(|(s, _)| *s as u16 == id).map(|(s, _)| *s)
+    }
+}

@@ -1,0 +1,103 @@
+//! Probe kernels: k positions anywhere in the filter, or one in each of k slices.
+
+use super::lines::prefetch;
+use crate::cells::bits::mask;
+
+/// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
+const AHEAD: usize = 8;
+
+/// Successive positions of one hash below `range`.
+pub trait Sequence: Copy {
+    /// The sequence of `hash`.
+    fn start(hash: u64, range: u64) -> Self;
+    /// The next position.
+    fn next(&mut self) -> u64;
+}
+
+/// Where probes fall: `classic` has one range of all bits (`stride` 0), `partitioned` a slice of
+/// `range` bits for each probe (`stride` = `range`).
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeKernel {
+    /// Bits a probe chooses from.
+    pub range: u64,
+    /// Distance between the starts of successive ranges.
+    pub stride: u64,
+    /// k.
+    pub num_hashes: u32,
+}
+
+impl ProbeKernel {
+    /// True when all cells of `hash` are set.
+    #[inline(always)]
+    pub fn contains<S: Sequence>(&self, words: &[u64], hash: u64) -> bool {
+        let mut sequence = S::start(hash, self.range);
+        let mut offset = 0;
+        for _ in 0..self.num_hashes {
+            let bit = offset + sequence.next();
+            if words[(bit >> 6) as usize] & mask(bit) == 0 {
+                return false;
+            }
+            offset += self.stride;
+        }
+        true
+    }
+
+    /// Sets the cells of `hash` that lie in `words`, whose first bit is number `first`; true when
+    /// one of them was clear.
+    #[inline(always)]
+    pub fn add<S: Sequence>(&self, words: &mut [u64], first: u64, hash: u64) -> bool {
+        let mut sequence = S::start(hash, self.range);
+        let (mut offset, mut missing) = (0u64, 0);
+        for _ in 0..self.num_hashes {
+            let bit = (offset + sequence.next()).wrapping_sub(first);
+            if let Some(word) = words.get_mut((bit >> 6) as usize) {
+                missing |= mask(bit) & !*word;
+                *word |= mask(bit);
+            }
+            offset += self.stride;
+        }
+        missing != 0
+    }
+
+    #[inline(always)]
+    fn fetch<S: Sequence>(&self, words: &[u64], hash: u64) {
+        let mut sequence = S::start(hash, self.range);
+        let mut offset = 0;
+        for _ in 0..self.num_hashes {
+            prefetch(words.as_ptr().wrapping_add(((offset + sequence.next()) >> 6) as usize));
+            offset += self.stride;
+        }
+    }
+
+    /// Checks `hashes` in order.
+    pub fn contains_all<S: Sequence>(&self, words: &[u64], hashes: &[u64], found: &mut [u8]) {
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch::<S>(words, hash));
+        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch::<S>(words, next);
+            }
+            *found = u8::from(self.contains::<S>(words, hash));
+        }
+    }
+
+    /// Adds `hashes` in order to the part of the filter in `words` (see [`ProbeKernel::add`]);
+    /// tells for each whether it changed a bit of that part.
+    pub fn add_all<S: Sequence>(
+        &self,
+        words: &mut [u64],
+        first: u64,
+        hashes: &[u64],
+        mut tell: impl FnMut(usize, bool),
+    ) {
+        let whole = first == 0;
+        if whole {
+            hashes.iter().take(AHEAD).for_each(|&hash| self.fetch::<S>(words, hash));
+        }
+        for (i, &hash) in hashes.iter().enumerate() {
+            if whole && let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch::<S>(words, next);
+            }
+            tell(i, self.add::<S>(words, first, hash));
+        }
+    }
+}

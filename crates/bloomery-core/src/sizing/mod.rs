@@ -1,0 +1,85 @@
+//! Sizing: m, k and the false-positive rate. One law a layout, and the inverse by search.
+//!
+//! "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by the layout's own
+//! law and for the integer k. Two laws cover everything:
+//!
+//! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
+//! * [`classic`]: k throws over all cells.
+
+pub mod classic;
+pub mod lanes;
+
+use crate::error::{Error, Result};
+
+/// A law: rate and fill of one shape as functions of the number of keys.
+pub trait Law {
+    /// Probability that an absent key is found when `items` distinct keys are in.
+    fn fpr(&self, items: f64) -> f64;
+    /// Expected share of set bits.
+    fn fill(&self, items: f64) -> f64;
+    /// The number of keys whose expected fill is `fill`; infinite at 1.
+    fn items(&self, fill: f64) -> f64;
+    /// Standard deviation of [`Law::items`] around the true number.
+    fn items_sd(&self, items: f64) -> f64;
+}
+
+/// Refuses a rate outside of (0, 1).
+pub fn check_fpr(fpr: f64) -> Result<f64> {
+    if fpr > 0.0 && fpr < 1.0 {
+        return Ok(fpr);
+    }
+    Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {fpr}")))
+}
+
+/// Refuses a rate that 64-bit hashes cannot honour at this capacity: two keys share a hash with
+/// probability 2^-64, so n keys put a floor of n / 2^64 under every rate.
+pub fn check_reachable(capacity: u64, fpr: f64) -> Result<()> {
+    let floor = capacity as f64 / 2f64.powi(64);
+    if fpr >= 2.0 * floor && fpr >= 1e-15 {
+        return Ok(());
+    }
+    let least = (2.0 * floor).max(1e-15);
+    Err(Error::Parameter(format!(
+        "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {fpr:e}"
+    )))
+}
+
+/// Smallest `units` in `1..=limit` whose law is at or below `fpr`; `None` when there is none.
+/// Costs about 60 evaluations.
+pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
+    let mut high = 1u64;
+    while law(high) > fpr {
+        if high >= limit {
+            return None;
+        }
+        high = high.saturating_mul(2).min(limit);
+    }
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if law(middle) > fpr {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high)
+}
+
+/// Largest number of keys at which `law` is at or below `fpr`.
+pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
+    let mut high = 1u64;
+    while law.fpr(high as f64) <= fpr && high < 1 << 62 {
+        high *= 2;
+    }
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if law.fpr(middle as f64) <= fpr {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

@@ -1,0 +1,99 @@
+//! The exact second look: which of the records a filter called seen were true repetitions.
+//!
+//! A first pass notes the hashes of all records that were not new; every wrongly dropped record is
+//! among them, since a filter never denies. The second pass keeps a record at once when its hash is
+//! not noted (it occurs once), and compares the others byte for byte. Memory follows the number of
+//! distinct repeated records, not the size of the input.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::key::KeyHasher;
+use crate::lines::{self, Tally};
+
+/// Passes a 64-bit hash through: the keys are hashes already.
+#[derive(Default)]
+struct Through(u64);
+
+impl Hasher for Through {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.0 = self.0.rotate_left(8) ^ u64::from(b));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// Hashes under suspicion, and the exact text of those met in the second pass.
+#[derive(Default)]
+pub struct Suspects {
+    hasher: Option<KeyHasher>,
+    hashes: HashSet<u64, BuildHasherDefault<Through>>,
+    met: HashSet<Box<[u8]>>,
+    met_bytes: usize,
+}
+
+impl Suspects {
+    /// First pass: remembers hashes made by `hasher`.
+    pub fn remember(&mut self, hasher: KeyHasher, hashes: &[u64]) {
+        self.hasher = Some(hasher);
+        self.hashes.extend(hashes);
+    }
+
+    /// Second pass: copies first occurrences to `kept`, true repetitions to `dropped`.
+    pub fn sift(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Tally {
+        let hasher = self.hasher.unwrap_or(KeyHasher::seeded(0));
+        let tally = lines::sift(&hasher, block, Some(kept), dropped, |records, hashes, marks| {
+            for ((record, hash), mark) in records.iter().zip(hashes).zip(marks) {
+                let key = record.key(block);
+                let first = !self.hashes.contains(hash) || self.met.insert(key.into());
+                if first && self.hashes.contains(hash) {
+                    self.met_bytes += key.len();
+                }
+                *mark = u8::from(first);
+            }
+            Ok(())
+        });
+        tally.unwrap_or_default()
+    }
+
+    /// Number of hashes under suspicion.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// True when nothing was called seen.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Memory in use, approximately: 9 bytes a slot of a hash, 17 a slot of a text, and the texts.
+    pub fn nbytes(&self) -> usize {
+        self.hashes.capacity() * 9 + self.met.capacity() * 17 + self.met_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bloom::{BloomFilter, Layout, Shape};
+
+    #[test]
+    fn a_hopeless_filter_still_gives_the_exact_result() {
+        let shape = Shape::explicit(Layout::Classic, None, 64, 1).unwrap();
+        let mut filter = BloomFilter::new(shape, 10, 0.5, KeyHasher::seeded(0), false).unwrap();
+        let block: Vec<u8> = (0..500).flat_map(|i| format!("{}\n", i % 300).into_bytes()).collect();
+        let mut suspects = Suspects::default();
+        let (_, seen) = lines::note(&mut filter, &block).unwrap();
+        suspects.remember(KeyHasher::seeded(0), &seen);
+        let mut kept = Vec::new();
+        let tally = suspects.sift(&block, &mut kept, None);
+        let expected: Vec<u8> = (0..300).flat_map(|i| format!("{i}\n").into_bytes()).collect();
+        assert_eq!((tally.records, tally.marked, kept), (500, 300, expected));
+    }
+}

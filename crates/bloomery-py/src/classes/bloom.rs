@@ -1,0 +1,335 @@
+//! `BloomFilter`.
+
+use std::ffi::c_int;
+
+use bloomery_core::bloom::{BloomFilter as Core, Layout, Shape};
+use bloomery_core::filter::Filter;
+use bloomery_core::key::KeyHasher;
+use bloomery_core::registry::BLOOM;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::{addable_methods, filter_methods};
+use crate::errors::OrRaise;
+use crate::files::{self, Mode};
+use crate::gate::Gate;
+use crate::operations::Counted;
+use crate::params;
+
+/// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
+/// rate of at most `fpr` while it holds at most `capacity` keys.
+///
+/// capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
+/// layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
+/// "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
+/// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+/// outsiders cannot predict. scheme: how a hash becomes positions; the layout's own by default.
+/// strict: refuse keys past capacity with FilterFull instead of warning once.
+///
+/// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
+/// Cost: 10.1, 15.7 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
+/// Source: Bloom, CACM 13(7), 1970; rate (1 - (1 - 1/m)^(kn))^k, by layout in bloomery.theory.
+///
+/// >>> from bloomery import BloomFilter
+/// >>> seen = BloomFilter(1_000_000, fpr=0.001)
+/// >>> seen.add("https://example.org/")
+/// True
+/// >>> "https://example.org/" in seen
+/// True
+#[pyclass(frozen, module = "bloomery", name = "BloomFilter")]
+pub(crate) struct BloomFilter {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) gate: Gate<Core>,
+}
+
+impl Counted for Core {
+    fn load(&self) -> (u64, u64) {
+        (self.count(), self.capacity())
+    }
+}
+
+filter_methods!(BloomFilter, Core, BLOOM, "BloomFilter");
+addable_methods!(BloomFilter, "BloomFilter");
+
+impl BloomFilter {
+    fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
+        self.gate.read_both(&other.gate, py, visit)
+    }
+
+    fn combined(
+        &self,
+        other: &Self,
+        py: Python<'_>,
+        combine: impl FnOnce(&mut Core, &Core) -> bloomery_core::Result<()> + Send,
+    ) -> PyResult<Self> {
+        let made = self.both(other, py, |a, b| {
+            a.check_compatible(b)?;
+            let mut copy = a.try_clone()?;
+            combine(&mut copy, b)?;
+            Ok(copy)
+        });
+        made.or_raise(py).map(Self::wrap)
+    }
+
+    fn combine_into(
+        &self,
+        other: &Self,
+        py: Python<'_>,
+        combine: impl FnOnce(&mut Core, &Core) -> bloomery_core::Result<()> + Send,
+    ) -> PyResult<()> {
+        if std::ptr::eq(self, other) {
+            return Ok(());
+        }
+        self.gate.write_from(&other.gate, py, combine).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl BloomFilter {
+    #[new]
+    #[pyo3(signature = (
+        capacity: "int", fpr: "float" = None, *, layout: "str" = None, seed: "int" = None,
+        secret: "bytes | bool | None" = None, scheme: "str | None" = None, strict: "bool" = false
+    ))]
+    #[pyo3(text_signature = "(capacity, fpr=0.01, *, layout='auto', seed=0, secret=None, scheme=None, strict=False)")]
+    #[allow(clippy::too_many_arguments)] // the public signature
+    fn new(
+        capacity: &Bound<'_, PyAny>,
+        fpr: Option<&Bound<'_, PyAny>>,
+        layout: Option<&Bound<'_, PyAny>>,
+        seed: Option<&Bound<'_, PyAny>>,
+        secret: Option<&Bound<'_, PyAny>>,
+        scheme: Option<&Bound<'_, PyAny>>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let py = capacity.py();
+        let capacity = params::whole("capacity", capacity, 1)?;
+        let fpr = fpr.map_or(Ok(0.01), |fpr| params::real("fpr", fpr))?;
+        let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+        let shape = match (layout.map_or(Ok(None), params::layout)?, params::scheme(scheme)?) {
+            (Some(layout), scheme) => Shape::for_capacity(layout, scheme, capacity, fpr),
+            (None, None) => Shape::auto(capacity, fpr),
+            // A scheme asked for by name decides the layout that auto would choose.
+            (None, scheme) => Shape::for_capacity(Layout::Classic, scheme, capacity, fpr),
+        };
+        let shape = shape.or_raise(py)?;
+        py.detach(|| Core::new(shape, capacity, fpr, hasher, strict)).or_raise(py).map(Self::wrap)
+    }
+
+    /// A filter of a given shape: bits (rounded up to what the layout needs) and probes a key.
+    ///
+    /// capacity: keys after which to warn; by default where half of the bits are set, the optimum
+    /// m ln 2 / k. Raises ParameterError for a shape the layout does not have (blocked: 4, 8 or 12
+    /// probes; split: 8).
+    ///
+    /// >>> from bloomery import BloomFilter
+    /// >>> BloomFilter.with_shape(1024, 7).num_bits
+    /// 1024
+    #[staticmethod]
+    #[pyo3(signature = (
+        num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = None,
+        seed: "int" = None, secret: "bytes | bool | None" = None, scheme: "str | None" = None,
+        strict: "bool" = false
+    ))]
+    #[pyo3(text_signature = "(num_bits, num_hashes, *, capacity=None, layout='classic', seed=0, secret=None, scheme=None, strict=False)")]
+    #[allow(clippy::too_many_arguments)] // the public signature
+    fn with_shape(
+        num_bits: &Bound<'_, PyAny>,
+        num_hashes: &Bound<'_, PyAny>,
+        capacity: Option<&Bound<'_, PyAny>>,
+        layout: Option<&Bound<'_, PyAny>>,
+        seed: Option<&Bound<'_, PyAny>>,
+        secret: Option<&Bound<'_, PyAny>>,
+        scheme: Option<&Bound<'_, PyAny>>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let py = num_bits.py();
+        let num_bits = params::whole("num_bits", num_bits, 1)?;
+        let num_hashes = u32::try_from(params::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+        let layout = layout.map_or(Ok(None), params::layout)?.unwrap_or(Layout::Classic);
+        let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+        let shape = Shape::explicit(layout, params::scheme(scheme)?, num_bits, num_hashes).or_raise(py)?;
+        let capacity = match capacity {
+            Some(capacity) => params::whole("capacity", capacity, 1)?,
+            None => (shape.law().items(0.5).round() as u64).max(1),
+        };
+        let fpr = shape.law().fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        py.detach(|| Core::new(shape, capacity, fpr, hasher, strict)).or_raise(py).map(Self::wrap)
+    }
+
+    /// Opens the file of a BloomFilter; bloomery.open() does so for every class.
+    ///
+    /// mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
+    /// at a time. verify "header" checks lengths and tables, "full" every byte. A mapped file must
+    /// not be truncated by others (replace it by rename, as save() does): reading past its end
+    /// kills the process. Raises FormatError, OSError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+        verify: "str" = "header", secret: "bytes | None" = None
+    ))]
+    fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let py = path.py();
+        let (mode, verify) = (files::mode(py, mode)?, files::verify(py, verify)?);
+        let (path, secret) = (files::path(path)?, params::secret(secret)?);
+        let opened = py.detach(|| match mode {
+            Mode::Read => files::open_read(&path, BLOOM, verify, secret.as_ref()),
+            Mode::Write => files::open_write(&path, verify, secret.as_ref()),
+        });
+        opened.or_raise(py).map(Self::wrap)
+    }
+
+    /// Brings the file of a filter opened with "r+" up to date and waits for the disk.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.gate.detach(py, |session| session.write(Core::flush)).or_raise(py)
+    }
+
+    /// Flushes a filter opened with "r+" and lets go of its file; nothing to do for others.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.gate.detach(py, |session| session.write(Core::detach)).or_raise(py)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*args: "object") -> "None")]
+    fn __exit__(&self, py: Python<'_>, args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+        let _ = args;
+        self.close(py)
+    }
+
+    /// Keys the filter was sized for.
+    #[getter]
+    fn capacity(&self, py: Python<'_>) -> u64 {
+        self.gate.read(py, Core::capacity)
+    }
+
+    /// Rate asked for at capacity.
+    #[getter]
+    fn target_fpr(&self, py: Python<'_>) -> f64 {
+        self.gate.read(py, Core::target_fpr)
+    }
+
+    /// m, the number of bits.
+    #[getter]
+    fn num_bits(&self, py: Python<'_>) -> u64 {
+        self.gate.read(py, |f| f.shape().num_bits)
+    }
+
+    /// k, the number of bits a key sets.
+    #[getter]
+    fn num_hashes(&self, py: Python<'_>) -> u32 {
+        self.gate.read(py, |f| f.shape().num_hashes)
+    }
+
+    /// The layout's name.
+    #[getter]
+    fn layout(&self, py: Python<'_>) -> &'static str {
+        self.gate.read(py, |f| f.shape().layout.name())
+    }
+
+    /// The scheme's name.
+    #[getter]
+    fn scheme(&self, py: Python<'_>) -> &'static str {
+        self.gate.read(py, |f| f.shape().scheme.name())
+    }
+
+    /// True when keys past capacity are refused.
+    #[getter]
+    fn strict(&self, py: Python<'_>) -> bool {
+        self.gate.read(py, Core::strict)
+    }
+
+    /// True when the bits live in a file.
+    #[getter]
+    fn mapped(&self, py: Python<'_>) -> bool {
+        self.gate.read(py, Core::is_mapped)
+    }
+
+    /// The filter of the keys of both: bit for bit what adding them all would have given.
+    ///
+    /// Raises IncompatibleFilters, naming every field in which the two differ.
+    fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.combined(other, py, Core::unite)
+    }
+
+    /// A filter that finds every key of both, at the rate of its operands.
+    ///
+    /// Raises IncompatibleFilters, naming every field in which the two differ.
+    fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.combined(other, py, Core::intersect)
+    }
+
+    fn __or__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.union(py, other)
+    }
+
+    fn __and__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.intersection(py, other)
+    }
+
+    fn __ior__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        self.combine_into(other, py, Core::unite)
+    }
+
+    fn __iand__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        self.combine_into(other, py, Core::intersect)
+    }
+
+    /// True when every bit is set in `other` too: all keys of this filter are found there.
+    fn issubset(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        self.both(other, py, Core::is_subset).or_raise(py)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.equals(other)
+    }
+
+    fn __le__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        self.issubset(py, other)
+    }
+
+    fn __ge__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        other.issubset(py, self)
+    }
+
+    /// True when the bits rule out a common key; False means only that they do not.
+    fn isdisjoint(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        self.both(other, py, Core::certainly_disjoint).or_raise(py)
+    }
+
+    /// Estimated number of keys in either, with its standard deviation.
+    fn union_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
+        self.both(other, py, Core::union_count).or_raise(py)
+    }
+
+    /// Estimated number of keys in both, with its standard deviation; noise for a small overlap
+    /// of large sets.
+    fn intersection_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
+        self.both(other, py, Core::intersection_count).or_raise(py)
+    }
+
+    /// Estimated share of the union that is in both.
+    fn jaccard(&self, py: Python<'_>, other: &Self) -> PyResult<f64> {
+        self.both(other, py, Core::jaccard).or_raise(py)
+    }
+
+    /// The bit array, read-only. Its content follows later adds.
+    ///
+    /// # Safety
+    /// Called by the interpreter with a valid view.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let (address, len) = slf.get().gate.read(slf.py(), |filter| {
+            let words = filter.words();
+            (words.as_ptr() as usize, words.len() * 8)
+        });
+        // SAFETY: the words never move and live as long as the filter, to which the view takes a
+        // reference; the view is read-only. A batch add on another thread may change bytes while
+        // they are read here: each is then the old or the new one.
+        let code = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address as *mut _, len as ffi::Py_ssize_t, 1, flags)
+        };
+        if code == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}

@@ -1,0 +1,241 @@
+//! The Python classes: one file a variant, the shared methods stamped from here.
+//!
+//! `filter_methods!` gives what every structure has; `addable_methods!` what the growing kind has.
+//! An operation that a structure cannot do is simply not stamped. Bodies are one delegating line.
+
+pub(crate) mod bloom;
+pub(crate) mod scalable;
+pub(crate) mod shared;
+
+/// Methods of every filter. `$Class` holds `hasher` and `gate`; `$variant` is its registry number.
+macro_rules! filter_methods {
+    ($Class:ident, $core:ty, $variant:expr, $name:literal) => {
+        impl $Class {
+            /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
+            fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
+                let Ok(other) = other.cast::<$Class>() else { return false };
+                self.gate.read_both(&other.get().gate, other.py(), |a, b| a.same_as(b))
+            }
+
+            pub(crate) fn wrap(filter: $core) -> Self {
+                use bloomery_core::filter::Filter;
+                $Class { hasher: *filter.hasher(), gate: crate::gate::Gate::new(filter) }
+            }
+        }
+
+        #[pymethods]
+        impl $Class {
+            /// True when the key was probably added, False when it certainly was not.
+            ///
+            /// Cost: one hash and, in layout blocked, one cache line.
+            #[inline]
+            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                use bloomery_core::filter::Filter;
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
+            }
+
+            #[doc = concat!(
+                "One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.\n\n",
+                "keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object\n",
+                "that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.\n",
+                "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
+                "canonical bytes.\n\n",
+                ">>> from bloomery import ", $name, "\n",
+                ">>> f = ", $name, "(1000)\n",
+                ">>> f.update([\"a\", \"b\"])\n",
+                ">>> f.contains_many([\"a\", \"c\"])\n[True, False]")]
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
+            fn contains_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                threads: crate::classes::shared::Threads,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let check = crate::operations::Check { gate: &self.gate, threads: threads.0 };
+                crate::keys::batch::run(&check, &self.hasher, keys, true)
+            }
+
+            /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+            #[pyo3(signature = (hashes: "object") -> "Any")]
+            fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                use bloomery_core::filter::Filter;
+                let py = hashes.py();
+                if let Some(hash) = crate::keys::ready::single(hashes)? {
+                    return crate::classes::shared::boolean(py, self.gate.read(py, |f| f.contains_hash(hash)));
+                }
+                crate::keys::ready::run(&crate::operations::Check { gate: &self.gate, threads: 1 }, hashes)
+            }
+
+            /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+            fn fpr(&self, py: Python<'_>) -> f64 {
+                self.gate.read(py, bloomery_core::filter::Filter::fpr)
+            }
+
+            /// Estimated number of distinct keys and its standard deviation, from the set bits.
+            fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
+                self.gate.read(py, |filter| filter.approx_count())
+            }
+
+            /// Share of set bits, counted: O(nbytes).
+            #[getter]
+            fn fill(&self, py: Python<'_>) -> f64 {
+                self.gate.read(py, bloomery_core::filter::Filter::fill)
+            }
+
+            /// Bytes of cells held.
+            #[getter]
+            fn nbytes(&self, py: Python<'_>) -> u64 {
+                self.gate.read(py, bloomery_core::filter::Filter::nbytes)
+            }
+
+            /// Keys that were new when they were added.
+            #[getter]
+            fn count(&self, py: Python<'_>) -> u64 {
+                self.gate.read(py, |filter| filter.count())
+            }
+
+            /// Seed of the key hash.
+            #[getter]
+            fn seed(&self) -> u64 {
+                self.hasher.seed()
+            }
+
+            /// True when keys are hashed under a secret.
+            #[getter]
+            fn keyed(&self) -> bool {
+                self.hasher.is_keyed()
+            }
+
+            /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+            #[pyo3(signature = () -> "dict[str, Any]")]
+            fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+                let facts = self.gate.read(py, bloomery_core::filter::Filter::facts);
+                crate::classes::shared::info($name, &facts, py)
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let facts = self.gate.read(py, bloomery_core::filter::Filter::facts);
+                crate::classes::shared::repr($name, &facts)
+            }
+
+            /// The filter as the bytes of its file. A secret is not among them.
+            #[pyo3(signature = () -> "bytes")]
+            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+                use crate::errors::OrRaise;
+                let bytes = self.gate.read(py, crate::files::to_bytes).or_raise(py)?;
+                Ok(pyo3::types::PyBytes::new(py, &bytes))
+            }
+
+            /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
+            #[staticmethod]
+            #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None))]
+            fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+                let (py, secret) = (data.py(), crate::params::secret(secret)?);
+                let bytes = crate::classes::shared::bytes_of(data)?;
+                let filter = py.detach(|| crate::files::from_bytes(&bytes, $variant, secret.as_ref()));
+                crate::errors::OrRaise::or_raise(filter, py).map(Self::wrap)
+            }
+
+            /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+            #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
+            fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
+                let (py, path) = (path.py(), crate::files::path(path)?);
+                let saved = self.gate.detach(py, |session| session.read(|filter| crate::files::save(filter, &path)));
+                crate::errors::OrRaise::or_raise(saved, py)
+            }
+
+            /// An independent copy in memory, also of a mapped filter.
+            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+                let copy = self.gate.read(py, bloomery_core::filter::Filter::try_clone);
+                crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
+            }
+
+            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+                self.copy(py)
+            }
+
+            #[pyo3(signature = (memo: "object", /))]
+            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let _ = memo;
+                self.copy(py)
+            }
+
+            /// Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+            #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
+            fn __reduce__<'py>(
+                slf: &Bound<'py, Self>,
+            ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, pyo3::types::PyBytes>,))> {
+                let this = slf.get();
+                if this.hasher.is_keyed() {
+                    return Err(pyo3::exceptions::PyTypeError::new_err(
+                        "a filter with a secret is not pickled, since the secret must not travel along; \
+                         save() it and open it with secret=",
+                    ));
+                }
+                Ok((slf.get_type().getattr("from_bytes")?, (this.to_bytes(slf.py())?,)))
+            }
+        }
+    };
+}
+
+/// Methods of filters that take keys one by one.
+macro_rules! addable_methods {
+    ($Class:ident, $name:literal) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!(
+                "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
+                "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
+                "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
+                "capacity.\n\n",
+                ">>> from bloomery import ", $name, "\n",
+                ">>> f = ", $name, "(1000)\n",
+                ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)")]
+            #[inline]
+            #[pyo3(signature = (key: "object", /))]
+            fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                crate::classes::shared::add_one(py, &self.gate, hash)
+            }
+
+            /// Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+            ///
+            /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "None")]
+            fn update(&self, keys: &Bound<'_, PyAny>, threads: crate::classes::shared::Threads) -> PyResult<()> {
+                let add = crate::operations::Add { gate: &self.gate, threads: threads.0 };
+                crate::keys::batch::run(&add, &self.hasher, keys, false).map(drop)
+            }
+
+            /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
+            fn add_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                threads: crate::classes::shared::Threads,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let add = crate::operations::Add { gate: &self.gate, threads: threads.0 };
+                crate::keys::batch::run(&add, &self.hasher, keys, true)
+            }
+
+            /// Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+            #[pyo3(signature = (hashes: "object") -> "Any")]
+            fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let py = hashes.py();
+                if let Some(hash) = crate::keys::ready::single(hashes)? {
+                    let new = crate::classes::shared::add_one(py, &self.gate, hash)?;
+                    return crate::classes::shared::boolean(py, new);
+                }
+                crate::keys::ready::run(&crate::operations::Add { gate: &self.gate, threads: 1 }, hashes)
+            }
+
+            /// Forgets every key.
+            fn clear(&self, py: Python<'_>) -> PyResult<()> {
+                let cleared = self.gate.write(py, bloomery_core::filter::Addable::clear);
+                crate::errors::OrRaise::or_raise(cleared, py)
+            }
+        }
+    };
+}
+
+pub(crate) use {addable_methods, filter_methods};

@@ -1,0 +1,156 @@
+//! `ScalableBloomFilter`.
+
+use bloomery_core::bloom::ScalableBloomFilter as Core;
+use bloomery_core::bloom::scalable::Plan;
+use bloomery_core::filter::Filter;
+use bloomery_core::key::KeyHasher;
+use bloomery_core::registry::SCALABLE;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::{addable_methods, filter_methods, shared};
+use crate::errors::{OrRaise, parameter};
+use crate::files::{self, Mode};
+use crate::gate::Gate;
+use crate::operations::Counted;
+use crate::params;
+
+/// A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
+/// keys come.
+///
+/// initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. growth: factor
+/// between the capacities of successive stages. tightening: factor between their rates; the first
+/// stage has fpr * (1 - tightening). layout: of every stage; "auto" chooses for each.
+/// seed, secret: as for BloomFilter.
+///
+/// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: a lookup asks the stages,
+/// newest first; about log2(n / initial_capacity) of them.
+/// Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; 1 - prod(1 - p_i) <= fpr.
+///
+/// >>> from bloomery import ScalableBloomFilter
+/// >>> f = ScalableBloomFilter(100, fpr=0.001)
+/// >>> f.update(range(10_000))
+/// >>> f.stages, 9_999 in f
+/// (7, True)
+#[pyclass(frozen, module = "bloomery", name = "ScalableBloomFilter")]
+pub(crate) struct ScalableBloomFilter {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) gate: Gate<Core>,
+}
+
+impl Counted for Core {
+    fn load(&self) -> (u64, u64) {
+        (self.count(), self.capacity())
+    }
+}
+
+filter_methods!(ScalableBloomFilter, Core, SCALABLE, "ScalableBloomFilter");
+addable_methods!(ScalableBloomFilter, "ScalableBloomFilter");
+
+#[pymethods]
+impl ScalableBloomFilter {
+    #[new]
+    #[pyo3(signature = (
+        initial_capacity: "int" = None, fpr: "float" = None, *, growth: "float" = None,
+        tightening: "float" = None, layout: "str" = None, seed: "int" = None,
+        secret: "bytes | bool | None" = None
+    ))]
+    #[pyo3(text_signature = "(initial_capacity=10000, fpr=0.01, *, growth=2.0, tightening=0.5, layout='auto', seed=0, secret=None)")]
+    fn new(
+        py: Python<'_>,
+        initial_capacity: Option<&Bound<'_, PyAny>>,
+        fpr: Option<&Bound<'_, PyAny>>,
+        growth: Option<&Bound<'_, PyAny>>,
+        tightening: Option<&Bound<'_, PyAny>>,
+        layout: Option<&Bound<'_, PyAny>>,
+        seed: Option<&Bound<'_, PyAny>>,
+        secret: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let plan = Plan {
+            initial_capacity: initial_capacity
+                .map_or(Ok(10_000), |n| params::whole("initial_capacity", n, 1))?,
+            fpr: fpr.map_or(Ok(0.01), |fpr| params::real("fpr", fpr))?,
+            growth: growth.map_or(Ok(2.0), |s| params::real("growth", s))?,
+            tightening: tightening.map_or(Ok(0.5), |r| params::real("tightening", r))?,
+            layout: layout.map_or(Ok(None), params::layout)?,
+        };
+        let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+        py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)
+    }
+
+    /// Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to add.
+    ///
+    /// verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+        verify: "str" = "header", secret: "bytes | None" = None
+    ))]
+    fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let py = path.py();
+        if files::mode(py, mode)? == Mode::Write {
+            return Err(parameter(
+                py,
+                "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()",
+            ));
+        }
+        let (verify, secret) = (files::verify(py, verify)?, params::secret(secret)?);
+        let path = files::path(path)?;
+        py.detach(|| files::open_read(&path, SCALABLE, verify, secret.as_ref())).or_raise(py).map(Self::wrap)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.equals(other)
+    }
+
+    /// Keys of the first stage.
+    #[getter]
+    fn initial_capacity(&self, py: Python<'_>) -> u64 {
+        self.gate.read(py, |f| f.plan().initial_capacity)
+    }
+
+    /// Keys the present stages take before the next one is opened.
+    #[getter]
+    fn capacity(&self, py: Python<'_>) -> u64 {
+        self.gate.read(py, Core::capacity)
+    }
+
+    /// Bound on the rate of the whole.
+    #[getter]
+    fn target_fpr(&self, py: Python<'_>) -> f64 {
+        self.gate.read(py, |f| f.plan().fpr)
+    }
+
+    /// Factor between the capacities of successive stages.
+    #[getter]
+    fn growth(&self, py: Python<'_>) -> f64 {
+        self.gate.read(py, |f| f.plan().growth)
+    }
+
+    /// Factor between the rates of successive stages.
+    #[getter]
+    fn tightening(&self, py: Python<'_>) -> f64 {
+        self.gate.read(py, |f| f.plan().tightening)
+    }
+
+    /// The layout's name, "auto" when each stage has its own.
+    #[getter]
+    fn layout(&self, py: Python<'_>) -> &'static str {
+        self.gate.read(py, |f| f.plan().layout.map_or("auto", |layout| layout.name()))
+    }
+
+    /// Number of stages.
+    #[getter]
+    fn stages(&self, py: Python<'_>) -> usize {
+        self.gate.read(py, |f| f.stages().len())
+    }
+
+    /// One info() dict a stage, oldest first.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
+    fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let stages: Vec<_> = self.gate.read(py, |f| f.stages().iter().map(Filter::facts).collect());
+        let dicts: Vec<Bound<'py, PyDict>> =
+            stages.iter().map(|facts| shared::info("BloomFilter", facts, py)).collect::<PyResult<_>>()?;
+        PyList::new(py, dicts)
+    }
+}

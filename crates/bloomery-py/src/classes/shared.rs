@@ -1,0 +1,102 @@
+//! What the stamped methods have in common.
+
+use std::borrow::Cow;
+
+use bloomery_core::filter::Fact;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict};
+
+use crate::errors::{OrRaise, warn_overfull};
+use crate::gate::Gate;
+use crate::operations::Counted;
+use crate::params;
+
+/// The `threads=` argument, checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Threads(pub(crate) usize);
+
+/// Its default.
+pub(crate) const ONE: Threads = Threads(1);
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        params::threads(&value).map(Threads)
+    }
+}
+
+/// Adds one hash and gives the warning when it is due.
+#[inline(always)]
+pub(crate) fn add_one<F: Counted>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> PyResult<bool> {
+    let (added, overfull) = gate.write(py, |filter| (filter.add_hash(hash), filter.newly_overfull()));
+    if overfull {
+        let (count, capacity) = gate.read(py, Counted::load);
+        warn_overfull(py, count, capacity)?;
+    }
+    added.or_raise(py)
+}
+
+/// A Python bool.
+pub(crate) fn boolean(py: Python<'_>, value: bool) -> PyResult<Bound<'_, PyAny>> {
+    Ok(PyBool::new(py, value).to_owned().into_any())
+}
+
+/// The bytes of a bytes-like object, borrowed from `bytes` and copied from the rest (which other
+/// threads may change).
+pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
+    }
+    let buffer = pyo3::buffer::PyBuffer::<u8>::get(data)?;
+    Ok(Cow::Owned(buffer.to_vec(data.py())?))
+}
+
+/// `info()`.
+pub(crate) fn info<'py>(class: &str, facts: &[(&str, Fact)], py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("class", class)?;
+    for (name, fact) in facts {
+        match fact {
+            Fact::Number(n) => dict.set_item(name, n)?,
+            Fact::Real(x) => dict.set_item(name, x)?,
+            Fact::Text(text) => dict.set_item(name, text)?,
+            Fact::Flag(flag) => dict.set_item(name, flag)?,
+        }
+    }
+    Ok(dict)
+}
+
+fn number(facts: &[(&str, Fact)], name: &str) -> f64 {
+    match facts.iter().find(|(n, _)| *n == name) {
+        Some((_, Fact::Number(n))) => *n as f64,
+        Some((_, Fact::Real(x))) => *x,
+        _ => f64::NAN,
+    }
+}
+
+/// A byte count with a unit.
+fn bytes_text(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let step = ((bytes.max(1.0).log2() / 10.0) as usize).min(units.len() - 1);
+    let value = bytes / 1024f64.powi(step as i32);
+    if step == 0 { format!("{value:.0} B") } else { format!("{value:.1} {}", units[step]) }
+}
+
+/// One line a person can read: what it is for, how full it is, what it would answer wrongly now.
+pub(crate) fn repr(class: &str, facts: &[(&str, Fact)]) -> String {
+    let text = |name: &str| match facts.iter().find(|(n, _)| *n == name) {
+        Some((_, Fact::Text(text))) => text.clone(),
+        _ => String::new(),
+    };
+    format!(
+        "{class}(capacity={:.0}, fpr={}, layout={:?}: {:.0} keys, {}, {:.1} % full, rate now {:.2e})",
+        number(facts, "capacity"),
+        number(facts, "target_fpr"),
+        text("layout"),
+        number(facts, "count"),
+        bytes_text(number(facts, "nbytes")),
+        100.0 * number(facts, "fill"),
+        number(facts, "fpr"),
+    )
+}

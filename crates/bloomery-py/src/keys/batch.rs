@@ -1,0 +1,220 @@
+//! Batches: from whatever holds the keys, through hashes, to answers in the caller's kind.
+
+use bloomery_core::filter::HashSource;
+use bloomery_core::key::KeyHasher;
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyString, PyTuple};
+
+use super::buffer::{self, Buffer};
+use super::scalar::{hash_exact, hash_key};
+use crate::answers::{self, Answer};
+use crate::arrow::import::{self, Chunk};
+use crate::errors::key_type;
+
+/// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
+/// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
+const HASHED_AT_A_TIME: usize = 1 << 15;
+
+/// What is done with hashes: adding, checking, or handing them out.
+pub(crate) trait Operation {
+    /// What comes out for each key.
+    type Out: Answer;
+    /// Takes all keys of `source`; fills `out` (as long as the source) if it is wanted.
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [Self::Out]>) -> PyResult<()>;
+    /// True when null rows must not reach [`Operation::run`].
+    const SKIPS_NULLS: bool;
+}
+
+/// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
+pub(crate) fn run<'py, O: Operation>(
+    operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    if keys.is_exact_instance_of::<PyList>() || keys.is_exact_instance_of::<PyTuple>() {
+        return listed(operation, hasher, keys, wanted);
+    }
+    if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
+        let name = keys.get_type().name()?;
+        return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
+    }
+    if import::speaks(keys)? {
+        match import::open(hasher, keys) {
+            Ok((chunks, streamed)) => return arrow(operation, keys, &chunks, streamed, wanted),
+            // pandas exports through pyarrow, which need not be there: NumPy always is.
+            Err(error) if error.is_instance_of::<PyImportError>(py) && keys.hasattr("to_numpy")? => {
+                let values = keys.call_method0("to_numpy")?;
+                let answer = run(operation, hasher, &values, wanted)?;
+                return answers::like_series(keys, answer);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // SAFETY: a live object, under the GIL.
+    if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
+        && let Buffer::Column(column, _keep) = buffer::open(hasher, keys)?
+    {
+        if !wanted {
+            operation.run(py, &column, None)?;
+            return Ok(py.None().into_bound(py));
+        }
+        return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
+    }
+    let answer = iterated(operation, hasher, keys, wanted)?;
+    answers::like_objects(keys, answer)
+}
+
+/// A list or a tuple: its length is known and its items can be had without an iterator.
+fn listed<'py, O: Operation>(
+    operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    let is_list = keys.is_exact_instance_of::<PyList>();
+    let len = keys.len()?;
+    let mut hashes = vec![0u64; HASHED_AT_A_TIME.min(len)];
+    let mut outs = vec![O::Out::default(); if wanted { hashes.len() } else { 0 }];
+    let mut answer = Vec::with_capacity(if wanted { len } else { 0 });
+    let mut start = 0;
+    while start < len {
+        let room = hashes.len().min(len - start);
+        let (n, error) = hash_items(hasher, keys, is_list, start, &mut hashes[..room]);
+        if wanted {
+            operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
+            answer.extend_from_slice(&outs[..n]);
+        } else {
+            operation.run(py, &&hashes[..n], None)?;
+        }
+        if let Some(error) = error {
+            return Err(error);
+        }
+        py.check_signals()?;
+        start += room;
+        if n < room {
+            break; // the list shrank while a key's own code ran
+        }
+    }
+    if wanted { O::Out::to_list(py, &answer) } else { Ok(py.None().into_bound(py)) }
+}
+
+/// Hashes the items from `start` on until `out` is full, the list ends, or a key is refused.
+fn hash_items(
+    hasher: &KeyHasher,
+    keys: &Bound<'_, PyAny>,
+    is_list: bool,
+    start: usize,
+    out: &mut [u64],
+) -> (usize, Option<PyErr>) {
+    let py = keys.py();
+    for i in 0..out.len() {
+        // SAFETY: the sequence is alive and of the type its accessor asks for; an index past the
+        // end (the list can shrink) gives null and an exception, cleared here. The borrowed item
+        // is used before any Python code runs; the slow path takes a reference of its own.
+        let item = unsafe {
+            let index = (start + i) as ffi::Py_ssize_t;
+            if is_list {
+                ffi::PyList_GetItem(keys.as_ptr(), index)
+            } else {
+                ffi::PyTuple_GetItem(keys.as_ptr(), index)
+            }
+        };
+        if item.is_null() {
+            drop(PyErr::take(py));
+            return (i, None);
+        }
+        out[i] = match hash_exact(hasher, item) {
+            Some(hash) => hash,
+            None => {
+                // SAFETY: `item` is a live borrowed reference.
+                let item = unsafe { Bound::from_borrowed_ptr(py, item) };
+                match hash_key(hasher, &item) {
+                    Ok(hash) => hash,
+                    Err(error) => return (i, Some(error)),
+                }
+            }
+        };
+    }
+    (out.len(), None)
+}
+
+/// Any other iterable; keys before a refused one are processed.
+fn iterated<O: Operation>(
+    operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'_, PyAny>,
+    wanted: bool,
+) -> PyResult<Vec<O::Out>> {
+    let py = keys.py();
+    let mut items = keys.try_iter()?;
+    let mut hashes = Vec::new();
+    let mut answer = Vec::new();
+    loop {
+        hashes.clear();
+        let mut error = None;
+        while hashes.len() < HASHED_AT_A_TIME {
+            match items.next().map(|item| item.and_then(|item| hash_key(hasher, &item))) {
+                Some(Ok(hash)) => hashes.push(hash),
+                Some(Err(refused)) => {
+                    error = Some(refused);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let start = answer.len();
+        if wanted {
+            answer.resize(start + hashes.len(), O::Out::default());
+            operation.run(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
+        } else {
+            operation.run(py, &hashes.as_slice(), None)?;
+        }
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if hashes.len() < HASHED_AT_A_TIME {
+            return Ok(answer);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// The chunks of an Arrow column; nulls are not keys and answer null.
+fn arrow<'py, O: Operation>(
+    operation: &O,
+    keys: &Bound<'py, PyAny>,
+    chunks: &[Chunk],
+    streamed: bool,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    let mut parts = Vec::new();
+    for chunk in chunks {
+        let len = chunk.source.len();
+        let valid: Option<Vec<u8>> =
+            chunk.validity.map(|validity| (0..len).map(|i| u8::from(validity.is_valid(i))).collect());
+        let mut out = vec![O::Out::default(); if wanted { len } else { 0 }];
+        match &valid {
+            Some(valid) if O::SKIPS_NULLS => {
+                let rows: Vec<usize> = (0..len).filter(|&i| valid[i] != 0).collect();
+                let mut all = vec![0; len];
+                chunk.source.fill(0, &mut all);
+                let hashes: Vec<u64> = rows.iter().map(|&i| all[i]).collect();
+                let mut kept = vec![O::Out::default(); if wanted { rows.len() } else { 0 }];
+                operation.run(py, &hashes.as_slice(), wanted.then_some(&mut kept[..]))?;
+                rows.iter().zip(kept).for_each(|(&i, k)| out[i] = k);
+            }
+            _ => operation.run(py, &*chunk.source, wanted.then_some(&mut out[..]))?,
+        }
+        if wanted {
+            parts.push(O::Out::to_arrow(&out, valid.as_deref()));
+        }
+        py.check_signals()?;
+    }
+    if wanted { answers::like_arrow(keys, parts, streamed, O::Out::ARROW_TYPE) } else { Ok(py.None().into_bound(py)) }
+}

@@ -1,0 +1,268 @@
+//! A column of keys in foreign memory: NumPy and other buffers, Arrow arrays.
+//!
+//! The only place that reads memory Python libraries lent us. A column borrows; whoever made it
+//! keeps the owner alive (`keys::buffer`, `arrow::import`).
+
+use bloomery_core::filter::HashSource;
+use bloomery_core::key::KeyHasher;
+
+/// Fixed-width element types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fixed {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+    /// One byte, zero or not (NumPy).
+    Bool,
+    /// Bytes of this width, taken whole (Arrow).
+    Bytes(usize),
+    /// Bytes of this width without trailing zeros (NumPy `S`).
+    Padded(usize),
+    /// UTF-32 of this many code points in native order without trailing zeros (NumPy `U`).
+    Utf32(usize),
+}
+
+/// How a column's values lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Values {
+    /// `base + i * stride`.
+    Fixed { base: *const u8, stride: isize, class: Fixed },
+    /// Arrow booleans, one bit each, from bit `first` on.
+    Bits { base: *const u8, first: usize },
+    /// Arrow text and binary with 32-bit offsets.
+    Text32 { offsets: *const i32, data: *const u8 },
+    /// Arrow text and binary with 64-bit offsets.
+    Text64 { offsets: *const i64, data: *const u8 },
+    /// Arrow views of 16 bytes over several data buffers.
+    Views { views: *const u8, buffers: *const *const u8 },
+}
+
+/// A column that hashes itself.
+pub(crate) struct Column {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) values: Values,
+    pub(crate) len: usize,
+}
+
+// SAFETY: a column is a read-only view; its makers guarantee that the memory outlives it and is
+// not freed or moved meanwhile. Numbers changed by another thread give another number's hash.
+unsafe impl Sync for Column {}
+// SAFETY: as above.
+unsafe impl Send for Column {}
+
+/// Reads a `T` at any address.
+///
+/// # Safety
+/// `address` must be readable for the size of `T`.
+#[inline(always)]
+unsafe fn read<T: Copy>(address: *const u8) -> T {
+    // SAFETY: the caller's promise; unaligned reads are allowed.
+    unsafe { address.cast::<T>().read_unaligned() }
+}
+
+impl Column {
+    /// False when a UTF-32 column holds something that is no character (a lone surrogate).
+    pub(crate) fn is_valid_text(&self) -> bool {
+        let Values::Fixed { base, stride, class: Fixed::Utf32(points) } = self.values else { return true };
+        (0..self.len).all(|i| {
+            let at = base.wrapping_offset(i as isize * stride);
+            // SAFETY: element i of the column, 4 * points bytes.
+            (0..points).all(|j| char::from_u32(unsafe { read(at.wrapping_add(4 * j)) }).is_some())
+        })
+    }
+
+    /// Calls `hash` for each address of a fixed-width column.
+    #[inline(always)]
+    fn each(base: *const u8, stride: isize, start: usize, out: &mut [u64], hash: impl Fn(*const u8) -> u64) {
+        let mut at = base.wrapping_offset(start as isize * stride);
+        for out in out {
+            *out = hash(at);
+            at = at.wrapping_offset(stride);
+        }
+    }
+
+    fn fill_fixed(&self, base: *const u8, stride: isize, class: Fixed, start: usize, out: &mut [u64]) {
+        let h = &self.hasher;
+        // SAFETY (each closure): `at` is element `start + i` of the column, which its maker
+        // promised to be readable.
+        macro_rules! with {
+            ($T:ty, $method:ident) => {
+                Self::each(base, stride, start, out, |at| h.$method(unsafe { read::<$T>(at) }.into()))
+            };
+        }
+        match class {
+            Fixed::I8 => with!(i8, signed),
+            Fixed::I16 => with!(i16, signed),
+            Fixed::I32 => with!(i32, signed),
+            Fixed::I64 => with!(i64, signed),
+            Fixed::U8 => with!(u8, unsigned),
+            Fixed::U16 => with!(u16, unsigned),
+            Fixed::U32 => with!(u32, unsigned),
+            Fixed::U64 => with!(u64, unsigned),
+            Fixed::F32 => with!(f32, float),
+            Fixed::F64 => with!(f64, float),
+            // SAFETY: as above.
+            Fixed::F16 => Self::each(base, stride, start, out, |at| h.float(half(unsafe { read(at) }))),
+            Fixed::Bool => {
+                // SAFETY: as above.
+                Self::each(base, stride, start, out, |at| h.signed((unsafe { read::<u8>(at) } != 0).into()));
+            }
+            Fixed::Bytes(width) => {
+                // SAFETY: as above, for `width` bytes.
+                Self::each(base, stride, start, out, |at| h.text(unsafe { slice(at, width) }));
+            }
+            Fixed::Padded(width) => Self::each(base, stride, start, out, |at| {
+                // SAFETY: as above, for `width` bytes.
+                let bytes = unsafe { slice(at, width) };
+                h.text(&bytes[..bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1)])
+            }),
+            Fixed::Utf32(points) => {
+                let mut text = String::new();
+                for (i, out) in out.iter_mut().enumerate() {
+                    let at = base.wrapping_offset((start + i) as isize * stride);
+                    text.clear();
+                    // SAFETY: as above, for 4 * points bytes.
+                    text.extend((0..points).map(|j| point(unsafe { read(at.wrapping_add(4 * j)) })));
+                    *out = h.text(text.trim_end_matches('\0').as_bytes());
+                }
+            }
+        }
+    }
+
+    /// The bytes of element `i` of an Arrow view column (string_view, binary_view).
+    ///
+    /// # Safety
+    /// `i < len`, and the column follows the Arrow layout.
+    #[inline(always)]
+    unsafe fn view<'a>(views: *const u8, buffers: *const *const u8, i: usize) -> &'a [u8] {
+        // SAFETY: 16 bytes a view: length, then the bytes inline (up to 12) or prefix, buffer
+        // number and offset.
+        unsafe {
+            let view = views.add(16 * i);
+            let len = read::<i32>(view).max(0) as usize;
+            if len <= 12 {
+                return slice(view.add(4), len);
+            }
+            let buffer = *buffers.add(read::<i32>(view.add(8)) as usize);
+            slice(buffer.add(read::<i32>(view.add(12)) as usize), len)
+        }
+    }
+}
+
+/// The bytes at `data`, also for an empty run at a null pointer.
+///
+/// # Safety
+/// `data` must be readable for `len` bytes.
+#[inline(always)]
+unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data, len) }
+}
+
+/// IEEE-754 binary16 to binary64, exact.
+fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
+    match exponent {
+        0 => sign * fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => sign * f64::INFINITY,
+        31 => f64::NAN,
+        _ => sign * (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    }
+}
+
+/// A code point of NumPy's `U`, already known to be valid.
+fn point(code: u32) -> char {
+    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+impl HashSource for Column {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        assert!(start + out.len() <= self.len);
+        let h = &self.hasher;
+        match self.values {
+            Values::Fixed { base, stride, class } => self.fill_fixed(base, stride, class, start, out),
+            Values::Bits { base, first } => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    let bit = first + start + i;
+                    // SAFETY: bit `first + i` exists for every i < len.
+                    *out = h.signed(i64::from(unsafe { *base.add(bit >> 3) } >> (bit & 7) & 1));
+                }
+            }
+            Values::Text32 { offsets, data } => {
+                // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
+                let end = |i: usize| unsafe { *offsets.add(i) } as usize;
+                let mut from = end(start);
+                for (i, out) in out.iter_mut().enumerate() {
+                    let to = end(start + i + 1);
+                    // SAFETY: as above.
+                    *out = h.text(unsafe { slice(data.wrapping_add(from), to.saturating_sub(from)) });
+                    from = to;
+                }
+            }
+            Values::Text64 { offsets, data } => {
+                // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
+                let end = |i: usize| unsafe { *offsets.add(i) } as usize;
+                let mut from = end(start);
+                for (i, out) in out.iter_mut().enumerate() {
+                    let to = end(start + i + 1);
+                    // SAFETY: as above.
+                    *out = h.text(unsafe { slice(data.wrapping_add(from), to.saturating_sub(from)) });
+                    from = to;
+                }
+            }
+            Values::Views { views, buffers } => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    // SAFETY: start + i < len.
+                    *out = h.text(unsafe { Self::view(views, buffers, start + i) });
+                }
+            }
+        }
+    }
+}
+
+/// The hashes of a dictionary column: one a distinct value, then a look-up a row.
+pub(crate) struct Dictionary {
+    pub(crate) hashes: Vec<u64>,
+    pub(crate) indices: Vec<u32>,
+}
+
+impl HashSource for Dictionary {
+    fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        for (out, &i) in out.iter_mut().zip(&self.indices[start..]) {
+            *out = self.hashes.get(i as usize).copied().unwrap_or(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_exact() {
+        for (bits, value) in [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 5.960464477539063e-8), (0x7bff, 65504.0)] {
+            assert_eq!(half(bits), value);
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+}

@@ -1,0 +1,91 @@
+//! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
+
+use bloomery_core::filter::HashSource;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use super::batch::Operation;
+use super::buffer::{self, Buffer};
+use super::column::{Column, Fixed, Values};
+use crate::answers::{self, Answer};
+use crate::arrow::import;
+use crate::errors::{key_type, parameter};
+
+/// Column values as they are, for hashes computed elsewhere.
+struct Ready<'a> {
+    base: *const u8,
+    stride: isize,
+    len: usize,
+    _column: &'a Column,
+}
+
+// SAFETY: a read-only view of a column, which is Sync itself.
+unsafe impl Sync for Ready<'_> {}
+
+impl HashSource for Ready<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            let at = self.base.wrapping_offset((start + i) as isize * self.stride);
+            // SAFETY: element start + i of the column, 8 bytes wide.
+            *out = unsafe { at.cast::<u64>().read_unaligned() };
+        }
+    }
+}
+
+fn view<'a>(py: Python<'_>, column: &'a Column) -> PyResult<Ready<'a>> {
+    match column.values {
+        Values::Fixed { base, stride, class: Fixed::U64 | Fixed::I64 } => {
+            Ok(Ready { base, stride, len: column.len(), _column: column })
+        }
+        _ => Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()")),
+    }
+}
+
+/// One hash.
+fn one(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract::<u64>().map_err(|error| {
+        let py = value.py();
+        if error.is_instance_of::<PyOverflowError>(py) {
+            return parameter(py, format!("a hash must be between 0 and 2**64 - 1, got {value}"));
+        }
+        key_type(py, "hashes must be whole numbers between 0 and 2**64 - 1; see hash_key() and hash_many()")
+    })
+}
+
+/// True when `hashes` is a single hash rather than a batch.
+pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    if hashes.is_instance_of::<PyInt>() || (hashes.hasattr("__index__")? && !hashes.hasattr("__len__")?) {
+        return one(hashes).map(Some);
+    }
+    Ok(None)
+}
+
+/// Runs `operation` over a batch of hashes.
+pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = hashes.py();
+    let hasher = bloomery_core::key::KeyHasher::seeded(0);
+    // SAFETY: a live object, under the GIL.
+    if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
+        && let Buffer::Column(column, _keep) = buffer::open(&hasher, hashes)?
+    {
+        let ready = view(py, &column)?;
+        return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
+    }
+    let values: Vec<u64> = if import::speaks(hashes)? {
+        let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
+        hashes.call_method0(list)?.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
+    } else {
+        hashes.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
+    };
+    let mut out = vec![O::Out::default(); values.len()];
+    operation.run(py, &values.as_slice(), Some(&mut out))?;
+    if import::speaks(hashes)? {
+        return answers::like_arrow(hashes, vec![O::Out::to_arrow(&out, None)], false, O::Out::ARROW_TYPE);
+    }
+    O::Out::to_list(py, &out)
+}

@@ -1,0 +1,42 @@
+//! Python classes over `bloomery-core`: glue only.
+//!
+//! | room | holds |
+//! |---|---|
+//! | `classes` | one file a class; shared methods are stamped from `classes/mod.rs` |
+//! | `keys` | Python objects, buffers and Arrow columns to hashes |
+//! | `arrow` | the Arrow PyCapsule interface |
+//! | `answers` | marks and hashes in the caller's kind |
+//! | `operations` | add, check, hash: what a batch does with hashes |
+//! | `gate` | one filter, many threads |
+//! | `files`, `params`, `errors`, `functions`, `lines` | what their names say |
+
+use pyo3::prelude::*;
+
+mod answers;
+mod arrow;
+mod classes;
+mod errors;
+mod files;
+mod functions;
+mod gate;
+mod keys;
+mod lines;
+mod operations;
+mod params;
+
+/// The native half of bloomery; import from `bloomery` instead.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::arrow::ArrowColumn;
+    #[pymodule_export]
+    use super::classes::bloom::BloomFilter;
+    #[pymodule_export]
+    use super::classes::scalable::ScalableBloomFilter;
+    #[pymodule_export]
+    use super::functions::{
+        capacity_at, force_isa, fpr_at, hash_key, hash_many, isa, isas, layout_for, loads, open, size_for, variants,
+    };
+    #[pymodule_export]
+    use super::lines::{Suspects, add_lines, check_lines};
+}

@@ -1,0 +1,148 @@
+//! Records of text for the command line: blocks of bytes in, kept bytes out, the GIL released.
+
+use bloomery_core::filter::Filter;
+use bloomery_core::lines::{self, Tally};
+use bloomery_core::suspects::Suspects as Core;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::classes::bloom::BloomFilter;
+use crate::classes::scalable::ScalableBloomFilter;
+use crate::classes::shared::bytes_of;
+use crate::errors::{OrRaise, key_type, warn_overfull};
+use crate::gate::Gate;
+use crate::operations::Counted;
+
+/// (records, marked, kept bytes, other bytes)
+type Sifted<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
+
+/// Runs `$work` with the gate of whichever filter `$filter` is.
+macro_rules! with_gate {
+    ($filter:expr, $gate:ident => $work:expr) => {
+        if let Ok(filter) = $filter.cast::<BloomFilter>() {
+            let $gate = &filter.get().gate;
+            $work
+        } else if let Ok(filter) = $filter.cast::<ScalableBloomFilter>() {
+            let $gate = &filter.get().gate;
+            $work
+        } else {
+            let class = $filter.get_type().name()?;
+            Err(key_type($filter.py(), format!("expected a filter that takes keys, got {class}")))
+        }
+    };
+}
+
+fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
+    bytes.map(|bytes| PyBytes::new(py, &bytes))
+}
+
+fn add<'py, F: Counted>(py: Python<'py>, gate: &Gate<F>, block: &[u8], kept: bool, dropped: bool) -> PyResult<Sifted<'py>> {
+    let (mut kept, mut dropped) = (kept.then(|| Vec::with_capacity(block.len())), dropped.then(Vec::new));
+    let (tally, overfull) = gate.detach(py, |session| {
+        session.write(|filter| {
+            let tally = lines::add(filter, block, kept.as_mut(), dropped.as_mut());
+            (tally, filter.newly_overfull().then(|| filter.load()))
+        })
+    });
+    if let Some((count, capacity)) = overfull {
+        warn_overfull(py, count, capacity)?;
+    }
+    let tally = tally.or_raise(py)?;
+    Ok((tally.records, tally.marked, out(py, kept), out(py, dropped)))
+}
+
+/// Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
+///
+/// A carriage return before a newline is not part of the key; a last line may lack its newline.
+#[pyfunction]
+#[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview",
+                    *, kept: "bool" = true, dropped: "bool" = false)
+       -> "tuple[int, int, bytes | None, bytes | None]")]
+pub(crate) fn add_lines<'py>(
+    filter: &Bound<'py, PyAny>,
+    block: &Bound<'py, PyAny>,
+    kept: bool,
+    dropped: bool,
+) -> PyResult<Sifted<'py>> {
+    let bytes = bytes_of(block)?;
+    with_gate!(filter, gate => add(filter.py(), gate, &bytes, kept, dropped))
+}
+
+/// Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
+#[pyfunction]
+#[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview",
+                    *, found: "bool" = true, absent: "bool" = false)
+       -> "tuple[int, int, bytes | None, bytes | None]")]
+pub(crate) fn check_lines<'py>(
+    filter: &Bound<'py, PyAny>,
+    block: &Bound<'py, PyAny>,
+    found: bool,
+    absent: bool,
+) -> PyResult<Sifted<'py>> {
+    let py = filter.py();
+    let bytes = bytes_of(block)?;
+    let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
+    let tally: Tally = with_gate!(filter, gate => {
+        let work = |session: crate::gate::Session<'_, _>| {
+            session.read(|filter| lines::check(filter, &bytes, found.as_mut(), absent.as_mut()))
+        };
+        gate.detach(py, work).or_raise(py)
+    })?;
+    Ok((tally.records, tally.marked, out(py, found), out(py, absent)))
+}
+
+/// The exact second look of `dedup --verify`: remembers which lines the filter called seen, then
+/// tells the true repetitions from the wrongly dropped.
+#[pyclass(frozen, module = "bloomery._core")]
+pub(crate) struct Suspects {
+    gate: Gate<Core>,
+}
+
+#[pymethods]
+impl Suspects {
+    #[new]
+    fn new() -> Self {
+        Suspects { gate: Gate::new(Core::default()) }
+    }
+
+    /// First pass: adds the lines of `block` to `filter`; (lines, new lines).
+    #[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview")
+           -> "tuple[int, int]")]
+    fn note(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
+        let py = filter.py();
+        let bytes = bytes_of(block)?;
+        let tally: Tally = with_gate!(filter, gate => {
+            let noted = gate.detach(py, |session| {
+                session.write(|filter| lines::note(filter, &bytes).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
+            });
+            let (tally, hashes, hasher) = noted.or_raise(py)?;
+            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes));
+            Ok(tally)
+        })?;
+        Ok((tally.records, tally.marked))
+    }
+
+    /// Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
+    #[pyo3(signature = (block: "bytes | bytearray | memoryview", *, dropped: "bool" = false)
+           -> "tuple[int, int, bytes | None, bytes | None]")]
+    fn sift<'py>(&self, block: &Bound<'py, PyAny>, dropped: bool) -> PyResult<Sifted<'py>> {
+        let py = block.py();
+        let bytes = bytes_of(block)?;
+        let (mut kept, mut dropped) = (Vec::with_capacity(bytes.len()), dropped.then(Vec::new));
+        let tally = self
+            .gate
+            .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())));
+        Ok((tally.records, tally.marked, out(py, Some(kept)), out(py, dropped)))
+    }
+
+    /// Number of lines under suspicion, each counted once.
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.gate.read(py, Core::len)
+    }
+
+    /// Memory in use, approximately.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.gate.read(py, Core::nbytes)
+    }
+}

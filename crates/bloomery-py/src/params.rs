@@ -1,0 +1,104 @@
+//! Parameters from Python: wrong types and wild values become errors that name them.
+
+use bloomery_core::bloom::Layout;
+use bloomery_core::key::KeyHasher;
+use bloomery_core::scheme::Scheme;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+
+use crate::errors::{parameter, parameter_type};
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map(|r| r.to_string()).unwrap_or_else(|_| "?".into())
+}
+
+fn is_whole(value: &Bound<'_, PyAny>) -> bool {
+    !value.is_instance_of::<PyBool>() && (value.is_instance_of::<PyInt>() || value.hasattr("__index__").unwrap_or(false))
+}
+
+/// A whole number of at least `least`.
+pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResult<u64> {
+    let py = value.py();
+    if !is_whole(value) {
+        let remedy = if value.is_instance_of::<PyFloat>() { " (write int(...) around it)" } else { "" };
+        return Err(parameter_type(py, format!("{name} must be a whole number{remedy}, got {}", shown(value))));
+    }
+    match value.extract::<u64>() {
+        Ok(number) if number >= least => Ok(number),
+        _ => Err(parameter(py, format!("{name} must be between {least} and 2**64 - 1, got {}", shown(value)))),
+    }
+}
+
+/// A real number; the core checks its range.
+pub(crate) fn real(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let py = value.py();
+    let number = if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyString>() {
+        None
+    } else {
+        value.extract::<f64>().ok()
+    };
+    number.ok_or_else(|| parameter_type(py, format!("{name} must be a number, got {}", shown(value))))
+}
+
+/// A seed: any 64-bit whole number.
+pub(crate) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    whole("seed", value, 0)
+}
+
+/// Threads: 1 and up.
+pub(crate) fn threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    whole("threads", value, 1).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+/// A layout by name; `None` for `auto`.
+pub(crate) fn layout(value: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
+    let py = value.py();
+    let Ok(name) = value.extract::<String>() else {
+        return Err(parameter_type(py, format!("layout must be a str, got {}", shown(value))));
+    };
+    if name == "auto" {
+        return Ok(None);
+    }
+    Layout::from_name(&name).map(Some).ok_or_else(|| {
+        parameter(py, format!("layout must be auto, classic, blocked, split or partitioned, got {name:?}"))
+    })
+}
+
+/// A scheme by name, or none.
+pub(crate) fn scheme(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Scheme>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
+    let name = value.extract::<String>().unwrap_or_default();
+    Scheme::from_name(&name).map(Some).ok_or_else(|| {
+        let names: Vec<&str> = bloomery_core::scheme::SCHEMES.iter().map(|(_, name)| *name).collect();
+        parameter(value.py(), format!("scheme must be one of {}, got {}", names.join(", "), shown(value)))
+    })
+}
+
+/// The 16 bytes of a secret; `None` and `False` for none, `True` draws one from the system. The
+/// value never appears in a message.
+pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 16]>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
+    let py = value.py();
+    if let Ok(flag) = value.cast::<PyBool>() {
+        if !flag.is_true() {
+            return Ok(None);
+        }
+        let drawn = py.import("secrets")?.call_method1("token_bytes", (16,))?;
+        return secret(Some(&drawn));
+    }
+    let Ok(bytes) = value.cast::<PyBytes>() else {
+        let class = value.get_type().name()?;
+        return Err(parameter_type(py, format!("secret must be 16 bytes, True or None, got a {class}")));
+    };
+    <[u8; 16]>::try_from(bytes.as_bytes()).map(Some).map_err(|_| {
+        parameter(py, format!("secret must be 16 bytes long, got {} bytes", bytes.as_bytes().len()))
+    })
+}
+
+/// The key hasher for a seed and a secret.
+pub(crate) fn hasher(seed: u64, secret: Option<[u8; 16]>) -> KeyHasher {
+    match secret {
+        None => KeyHasher::seeded(seed),
+        Some(secret) => KeyHasher::keyed(seed, &secret),
+    }
+}

@@ -1,0 +1,58 @@
+"""The whole Bloom-filter family for Python, native underneath.
+
+One question, *have I seen this key?*, answered in a process, in a pipe, or from a file:
+
+>>> from bloomery import BloomFilter
+>>> seen = BloomFilter(1_000_000, fpr=0.01)
+>>> seen.update(["ada", "grace", "edsger"])
+>>> "grace" in seen, "alan" in seen
+(True, False)
+
+Classes and functions are native; ``bloomery.theory`` holds the formulas, ``bloomery.errors`` the
+exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no other package.
+"""
+
+from bloomery._core import (
+    BloomFilter,
+    ScalableBloomFilter,
+    hash_key,
+    hash_many,
+    loads,
+    open,
+    variants,
+)
+from bloomery.errors import (
+    BloomeryError,
+    CapacityWarning,
+    FilterFull,
+    FilterMemoryError,
+    FormatError,
+    IncompatibleFilters,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+    ReadOnlyFilter,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BloomFilter",
+    "BloomeryError",
+    "CapacityWarning",
+    "FilterFull",
+    "FilterMemoryError",
+    "FormatError",
+    "IncompatibleFilters",
+    "KeyTypeError",
+    "ParameterError",
+    "ParameterTypeError",
+    "ReadOnlyFilter",
+    "ScalableBloomFilter",
+    "__version__",
+    "hash_key",
+    "hash_many",
+    "loads",
+    "open",
+    "variants",
+]

@@ -1,0 +1,64 @@
+"""The exceptions of Bloomery: one tree, each also the built-in exception it is.
+
+Every message names the value at fault and the remedy.
+
+>>> import bloomery
+>>> try:
+...     bloomery.BloomFilter(1000, fpr=1.5)
+... except ValueError as error:
+...     print(error)
+fpr must be between 0 and 1 (exclusive), got 1.5
+"""
+
+__all__ = [
+    "BloomeryError",
+    "CapacityWarning",
+    "FilterFull",
+    "FilterMemoryError",
+    "FormatError",
+    "IncompatibleFilters",
+    "KeyTypeError",
+    "ParameterError",
+    "ParameterTypeError",
+    "ReadOnlyFilter",
+]
+
+
+class BloomeryError(Exception):
+    """Root of all exceptions raised on purpose."""
+
+
+class ParameterError(BloomeryError, ValueError):
+    """A parameter is out of its range."""
+
+
+class ParameterTypeError(BloomeryError, TypeError):
+    """A parameter has the wrong type."""
+
+
+class KeyTypeError(BloomeryError, TypeError):
+    """A key has no canonical bytes; the message lists the types that do."""
+
+
+class FilterMemoryError(BloomeryError, MemoryError):
+    """The filter would need more memory than this machine can give; raised before allocation."""
+
+
+class FilterFull(BloomeryError, OverflowError):
+    """A strict filter is at its capacity, or a growing one cannot grow; earlier keys stay found."""
+
+
+class IncompatibleFilters(BloomeryError, ValueError):
+    """Two filters cannot be combined; the message names the fields that differ."""
+
+
+class FormatError(BloomeryError, ValueError):
+    """Bytes or a file are not a filter, are damaged, or come from a newer release."""
+
+
+class ReadOnlyFilter(BloomeryError, TypeError):
+    """The filter is mapped read-only, or closed."""
+
+
+class CapacityWarning(UserWarning):
+    """A filter holds more keys than it was sized for; given once a filter."""

@@ -1,0 +1,117 @@
+"""The formulas of the family as pure functions: no state, no third-party import.
+
+What is where (one noun a file):
+
+- ``rates``: rates of the classic filter in closed form, the fill, the AND of two filters, colliding hashes
+- ``occupancy``: the exact law of the occupied bits, and exact rates from it (float and rational)
+- ``bounds``: upper bounds, tail bounds, and what no filter can beat
+- ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
+- ``constructor``: what a constructor really picks, handed on from the Rust core
+- ``layouts``: laws of the partitioned and the blocked layouts
+- ``cardinality``: how many keys went in, with the deviation of the estimate
+- ``scalable``: stages of a filter that grows
+- ``card``: the quick-reference card
+
+Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
+``num_bits`` m, ``num_hashes`` k. Every function that takes numbers one by one also takes lists, tuples and
+NumPy arrays (elementwise; list in, list out). A number out of range raises ``ParameterError``, which is a
+``ValueError``.
+
+It may import: the standard library's ``math``, ``bloomery.errors``, and (in ``constructor`` only, on first
+use) ``bloomery._core``.
+"""
+
+from __future__ import annotations
+
+from .bounds import fill_tail, goel_gupta_fpr, min_bits_per_key, stream_floor
+from .card import Card, reference_card
+from .cardinality import (
+    Estimate,
+    estimate_intersection,
+    estimate_items,
+    estimate_jaccard,
+    estimate_std,
+    estimate_union,
+)
+from .constructor import Size, capacity_at, fpr_at, size_for
+from .layouts import (
+    blocked_bits_per_key,
+    blocked_fpr,
+    blocked_limit_fpr,
+    compensated_bits_per_key,
+    free_block_bits_per_key,
+    free_block_fpr,
+    free_block_limit_fpr,
+    partitioned_fpr,
+    split_bits_per_key,
+    split_fpr,
+    split_limit_fpr,
+)
+from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
+from .rates import classic_fpr, exponential_fpr, fill, hash_collision_fpr, intersection_fpr, second_order_fpr
+from .scalable import (
+    compound_fpr,
+    scalable_capacity,
+    scalable_fpr,
+    scalable_num_bits,
+    stage_capacity,
+    stage_fpr,
+    stage_num_hashes,
+    stages_for,
+)
+from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_hashes, num_hashes_cost
+
+__all__ = [
+    "Card",
+    "Estimate",
+    "Size",
+    "best_num_hashes",
+    "bits_per_key",
+    "blocked_bits_per_key",
+    "blocked_fpr",
+    "blocked_limit_fpr",
+    "capacity",
+    "capacity_at",
+    "classic_fpr",
+    "compensated_bits_per_key",
+    "compound_fpr",
+    "distinct_fpr",
+    "estimate_intersection",
+    "estimate_items",
+    "estimate_jaccard",
+    "estimate_std",
+    "estimate_union",
+    "exact_fpr",
+    "exponential_fpr",
+    "fill",
+    "fill_tail",
+    "fpr",
+    "fpr_at",
+    "free_block_bits_per_key",
+    "free_block_fpr",
+    "free_block_limit_fpr",
+    "goel_gupta_fpr",
+    "hash_collision_fpr",
+    "intersection_fpr",
+    "min_bits_per_key",
+    "num_bits",
+    "num_hashes",
+    "num_hashes_cost",
+    "occupancy_law",
+    "partitioned_fpr",
+    "rational_fpr",
+    "reference_card",
+    "scalable_capacity",
+    "scalable_fpr",
+    "scalable_num_bits",
+    "second_order_fpr",
+    "size_for",
+    "split_bits_per_key",
+    "split_fpr",
+    "split_limit_fpr",
+    "stage_capacity",
+    "stage_fpr",
+    "stage_num_hashes",
+    "stages_for",
+    "stream_floor",
+]

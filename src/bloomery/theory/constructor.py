@@ -1,0 +1,80 @@
+"""What the constructors do: size and rate of each layout, handed on from the Rust core.
+
+The choice of m and k lives once, in Rust; these functions only pass it on, so that a plan, a page or a test
+sees the very numbers a filter will have. The layouts are "classic", "blocked", "split" and "partitioned"; the
+laws behind them are written out a second time, independently and more exactly, in ``rates.py`` and
+``layouts.py``, and tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ._vector import vectorized
+
+__all__ = ["Size", "capacity_at", "fpr_at", "size_for"]
+
+
+class Size(NamedTuple):
+    """The size of a filter: bits of the whole array, and hashes (probes) a key."""
+
+    num_bits: int
+    num_hashes: int
+
+
+@vectorized
+def size_for(layout: str, capacity: int, fpr: float) -> Size:
+    """Return the bits and hashes that a constructor picks for ``capacity`` keys at rate ``fpr``.
+
+    The filter keeps its promise at capacity by the layout's own law, for the whole k it uses and for the bits
+    it really allocates (whole blocks). Raises ``ParameterError`` for an unknown layout, a capacity below 1,
+    or a rate outside (0, 1) or below what the layout can do. Microseconds; nothing is allocated.
+
+    Source: Bloom 1970 for "classic" and "partitioned"; Putze, Sanders and Singler 2009 for the idea of the
+    other two.
+
+    >>> from bloomery import theory
+    >>> size = theory.size_for("classic", capacity=1_000_000, fpr=0.01)
+    >>> theory.fpr_at("classic", *size, items=1_000_000) <= 0.01
+    True
+    """
+    from bloomery import _core
+
+    return Size(*_core.size_for(layout, capacity, fpr))
+
+
+@vectorized
+def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:
+    """Return the rate of a filter of this size holding ``items`` keys, by the law its ``fpr()`` method uses.
+
+    Raises ``ParameterError`` for an unknown layout, a size the layout cannot have, or items below 0.
+    Microseconds.
+
+    Source: as in :func:`size_for`.
+
+    >>> from bloomery import theory
+    >>> round(theory.fpr_at("classic", num_bits=10_000_000, num_hashes=7, items=1_000_000), 6)
+    0.008194
+    """
+    from bloomery import _core
+
+    return _core.fpr_at(layout, num_bits, num_hashes, items)
+
+
+@vectorized
+def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float) -> int:
+    """Return the most keys a filter of this size holds at rate ``fpr``: the inverse of :func:`fpr_at`.
+
+    Raises ``ParameterError`` for an unknown layout, a size the layout cannot have, or a rate outside (0, 1).
+    Microseconds.
+
+    Source: as in :func:`size_for`.
+
+    >>> from bloomery import theory
+    >>> keys = theory.capacity_at("classic", num_bits=10_000_000, num_hashes=7, fpr=0.01)
+    >>> theory.fpr_at("classic", 10_000_000, 7, items=keys) <= 0.01
+    True
+    """
+    from bloomery import _core
+
+    return _core.capacity_at(layout, num_bits, num_hashes, fpr)

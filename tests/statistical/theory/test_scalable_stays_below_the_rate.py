@@ -1,0 +1,83 @@
+"""Guarantee: a scalable filter never exceeds its rate, however many stages it grows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from bloomery.errors import ParameterError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bloomery import theory
+
+always = settings(derandomize=True, deadline=None)
+ratios = st.floats(0.05, 0.95)
+
+
+def test_the_first_stage_of_the_published_examples() -> None:
+    assert theory.stage_fpr(0.001, 0.9) == pytest.approx(1e-4, rel=1e-12)
+    assert theory.stage_num_hashes(0.001, 0.9) == 14
+    assert theory.stage_num_hashes(0.001, 0.5) == 11
+
+
+def test_halving_the_rate_costs_one_hash_a_stage() -> None:
+    assert theory.stage_num_hashes(0.001, 0.5, [0, 1, 2, 10]) == [11, 12, 13, 21]
+    # p (1 - r) r^i = 2^-(i + 2) is a power of two: no hash may come from the rounding of a logarithm.
+    assert theory.stage_num_hashes(0.5, 0.5, list(range(40))) == list(range(2, 42))
+    assert theory.stage_num_hashes(0.999, 0.001) == 1
+
+
+@always
+@given(fpr=st.floats(1e-9, 0.5), tightening=ratios, stages=st.integers(0, 60))
+def test_the_compound_rate_stays_below_the_promise(fpr: float, tightening: float, stages: int) -> None:
+    rates = [theory.stage_fpr(fpr, tightening, i) for i in range(stages)]
+    compound = theory.scalable_fpr(fpr, tightening, stages)
+    assert compound == pytest.approx(1 - math.prod(1 - rate for rate in rates), rel=1e-9, abs=1e-15)
+    assert compound <= math.fsum(rates) <= fpr * (1 + 1e-12)
+
+
+@always
+@given(fpr=st.floats(1e-6, 0.01), tightening=ratios)
+def test_the_promise_is_not_wasted(fpr: float, tightening: float) -> None:
+    # In the limit the sum is p itself, and the compound rate is below it by at most p^2/2.
+    assert theory.scalable_fpr(fpr, tightening, 400) >= fpr - fpr * fpr
+
+
+@always
+@given(first=st.integers(1, 10**6), growth=st.sampled_from([1, 2, 4]), stages=st.integers(0, 20))
+def test_the_capacity_is_the_geometric_sum(first: int, growth: int, stages: int) -> None:
+    total = first * stages if growth == 1 else first * (growth**stages - 1) // (growth - 1)
+    assert theory.scalable_capacity(first, growth, stages) == total
+    if stages:
+        assert theory.stages_for(total, first, growth) == stages
+        assert theory.stages_for(total + 1, first, growth) == stages + 1
+
+
+@always
+@given(fpr=st.floats(1e-6, 0.1), tightening=ratios, stages=st.integers(1, 12))
+def test_the_bits_are_those_of_the_stages(fpr: float, tightening: float, stages: int) -> None:
+    bits = theory.scalable_num_bits(1000, 2, fpr, tightening, stages)
+    # n_i = M_i (ln 2)^2 / |ln P_i|, so M_i = n_i log2(1/P_i) / ln 2, rounded up.
+    exact = [
+        1000 * 2**i * -math.log2(fpr * (1 - tightening) * tightening**i) / math.log(2) for i in range(stages)
+    ]
+    assert math.fsum(exact) - 1e-6 <= bits <= math.fsum(exact) + stages + 1e-6
+
+
+def test_rates_below_the_smallest_float_do_no_harm() -> None:
+    assert theory.stage_fpr(0.01, 0.1, 1000) == 0.0
+    assert theory.scalable_fpr(0.01, 0.5, 10_000) == pytest.approx(0.01, rel=0.006)
+    assert theory.stage_num_hashes(0.01, 0.5, 5000) == 5008
+    assert theory.compound_fpr([0.5, 0.0]) == 0.5
+    assert theory.compound_fpr([0.5, 1.0]) == 1.0
+    assert theory.compound_fpr([]) == 0.0
+
+
+def test_growth_without_end_is_refused() -> None:
+    with pytest.raises(ParameterError, match="stages must be at most 10000, got 10001"):
+        theory.scalable_fpr(0.01, 0.5, 10_001)
+    with pytest.raises(ParameterError, match="below 2\\^1000"):
+        theory.stage_capacity(10, 4, 500)
+    with pytest.raises(ParameterError, match="first_capacity must reach"):
+        theory.stages_for(10**9, first_capacity=1, growth=1)

@@ -1,0 +1,123 @@
+"""Guarantee: sizing gives the published sizes, and a filter of that size has the rate that was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bloomery import theory
+
+Printed = Callable[[float, str], bool]
+always = settings(derandomize=True, deadline=None)
+capacities = st.integers(1, 10**12)
+rates = st.floats(1e-15, 0.99)
+hash_counts = st.integers(1, 64)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "fpr", "num_bits", "num_hashes"),
+    [(10**7, 0.01, 95_850_584, 7), (10**7, 0.001, 143_775_876, 10), (5 * 10**6, 0.001, 71_887_938, 10)],
+)
+def test_the_classic_sizes(capacity: int, fpr: float, num_bits: int, num_hashes: int) -> None:
+    assert theory.num_bits(capacity, fpr) == num_bits
+    assert theory.num_hashes(num_bits, capacity) == num_hashes
+
+
+def test_the_sizes_in_bytes(printed: Printed) -> None:
+    assert printed(theory.num_bits(10**8, 0.01) / 8e6, "119.8")
+    assert printed(theory.num_bits(10**9, 0.01) / 8e9, "1.198")
+    # 11.98 MB, which some pages print as 11.43 "MB": those are MiB.
+    assert printed(theory.num_bits(10**7, 0.01) / 8e6, "11.98")
+    assert printed(theory.num_bits(10**7, 0.01) / 8 / 2**20, "11.43")
+
+
+def test_the_bits_per_key(printed: Printed) -> None:
+    for fpr, bits in ((1e-1, "4.79"), (1e-2, "9.59"), (1e-3, "14.38"), (1e-4, "19.17")):
+        assert printed(theory.bits_per_key(fpr), bits)
+    # The slope is 2.081 bits per factor e, not 1.44.
+    assert printed(theory.bits_per_key(math.exp(-1)), "2.081")
+
+
+def test_the_cost_of_a_wrong_number_of_hashes(printed: Printed) -> None:
+    assert printed(theory.fpr(1, 14.378, 4), "0.00348")
+    assert printed(theory.fpr(1, 14.378, 20), "0.00327")
+    assert theory.num_hashes_cost(14.378, 4) == pytest.approx(0.00348 / 0.6185**14.378, rel=0.01)
+    assert theory.num_hashes_cost(10, 10 * math.log(2)) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_real_valued_optimum_misses_the_promise_and_the_whole_k_keeps_it(printed: Printed) -> None:
+    capacity, fpr = 10**7, 0.01
+    loose = theory.num_bits(capacity, fpr)
+    assert printed(theory.fpr(capacity, loose, 6), "0.010143")
+    assert printed(theory.fpr(capacity, loose, 7), "0.010039")
+    assert theory.fpr(capacity, theory.num_bits(capacity, fpr, 7), 7) <= fpr
+
+
+@always
+@given(capacity=capacities, fpr=rates, num_hashes=hash_counts)
+def test_a_size_for_a_whole_k_keeps_the_rate_and_one_bit_in_a_thousand_less_does_not(
+    capacity: int, fpr: float, num_hashes: int
+) -> None:
+    bits = theory.num_bits(capacity, fpr, num_hashes)
+    assert theory.fpr(capacity, bits, num_hashes) <= fpr * (1 + 1e-9)
+    fewer = math.floor(bits * 0.999) - 1
+    if fewer >= 1:
+        assert theory.fpr(capacity, fewer, num_hashes) > fpr
+
+
+@always
+@given(num_bits=st.integers(1, 10**13), fpr=rates, num_hashes=hash_counts)
+def test_a_capacity_keeps_the_rate_and_one_key_more_does_not(
+    num_bits: int, fpr: float, num_hashes: int
+) -> None:
+    keys = theory.capacity(num_bits, fpr, num_hashes)
+    if keys:
+        assert theory.fpr(keys, num_bits, num_hashes) <= fpr * (1 + 1e-9)
+    assert theory.fpr(keys + 1, num_bits, num_hashes) > fpr * (1 - 1e-9)
+
+
+@always
+@given(capacity=st.integers(1, 10**9), fpr=rates)
+def test_capacity_undoes_num_bits(capacity: int, fpr: float) -> None:
+    bits = theory.num_bits(capacity, fpr)
+    # One bit holds less than a key only above 2.08 bits a key; otherwise rounding up may have made room for
+    # more.
+    assert theory.capacity(bits, fpr) >= capacity
+    assert theory.capacity(bits, fpr) <= capacity + 1 / theory.bits_per_key(fpr) + 1
+
+
+@always
+@given(fpr=rates)
+def test_the_best_whole_k_needs_the_fewest_bits(fpr: float) -> None:
+    best = theory.best_num_hashes(fpr)
+    assert theory.bits_per_key(fpr, best) == min(theory.bits_per_key(fpr, k) for k in range(1, 80))
+    assert theory.bits_per_key(fpr, best) >= theory.bits_per_key(fpr) * (1 - 1e-12)
+
+
+@always
+@given(bits_per_key=st.floats(2, 1000))
+def test_the_usual_k_is_within_two_percent_of_the_best_from_two_bits_a_key_on(bits_per_key: float) -> None:
+    usual = theory.num_hashes(bits_per_key, 1)
+    best = min(theory.fpr(1, bits_per_key, k) for k in (max(1, usual - 1), usual, usual + 1))
+    # The worst case, 1.01718, is at 2.164 bits per key; 1.00061 from ten on.
+    assert theory.fpr(1, bits_per_key) <= best * (1.0172 if bits_per_key < 10 else 1.00061)
+
+
+@always
+@given(bits_per_key=st.floats(0.1, 100), num_hashes=st.floats(0.5, 60))
+def test_no_number_of_hashes_beats_the_optimum(bits_per_key: float, num_hashes: float) -> None:
+    assert theory.num_hashes_cost(bits_per_key, num_hashes) >= 1 - 1e-9
+
+
+@pytest.mark.parametrize("fpr", [1e-300, 1e-18, 0.5, 1 - 1e-12])
+@pytest.mark.parametrize("num_hashes", [1, 7, 1000])
+def test_sizing_survives_the_ends_of_the_range(fpr: float, num_hashes: int) -> None:
+    bits = theory.bits_per_key(fpr, num_hashes)
+    assert math.isfinite(bits)
+    assert bits > 0
+    if bits >= 1:
+        assert theory.exponential_fpr(1, bits, num_hashes) == pytest.approx(fpr, rel=1e-9)

@@ -1,0 +1,138 @@
+"""Guarantee: a list, tuple or array gives elementwise what its numbers give, in the caller's kind."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from bloomery.errors import ParameterError
+
+from bloomery import theory
+
+# One call a function, each argument with a value that all of them accept.
+CALLS: dict[str, dict[str, float]] = {
+    "best_num_hashes": {"fpr": 0.01},
+    "bits_per_key": {"fpr": 0.01, "num_hashes": 5},
+    "blocked_bits_per_key": {"fpr": 0.01, "num_hashes": 8},
+    "blocked_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 8},
+    "blocked_limit_fpr": {"bits_per_key": 10, "num_hashes": 8},
+    "capacity": {"num_bits": 1000, "fpr": 0.01},
+    "classic_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
+    "compensated_bits_per_key": {"bits_per_key": 10, "block_bits": 512},
+    "distinct_fpr": {"items": 3, "num_bits": 18, "num_hashes": 3},
+    "estimate_intersection": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},
+    "estimate_items": {"set_bits": 50, "num_bits": 100, "num_hashes": 2},
+    "estimate_jaccard": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},
+    "estimate_std": {"items": 50, "num_bits": 100, "num_hashes": 2},
+    "estimate_union": {"bits_or": 50, "num_bits": 100, "num_hashes": 2},
+    "exact_fpr": {"items": 3, "num_bits": 18, "num_hashes": 3},
+    "exponential_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
+    "fill": {"items": 10, "num_bits": 100, "num_hashes": 7},
+    "fill_tail": {"deviation": 0.01, "items": 1000, "num_bits": 10_000, "num_hashes": 7},
+    "fpr": {"capacity": 10, "num_bits": 100},
+    "free_block_bits_per_key": {"fpr": 0.01, "num_hashes": 6},
+    "free_block_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 6},
+    "free_block_limit_fpr": {"bits_per_key": 10, "num_hashes": 6},
+    "goel_gupta_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
+    "hash_collision_fpr": {"items": 1000, "hash_bits": 32},
+    "intersection_fpr": {"items_a": 10, "items_b": 12, "items_both": 5, "num_bits": 100, "num_hashes": 3},
+    "min_bits_per_key": {"fpr": 0.01},
+    "num_bits": {"capacity": 100, "fpr": 0.01},
+    "num_hashes": {"num_bits": 1000, "capacity": 100},
+    "num_hashes_cost": {"bits_per_key": 10, "num_hashes": 4},
+    "partitioned_fpr": {"items": 10, "num_bits": 96, "num_hashes": 6},
+    "scalable_capacity": {"first_capacity": 100, "growth": 2, "stages": 5},
+    "scalable_fpr": {"fpr": 0.01, "tightening": 0.5, "stages": 5},
+    "scalable_num_bits": {"first_capacity": 100, "growth": 2, "fpr": 0.01, "tightening": 0.5, "stages": 5},
+    "second_order_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
+    "split_bits_per_key": {"fpr": 0.01},
+    "split_fpr": {"items": 100, "num_bits": 2560},
+    "split_limit_fpr": {"bits_per_key": 10},
+    "stage_capacity": {"first_capacity": 100, "growth": 2, "stage": 3},
+    "stage_fpr": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
+    "stage_num_hashes": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
+    "stages_for": {"items": 1000, "first_capacity": 100, "growth": 2},
+    "stream_floor": {"num_bits": 1024, "window": 100_000, "alphabet": 65536},
+}
+# Native (tested where the native module is at hand), records, and the four that take no numbers one by one.
+NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
+NOT_ELEMENTWISE |= {"compound_fpr", "occupancy_law", "rational_fpr", "reference_card"}
+
+
+def test_every_public_function_is_covered_here() -> None:
+    assert set(theory.__all__) == CALLS.keys() | NOT_ELEMENTWISE
+    assert theory.__all__ == sorted(theory.__all__)
+    assert all(inspect.getdoc(getattr(theory, name)) for name in theory.__all__)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_argument_may_be_a_list_a_tuple_or_an_array(name: str) -> None:
+    function, arguments = getattr(theory, name), CALLS[name]
+    alone = function(**arguments)
+    for argument, value in arguments.items():
+        row = {**arguments, argument: [value, value, value]}
+        assert function(**row) == [alone] * 3
+        assert function(*row.values()) == [alone] * 3
+        row[argument] = (value, value)
+        assert function(**row) == (alone, alone)
+        row[argument] = np.array([[value, value]])
+        result = function(**row)
+        for part, expected in (
+            zip(result, alone, strict=True) if isinstance(alone, tuple) else [(result, alone)]
+        ):
+            assert isinstance(part, np.ndarray)
+            assert part.shape == (1, 2)
+            assert part.dtype == (np.int64 if isinstance(expected, int) else np.float64)
+            assert (part == expected).all()
+
+
+def test_vectors_are_taken_pairwise_and_arrays_broadcast() -> None:
+    pairs = theory.exponential_fpr([10, 20], 100, [3, 4])
+    assert pairs == [theory.exponential_fpr(10, 100, 3), theory.exponential_fpr(20, 100, 4)]
+    grid = theory.exponential_fpr(np.array([[10], [20]]), 100, np.array([3, 4, 5]))
+    assert grid.shape == (2, 3)
+    assert grid[1, 2] == theory.exponential_fpr(20, 100, 5)
+    assert theory.exponential_fpr(np.array([10, 20]), 100, [3, 4]).tolist() == pairs
+    assert theory.exponential_fpr((10, 20), 100, [3, 4]) == pairs
+
+
+def test_empty_vectors_give_empty_answers_of_their_kind() -> None:
+    assert theory.exponential_fpr([], 100, 3) == []
+    assert theory.exponential_fpr((), 100, 3) == ()
+    assert theory.exponential_fpr(np.array([]), 100, 3).shape == (0,)
+    assert theory.num_bits(np.array([]), 0.01).dtype == np.int64
+    value, std = theory.estimate_items(np.zeros((0, 2)), 100, 3)
+    assert value.shape == std.shape == (0, 2)
+
+
+def test_numpy_scalars_are_numbers() -> None:
+    assert theory.num_bits(np.int64(10**7), np.float64(0.01)) == 95_850_584
+    assert theory.exact_fpr(np.uint8(3), np.int32(18), np.float32(3)) == theory.exact_fpr(3, 18, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2], 100, [1, 2, 3]), "lengths \\[2, 3\\]"),
+        ((np.ones(2), 100, np.ones(3)), "broadcast"),
+        (([10, -1], 100, 3), "items must be at least 0, got -1"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_rejected(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        theory.exponential_fpr(*arguments)  # type: ignore[call-overload]
+
+
+def test_the_decorated_functions_keep_their_signature_and_their_text() -> None:
+    assert list(inspect.signature(theory.classic_fpr).parameters) == ["items", "num_bits", "num_hashes"]
+    assert "lower bound" in str(inspect.getdoc(theory.classic_fpr))
+
+
+def test_importing_theory_loads_neither_numpy_nor_fractions() -> None:
+    loaded = "print({*sys.modules} & {'numpy', 'fractions'})"
+    program = f"import sys, bloomery.theory as t; t.fill([1, 2], 64, 3); {loaded}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

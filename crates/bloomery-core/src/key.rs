@@ -5,7 +5,7 @@
 //! `docs/keys.md` and pinned by `tests/golden/keys.json`; it is never edited, only added to.
 
 use crate::hash::siphash::{SipKey, sip_key, sip13};
-use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_words};
 
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
@@ -124,6 +124,18 @@ impl KeyHasher {
         match &self.keyed {
             None => xxh3_u64(value, self.folded[domain as usize]),
             Some(keys) => sip13(&value.to_le_bytes(), keys[domain as usize]),
+        }
+    }
+
+    /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
+    pub fn words(&self, domain: Domain, words: &[u8], out: &mut [u64]) {
+        match &self.keyed {
+            None => xxh3_words(words, self.folded[domain as usize], out),
+            Some(keys) => {
+                for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
+                    *out = sip13(word, keys[domain as usize]);
+                }
+            }
         }
     }
 

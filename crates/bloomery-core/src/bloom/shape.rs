@@ -1,5 +1,6 @@
 //! Shapes: how many bits, how many probes, laid out how.
 
+use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 use crate::scheme::{Scheme, columns};
 use crate::sizing::classic::Classic;
@@ -113,22 +114,33 @@ impl Shape {
         if capacity == 0 {
             return Err(Error::parameter("capacity must be at least 1, got 0"));
         }
+        Self::check_possible(capacity, fpr)?;
         check_reachable(capacity, fpr)?;
         let scheme = Self::check_scheme(layout, scheme)?;
         let sized = layout.candidate_hashes(fpr).into_iter().filter_map(|num_hashes| {
             let granule = if layout == Layout::Partitioned { u64::from(num_hashes) } else { layout.granule() };
             let shape = |units: u64| Shape { layout, scheme, num_bits: units * granule, num_hashes };
-            smallest(MAX_BITS / granule, fpr, |units| shape(units).law().fpr(capacity as f64)).map(shape)
+            smallest(MAX_BITS / granule, fpr, |units| shape(units).sizing_fpr(capacity as f64)).map(shape)
         });
-        let best = sized.min_by_key(|shape| (shape.num_bits, shape.num_hashes)).ok_or_else(|| {
-            let bits = capacity as f64 * -fpr.ln() / std::f64::consts::LN_2.powi(2);
-            Error::Memory(format!(
-                "a capacity of {capacity} at fpr {fpr:e} needs at least {:.2e} bytes, which no machine can give; \
-                 lower the capacity or raise the fpr",
-                bits / 8.0
-            ))
-        })?;
-        best.check()
+        let best = sized.min_by_key(|shape| (shape.num_bits, shape.num_hashes));
+        best.ok_or_else(|| Self::impossible(capacity, fpr))?.check()
+    }
+
+    /// Refuses at once what not even the information bound, log2(1/p) bits a key, fits in memory.
+    fn check_possible(capacity: u64, fpr: f64) -> Result<()> {
+        if capacity as f64 * -fpr.log2() / 8.0 > ADDRESSABLE_BYTES as f64 {
+            return Err(Self::impossible(capacity, fpr));
+        }
+        Ok(())
+    }
+
+    fn impossible(capacity: u64, fpr: f64) -> Error {
+        let bytes = capacity as f64 * -fpr.ln() / std::f64::consts::LN_2.powi(2) / 8.0;
+        Error::Memory(format!(
+            "a capacity of {capacity} at fpr {} needs at least {bytes:.2e} bytes, which no machine can give; \
+             lower the capacity or raise the fpr",
+            crate::sizing::shown(fpr)
+        ))
     }
 
     /// The layout `auto` stands for: `blocked` while it costs at most 1.2 times the space of
@@ -213,6 +225,14 @@ impl Shape {
             Layout::Partitioned => {
                 Box::new(Lanes { blocks: 1, lanes: k, width: (m / u64::from(k)).max(1), per_lane: 1 })
             }
+        }
+    }
+
+    /// The rate that sizing goes by: never below the true one.
+    fn sizing_fpr(&self, items: f64) -> f64 {
+        match self.layout {
+            Layout::Classic => Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }.safe_fpr(items),
+            _ => self.law().fpr(items),
         }
     }
 

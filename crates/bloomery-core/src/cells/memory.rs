@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
 /// No machine maps more than this (47 address bits); beyond it the answer needs no system call.
-const ADDRESSABLE_BYTES: u64 = 1 << 46;
+pub const ADDRESSABLE_BYTES: u64 = 1 << 46;
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]

@@ -7,9 +7,9 @@
 //! line = fastrange(h, num_lines)                               top bits of h
 //! g    = h * M1 mod 2^64,  g' = h * M2 mod 2^64
 //! p1_j = g  >> (57 - 7j) &                                     1st position, any of 128
-//! d2_j = 1 + min(g >> (29 - 7j) &, 126),   p2 = (p1 + d2) &    2nd, differs from the 1st
+//! d2_j = max(g >> (29 - 7j) &, 1),         p2 = p1 ^ d2        2nd, differs from the 1st
 //! e_j  = 1 + min(g' >> (57 - 7j) &, 125),
-//! d3_j = e + (e >= d2 ? 1 : 0),            p3 = (p1 + d3) &    3rd, differs from both
+//! d3_j = e + (e >= d2 ? 1 : 0),            p3 = p1 ^ d3        3rd, differs from both
 //! ```
 //!
 //! k = 4T, T in 1..=3. Why columns: they fit two 256-bit registers without a gather, and distinct
@@ -59,14 +59,14 @@ fn pattern<const T: usize>(hash: u64) -> [u64; LINE_WORDS] {
             words[j + 4] |= if p < 64 { 0 } else { 1 << (p & 63) };
         };
         let p1 = (g >> (57 - 7 * j)) & 127;
-        let d2 = 1 + ((g >> (29 - 7 * j)) & 127).min(126);
+        let d2 = ((g >> (29 - 7 * j)) & 127).max(1);
         set(p1);
         if T >= 2 {
-            set((p1 + d2) & 127);
+            set(p1 ^ d2);
         }
         if T >= 3 {
             let e = 1 + ((g2 >> (57 - 7 * j)) & 127).min(125);
-            set((p1 + e + u64::from(e >= d2)) & 127);
+            set(p1 ^ (e + u64::from(e >= d2)));
         }
     }
     words
@@ -133,8 +133,8 @@ mod avx2 {
             let mut high = _mm256_sllv_epi64(one, _mm256_sub_epi64(p1, half));
             if T >= 2 {
                 let x2 = _mm256_and_si256(_mm256_srlv_epi64(g, second), seven);
-                let d2 = _mm256_add_epi64(_mm256_min_epu32(x2, _mm256_set1_epi64x(126)), one);
-                let p2 = _mm256_and_si256(_mm256_add_epi64(p1, d2), seven);
+                let d2 = _mm256_max_epu32(x2, one);
+                let p2 = _mm256_xor_si256(p1, d2);
                 low = _mm256_or_si256(low, _mm256_sllv_epi64(one, p2));
                 high = _mm256_or_si256(high, _mm256_sllv_epi64(one, _mm256_sub_epi64(p2, half)));
                 if T >= 3 {
@@ -143,7 +143,7 @@ mod avx2 {
                     let e = _mm256_add_epi64(_mm256_min_epu32(x3, _mm256_set1_epi64x(125)), one);
                     // e + (e >= d2) = e + 1 + (d2 > e ? -1 : 0)
                     let d3 = _mm256_add_epi64(_mm256_add_epi64(e, one), _mm256_cmpgt_epi64(d2, e));
-                    let p3 = _mm256_and_si256(_mm256_add_epi64(p1, d3), seven);
+                    let p3 = _mm256_xor_si256(p1, d3);
                     low = _mm256_or_si256(low, _mm256_sllv_epi64(one, p3));
                     high = _mm256_or_si256(high, _mm256_sllv_epi64(one, _mm256_sub_epi64(p3, half)));
                 }
@@ -227,8 +227,8 @@ mod neon {
             let (mut low, mut high) = (low_bit(p1), high_bit(p1));
             if T >= 2 {
                 let x2 = vandq_u64(vshlq_u64(g, lanes(29)), seven);
-                let d2 = vaddq_u64(at_most(x2, 126), one);
-                let p2 = vandq_u64(vaddq_u64(p1, d2), seven);
+                let d2 = vbslq_u64(vceqzq_u64(x2), one, x2);
+                let p2 = veorq_u64(p1, d2);
                 (low, high) = (vorrq_u64(low, low_bit(p2)), vorrq_u64(high, high_bit(p2)));
                 if T >= 3 {
                     let g2 = vdupq_n_u64(hash.wrapping_mul(M2));
@@ -236,7 +236,7 @@ mod neon {
                     let e = vaddq_u64(at_most(x3, 125), one);
                     // A comparison that holds is all ones, that is -1.
                     let d3 = vsubq_u64(e, vcgeq_u64(e, d2));
-                    let p3 = vandq_u64(vaddq_u64(p1, d3), seven);
+                    let p3 = veorq_u64(p1, d3);
                     (low, high) = (vorrq_u64(low, low_bit(p3)), vorrq_u64(high, high_bit(p3)));
                 }
             }

@@ -28,7 +28,7 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
     if fpr > 0.0 && fpr < 1.0 {
         return Ok(fpr);
     }
-    Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {fpr}")))
+    Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", shown(fpr))))
 }
 
 /// Refuses a rate that 64-bit hashes cannot honour at this capacity: two keys share a hash with
@@ -40,8 +40,17 @@ pub fn check_reachable(capacity: u64, fpr: f64) -> Result<()> {
     }
     let least = (2.0 * floor).max(1e-15);
     Err(Error::Parameter(format!(
-        "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {fpr:e}"
+        "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {}",
+        shown(fpr)
     )))
+}
+
+/// A rate as people write it: 0.01, 1.5, 1e-300, nan.
+pub fn shown(rate: f64) -> String {
+    if rate.is_nan() {
+        return "nan".into();
+    }
+    if rate != 0.0 && rate.abs() < 1e-4 || rate.abs() >= 1e16 { format!("{rate:e}") } else { format!("{rate}") }
 }
 
 /// Smallest `units` in `1..=limit` whose law is at or below `fpr`; `None` when there is none.

@@ -4,7 +4,7 @@
 //! keeps the owner alive (`keys::buffer`, `arrow::import`).
 
 use bloomery_core::filter::HashSource;
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{Domain, KeyHasher};
 
 /// Fixed-width element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,11 @@ impl Column {
 
     fn fill_fixed(&self, base: *const u8, stride: isize, class: Fixed, start: usize, out: &mut [u64]) {
         let h = &self.hasher;
+        if class == Fixed::I64 && stride == 8 && cfg!(target_endian = "little") {
+            // SAFETY: elements start.. of a contiguous column, 8 bytes each, within its length.
+            let words = unsafe { slice(base.wrapping_add(8 * start), 8 * out.len()) };
+            return h.words(Domain::Integer, words, out);
+        }
         // SAFETY (each closure): `at` is element `start + i` of the column, which its maker
         // promised to be readable.
         macro_rules! with {

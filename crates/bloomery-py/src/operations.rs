@@ -21,6 +21,8 @@ fn held(threads: usize) -> usize {
 pub(crate) trait Counted: Addable {
     /// (keys, capacity) for the warning.
     fn load(&self) -> (u64, u64);
+    /// True when one more key is neither refused nor worth a warning.
+    fn is_roomy(&self) -> bool;
 }
 
 /// Checking.

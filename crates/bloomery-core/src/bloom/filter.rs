@@ -121,6 +121,18 @@ impl BloomFilter {
         (items, law.items_sd(items))
     }
 
+    /// True when one more key is within capacity, or the warning was given and none is refused.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.count < self.capacity || (self.warned && !self.strict)
+    }
+
+    /// True when nothing can be added: mapped read-only, or closed.
+    #[inline(always)]
+    pub fn is_read_only(&self) -> bool {
+        self.closed || self.memory.is_read_only()
+    }
+
     /// True when the bits live in a file.
     pub fn is_mapped(&self) -> bool {
         self.memory.is_mapped()

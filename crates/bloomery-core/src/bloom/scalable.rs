@@ -104,6 +104,18 @@ impl ScalableBloomFilter {
         self.stages.iter().map(BloomFilter::capacity).fold(0, u64::saturating_add)
     }
 
+    /// True when the newest stage takes one more key.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.stages.last().is_some_and(|last| last.count() < last.capacity())
+    }
+
+    /// True when the stages are mapped read-only.
+    #[inline(always)]
+    pub fn is_read_only(&self) -> bool {
+        self.stages.last().is_some_and(BloomFilter::is_read_only)
+    }
+
     /// Sum of the stages' estimates, with the deviation of independent terms.
     pub fn approx_count(&self) -> (f64, f64) {
         let (sum, variance) = self.stages.iter().fold((0.0, 0.0), |(sum, variance), stage| {

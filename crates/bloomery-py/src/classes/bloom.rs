@@ -46,10 +46,15 @@ impl Counted for Core {
     fn load(&self) -> (u64, u64) {
         (self.count(), self.capacity())
     }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        self.has_room() && !self.is_read_only()
+    }
 }
 
 filter_methods!(BloomFilter, Core, BLOOM, "BloomFilter");
-addable_methods!(BloomFilter, "BloomFilter");
+addable_methods!(BloomFilter, Core, "BloomFilter");
 
 impl BloomFilter {
     fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {

@@ -4,6 +4,7 @@
 //! An operation that a structure cannot do is simply not stamped. Bodies are one delegating line.
 
 pub(crate) mod bloom;
+pub(crate) mod hot;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 
@@ -25,16 +26,6 @@ macro_rules! filter_methods {
 
         #[pymethods]
         impl $Class {
-            /// True when the key was probably added, False when it certainly was not.
-            ///
-            /// Cost: one hash and, in layout blocked, one cache line.
-            #[inline]
-            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                use bloomery_core::filter::Filter;
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
-            }
-
             #[doc = concat!(
                 "One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.\n\n",
                 "keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object\n",
@@ -178,26 +169,60 @@ macro_rules! filter_methods {
     };
 }
 
+/// The text of `add`'s documentation.
+macro_rules! add_doc_text {
+    ($name:literal) => {
+        concat!(
+            "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
+            "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
+            "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
+            "capacity.\n\n",
+            ">>> from bloomery import ", $name, "\n",
+            ">>> f = ", $name, "(1000)\n",
+            ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)")
+    };
+}
+
+/// The same as a C string with the signature in front, as CPython reads it.
+macro_rules! add_doc {
+    ($name:literal) => {
+        match std::ffi::CStr::from_bytes_with_nul(
+            concat!("add($self, key, /)\n--\n\n", crate::classes::add_doc_text!($name), "\0").as_bytes(),
+        ) {
+            Ok(text) => text,
+            Err(_) => c"",
+        }
+    };
+}
+
 /// Methods of filters that take keys one by one.
 macro_rules! addable_methods {
-    ($Class:ident, $name:literal) => {
+    ($Class:ident, $Core:ty, $name:literal) => {
+        crate::classes::hot::hot_methods!($Class, $Core, crate::classes::add_doc!($name));
+
+        /// What `classes::hot` replaces, for its signatures.
+        #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
-            #[doc = concat!(
-                "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
-                "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
-                "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
-                "capacity.\n\n",
-                ">>> from bloomery import ", $name, "\n",
-                ">>> f = ", $name, "(1000)\n",
-                ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)")]
-            #[inline]
+            /// True when the key was probably added, False when it certainly was not.
+            ///
+            /// Cost: one hash and, in layout blocked, one cache line.
+            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                use bloomery_core::filter::Filter;
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
+            }
+
+            #[doc = crate::classes::add_doc_text!($name)]
             #[pyo3(signature = (key: "object", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 crate::classes::shared::add_one(py, &self.gate, hash)
             }
+        }
 
+        #[pymethods]
+        impl $Class {
             /// Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
             ///
             /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
@@ -238,4 +263,4 @@ macro_rules! addable_methods {
     };
 }
 
-pub(crate) use {addable_methods, filter_methods};
+pub(crate) use {add_doc, add_doc_text, addable_methods, filter_methods};

@@ -42,10 +42,15 @@ impl Counted for Core {
     fn load(&self) -> (u64, u64) {
         (self.count(), self.capacity())
     }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        self.has_room() && !self.is_read_only()
+    }
 }
 
 filter_methods!(ScalableBloomFilter, Core, SCALABLE, "ScalableBloomFilter");
-addable_methods!(ScalableBloomFilter, "ScalableBloomFilter");
+addable_methods!(ScalableBloomFilter, Core, "ScalableBloomFilter");
 
 #[pymethods]
 impl ScalableBloomFilter {

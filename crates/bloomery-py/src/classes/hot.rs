@@ -1,0 +1,169 @@
+//! `in` and `add` without the binding's general entry path.
+//!
+//! PyO3 enters every method through a trampoline (thread-local counters, unwinding, argument
+//! parsing): 190 instructions for an `in` of an int, 340 for an `add`, of which the filter needs
+//! 60. The functions below are the same methods written against the C interface: exact `str`,
+//! `int` and `bytes` take the short way, everything else (and every error) the ordinary one. They
+//! are handed to PyO3 through the inventory that its own macros use, hence the exact version in
+//! `Cargo.toml`. With the feature `stubs` the ordinary methods stand in, for their signatures.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bloomery_core::filter::Filter;
+use bloomery_core::key::KeyHasher;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::{PyClass, ffi};
+
+use super::shared;
+use crate::gate::Gate;
+use crate::keys::scalar::{hash_exact, hash_key};
+use crate::operations::Counted;
+
+/// A class whose keys come one by one.
+pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+    /// The structure behind it.
+    type Core: Counted + 'static;
+    /// How its keys become hashes.
+    fn hasher(&self) -> &KeyHasher;
+    /// The structure.
+    fn gate(&self) -> &Gate<Self::Core>;
+}
+
+/// The instance behind `slf`.
+///
+/// # Safety
+/// `slf` must be a live instance of `C`, which the slot or method descriptor has checked; the GIL
+/// must be held. The reference must not outlive the call.
+#[inline(always)]
+unsafe fn instance<'a, C: Hot>(py: Python<'a>, slf: *mut ffi::PyObject) -> &'a C {
+    // SAFETY: the caller's promise.
+    unsafe { Borrowed::from_ptr(py, slf).cast_unchecked::<C>() }.get()
+}
+
+/// `key in filter`.
+///
+/// # Safety
+/// Called by the interpreter as `sq_contains` of `C`.
+pub(crate) unsafe extern "C" fn contains<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> c_int {
+    // SAFETY: the interpreter holds the GIL and passes live objects, `slf` of type C.
+    unsafe {
+        let py = Python::assume_attached();
+        let this = instance::<C>(py, slf);
+        if let Some(hash) = hash_exact(this.hasher(), key) {
+            return c_int::from(this.gate().read(py, |filter| filter.contains_hash(hash)));
+        }
+        ordinary(|py| {
+            let this = instance::<C>(py, slf);
+            let hash = hash_key(this.hasher(), &Bound::from_borrowed_ptr(py, key))?;
+            Ok(this.gate().read(py, |filter| filter.contains_hash(hash)))
+        })
+    }
+}
+
+/// `filter.add(key)`.
+///
+/// # Safety
+/// Called by the interpreter as a method of `C` with the fastcall convention.
+pub(crate) unsafe extern "C" fn add<C: Hot>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter holds the GIL and passes live objects, `slf` of type C, and `nargs`
+    // arguments.
+    unsafe {
+        if nargs == 1 && kwnames.is_null() {
+            let py = Python::assume_attached();
+            let this = instance::<C>(py, slf);
+            if let Some(hash) = hash_exact(this.hasher(), *args)
+                && let Some(new) = this.gate().write(py, shared::add_quietly(hash))
+            {
+                return boolean(c_int::from(new));
+            }
+        }
+        boolean(ordinary(|py| {
+            if nargs != 1 || !kwnames.is_null() {
+                return Err(PyTypeError::new_err("add() takes exactly one argument, the key, by position"));
+            }
+            let this = instance::<C>(py, slf);
+            let hash = hash_key(this.hasher(), &Bound::from_borrowed_ptr(py, *args))?;
+            shared::add_one(py, this.gate(), hash)
+        }))
+    }
+}
+
+/// A new reference to True or False, or null for -1.
+///
+/// # Safety
+/// The GIL must be held.
+#[inline(always)]
+unsafe fn boolean(answer: c_int) -> *mut ffi::PyObject {
+    // SAFETY: the singletons live for ever; the GIL is held.
+    unsafe {
+        match answer {
+            0 => ffi::Py_NewRef(ffi::Py_False()),
+            1 => ffi::Py_NewRef(ffi::Py_True()),
+            _ => std::ptr::null_mut(),
+        }
+    }
+}
+
+/// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.
+#[cold]
+fn ordinary(work: impl FnOnce(Python<'_>) -> PyResult<bool>) -> c_int {
+    Python::attach(|py| {
+        let result = catch_unwind(AssertUnwindSafe(|| work(py)));
+        match result.unwrap_or_else(|_| Err(PyRuntimeError::new_err("internal error; please report it"))) {
+            Ok(answer) => c_int::from(answer),
+            Err(error) => {
+                error.restore(py);
+                -1
+            }
+        }
+    })
+}
+
+/// Gives `$Class` the two methods.
+macro_rules! hot_methods {
+    ($Class:ident, $Core:ty, $add_doc:expr) => {
+        impl crate::classes::hot::Hot for $Class {
+            type Core = $Core;
+
+            #[inline(always)]
+            fn hasher(&self) -> &KeyHasher {
+                &self.hasher
+            }
+
+            #[inline(always)]
+            fn gate(&self) -> &Gate<$Core> {
+                &self.gate
+            }
+        }
+
+        #[cfg(not(feature = "stubs"))]
+        const _: () = {
+            use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
+            use pyo3::impl_::pymethods::{PyMethodDef, PyMethodDefType};
+
+            const METHODS: &[PyMethodDefType] =
+                &[PyMethodDefType::Method(PyMethodDef::fastcall_cfunction_with_keywords(
+                    c"add",
+                    crate::classes::hot::add::<$Class>,
+                    $add_doc,
+                ))];
+            const SLOTS: &[pyo3::ffi::PyType_Slot] = &[pyo3::ffi::PyType_Slot {
+                slot: pyo3::ffi::Py_sq_contains,
+                pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,
+            }];
+            pyo3::inventory::submit! {
+                type Inventory = <$Class as PyClassImpl>::Inventory;
+                Inventory::new(PyClassItems { methods: METHODS, slots: SLOTS })
+            }
+        };
+    };
+}
+
+pub(crate) use hot_methods;

@@ -5,18 +5,19 @@
 //! | room | holds | may use |
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
-//! | [`hash`] | XXH3-64 and SipHash-1-3 | nothing |
+//! | [`isa`] | which vector instructions this machine has | nothing |
+//! | [`hash`] | XXH3-64 and SipHash-1-3 | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error |
-//! | [`scheme`] | hash to cell positions, one numbered scheme a file | cells |
-//! | [`sizing`] | m, k and rates, one law a layout | nothing |
-//! | [`container`] | the file: header, sections, checksums | error, cells |
-//! | [`filter`] | what every structure can do, as traits | key, container |
+//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, cells |
+//! | [`sizing`] | m, k and rates, one law a layout | error |
+//! | [`container`] | the file: header, sections, checksums | error, key, cells |
+//! | [`filter`] | what every structure can do, as traits | error, key, cells, container |
+//! | [`batch`] | many keys at once, on one thread or several | error, filter |
+//! | [`registry`] | one row a variant | nothing |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
-//! | [`batch`] | many keys at once, on one thread or several | filter |
-//! | [`lines`] | records of a text stream, for the command line | filter |
-//! | [`suspects`] | the exact second look at what a filter dropped | lines |
-//! | [`registry`] | one row a variant | bloom |
+//! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
+//! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 
 pub mod batch;
 pub mod bloom;
@@ -25,6 +26,7 @@ pub mod container;
 pub mod error;
 pub mod filter;
 pub mod hash;
+pub mod isa;
 pub mod key;
 pub mod lines;
 pub mod registry;

@@ -79,8 +79,9 @@ pub(crate) fn open_read<F: Loadable>(
     verify: Verify,
     secret: Option<&[u8; 16]>,
 ) -> Result<F> {
-    let map = Arc::new(named(file::map(path), path)?);
-    let parsed = named(Parsed::new(&map, verify), path)?;
+    let (file, parsed) = named(file::parse(path), path)?;
+    let map = Arc::new(file::map(&file, path)?);
+    check_payload(&parsed, &map, verify, path)?;
     check_variant(parsed.header.variant, variant)?;
     let mut memory = |kind, index, words| {
         let span = parsed.section(kind, index)?;
@@ -97,8 +98,8 @@ pub(crate) fn open_write(
     secret: Option<&[u8; 16]>,
 ) -> Result<bloomery_core::bloom::BloomFilter> {
     let writer = Writer::open(path)?;
-    let map = named(file::map(path), path)?;
-    let parsed = named(Parsed::new(&map, verify), path)?;
+    let (file, parsed) = named(file::parse(path), path)?;
+    check_payload(&parsed, &file::map(&file, path)?, verify, path)?;
     if parsed.header.variant != registry::BLOOM {
         return Err(Error::parameter("mode=\"r+\" is for a BloomFilter; open with mode=\"r\", copy(), add and save()"));
     }
@@ -110,6 +111,18 @@ pub(crate) fn open_write(
     let mut filter = named(bloomery_core::bloom::BloomFilter::load(&parsed.header, &mut memory, secret), path)?;
     filter.attach(writer)?;
     Ok(filter)
+}
+
+/// Every byte of the payload, when that was asked for.
+fn check_payload(parsed: &Parsed, map: &[u8], verify: Verify, path: &Path) -> Result<()> {
+    match verify {
+        Verify::Header => Ok(()),
+        // The file may have been replaced in place since its length was taken.
+        Verify::Full if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) => {
+            named(Err(Error::format("the file was cut short while it was opened")), path)
+        }
+        Verify::Full => named(parsed.check_payload(map), path),
+    }
 }
 
 /// Puts the path in front of a format error.
@@ -124,8 +137,7 @@ fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
 
 /// The variant number in the header of `path`, checked.
 pub(crate) fn variant_of(path: &Path) -> Result<u16> {
-    let map = file::map(path)?;
-    Ok(named(Parsed::new(&map, Verify::Header), path)?.header.variant)
+    Ok(named(file::parse(path), path)?.1.header.variant)
 }
 
 /// The bytes of a filter's file.

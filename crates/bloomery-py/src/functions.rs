@@ -2,7 +2,7 @@
 
 use bloomery_core::bloom::{Layout, Shape};
 use bloomery_core::registry::{self, BLOOM, SCALABLE};
-use bloomery_core::scheme::Isa;
+use bloomery_core::isa::Isa;
 use bloomery_core::sizing::{check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

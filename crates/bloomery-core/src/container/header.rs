@@ -10,6 +10,8 @@ pub const MAGIC: [u8; 8] = *b"\x89BLOOM\r\n";
 pub const FORMAT_VERSION: u16 = 1;
 
 const FIXED: usize = 64;
+/// Where the two table lengths stand in the fixed part.
+const COUNTS_AT: usize = 44;
 const PARAM: usize = 16;
 const SECTION: usize = 32;
 const FLAG_OPEN_FOR_WRITING: u32 = 1;
@@ -246,6 +248,21 @@ impl<'a> Reader<'a> {
 impl Parsed {
     /// Reads `bytes`, the whole file.
     pub fn new(bytes: &[u8], verify: Verify) -> Result<Self> {
+        let parsed = Self::from_head(bytes, bytes.len())?;
+        if verify == Verify::Full {
+            parsed.check_payload(bytes)?;
+        }
+        Ok(parsed)
+    }
+
+    /// Bytes of header and tables of a file that begins with `bytes`; 64 when that cannot be told.
+    pub fn head_len(bytes: &[u8]) -> usize {
+        let count = |at: usize| bytes.get(at..at + 2).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
+        head_len(count(COUNTS_AT), count(COUNTS_AT + 2))
+    }
+
+    /// Reads header and tables from `bytes`, the beginning of a file of `file` bytes.
+    pub fn from_head(bytes: &[u8], file: usize) -> Result<Self> {
         let mut reader = Reader(bytes);
         if reader.take::<8>().map_err(|_| Self::foreign(bytes))? != MAGIC {
             return Err(Self::foreign(bytes));
@@ -266,10 +283,9 @@ impl Parsed {
             reader.zero()?;
             reader.u32()?
         };
-        if file_len != bytes.len() as u64 {
+        if file_len != file as u64 {
             return Err(Error::format(format!(
-                "the file is {} bytes long, its header says {file_len}: it was cut short or added to",
-                bytes.len()
+                "the file is {file} bytes long, its header says {file_len}: it was cut short or added to"
             )));
         }
         if params > MAX_ENTRIES || sections > MAX_ENTRIES {
@@ -292,12 +308,8 @@ impl Parsed {
             reader.zero()?;
             header.params.push((tag, index, reader.u64()?));
         }
-        let sections = Self::read_sections(&mut reader, sections, head.len(), bytes.len())?;
-        let parsed = Parsed { header, sections };
-        if verify == Verify::Full {
-            parsed.check_payload(bytes)?;
-        }
-        Ok(parsed)
+        let sections = Self::read_sections(&mut reader, sections, head.len(), file)?;
+        Ok(Parsed { header, sections })
     }
 
     fn foreign(bytes: &[u8]) -> Error {
@@ -342,7 +354,8 @@ impl Parsed {
         Ok(spans)
     }
 
-    fn check_payload(&self, bytes: &[u8]) -> Result<()> {
+    /// Checks every byte after the tables.
+    pub fn check_payload(&self, bytes: &[u8]) -> Result<()> {
         if self.header.unclean {
             return Err(Error::format(
                 "the file was open for writing and never closed, so its checksums are stale; \

@@ -41,7 +41,7 @@ pub fn xxh3_u64(value: u64, folded_seed: u64) -> u64 {
 pub fn xxh3_words(words: &[u8], folded_seed: u64, out: &mut [u64]) {
     let words = words.as_chunks::<8>().0;
     #[cfg(target_arch = "x86_64")]
-    if crate::scheme::Isa::current() == crate::scheme::Isa::Avx2 {
+    if crate::isa::Isa::current() == crate::isa::Isa::Avx2 {
         let whole = words.len().min(out.len()) / 4 * 4;
         // SAFETY: the instruction set was detected.
         unsafe { avx2::hash(&words[..whole], folded_seed, &mut out[..whole]) };

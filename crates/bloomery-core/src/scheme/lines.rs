@@ -1,7 +1,7 @@
 //! Line kernels: filters that touch one line a key. The loops are written once, here, and
 //! compiled twice: for any machine and for the vector set of this one.
 
-use super::isa::Isa;
+use crate::isa::Isa;
 
 /// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;

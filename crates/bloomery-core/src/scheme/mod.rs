@@ -17,13 +17,11 @@
 pub mod columns;
 pub mod double;
 pub mod enhanced;
-pub mod isa;
 pub mod lines;
 pub mod mcg;
 pub mod parquet;
 pub mod probes;
 
-pub use isa::Isa;
 pub use lines::LineKernel;
 pub use probes::ProbeKernel;
 

@@ -1,0 +1,62 @@
+# Every task has one name here; continuous integration calls these names only.
+# Each target sets up what it needs: virtual environment, tools, extension. Stamps under build/
+# keep second runs quick. PYTHON chooses the interpreter for a new .venv (3.11 or newer).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := build/stamps
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup build demo test check bench stubs format clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/tools  ## Create .venv and install the pinned tools
+
+build: $(STAMPS)/extension  ## Build the optimised extension into .venv, if sources changed
+
+demo: build  ## Do the main job on real input and print a table
+	$(BIN)/python examples/demo.py
+
+test: build  ## Run the Rust and the Python test suites
+	scripts/test.sh
+
+check: build  ## Run every static check: format, lints, types, stubs, imports, examples
+	scripts/check.sh
+
+bench: build $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, and write the record
+	$(BIN)/python -m benchmarks
+
+stubs: build  ## Write src/bloomery/_core.pyi anew from the extension
+	$(BIN)/python scripts/stubs.py
+
+format: $(STAMPS)/tools  ## Format Rust and Python sources in place
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:  ## Remove the virtual environment and everything built
+	rm -rf .venv build target dist .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -f src/bloomery/*.so
+
+$(STAMPS)/tools: requirements/test.txt requirements/dev.txt scripts/setup.sh
+	PYTHON=$(PYTHON) scripts/setup.sh
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/extension: $(STAMPS)/tools $(RUST)
+	$(BIN)/maturin develop --release --locked --quiet
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/rivals: $(STAMPS)/tools requirements/bench.txt scripts/rivals.sh
+	scripts/rivals.sh
+	@mkdir -p $(@D) && touch $@

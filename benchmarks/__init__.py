@@ -1,0 +1,1 @@
+"""Benchmarks of Bloomery: definitions (what), measure (how), rivals (whom), record, report."""

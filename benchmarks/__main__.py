@@ -1,0 +1,99 @@
+"""Runs the benchmarks: `python -m benchmarks [--only NAME] [--quick] [--record] [--check]`."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import importlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from benchmarks import report
+from benchmarks.isolate import ChildFailed
+from benchmarks.model import HERE, ORDER, Definition, Result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: 0, 1 when `--check` finds a missed bar or a measurement failed, 2 for a wrong call."""
+    options = _parser().parse_args(arguments)
+    try:
+        import bloomery  # noqa: F401
+    except ImportError as error:
+        print(f"benchmarks: bloomery is not installed here ({error}); run `make bench`", file=sys.stderr)
+        return 2
+    from benchmarks import machine
+
+    facts = machine.describe()
+    print(report.machine_line(facts), flush=True)
+    if facts["load_average_at_start"] > 0.5:
+        print(f"note: the machine is busy (load average {facts['load_average_at_start']})", flush=True)
+    results, failed = [], False
+    for name in options.only or ORDER:
+        result = _measure(name, options.quick)
+        failed |= result is None
+        if result is not None:
+            results.append(result)
+            print(report.as_text(result), flush=True)
+    print(report.summary(results), flush=True)
+    if options.record and results:
+        _record(facts, results, options.quick)
+        if not options.quick:
+            for path in report.publish():
+                print(f"wrote {path}")
+    missed = [v for r in results for v in r.verdicts if v.verdict.startswith("missed")]
+    return 1 if failed or (options.check and missed) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measures Bloomery and its rivals."
+    )
+    parser.add_argument("--only", action="append", choices=ORDER, metavar="NAME", help=", ".join(ORDER))
+    parser.add_argument("--quick", action="store_true", help="fewer keys and rounds, under two minutes")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write benchmarks/record/; a full run also refreshes README.md and docs/benchmarks.md",
+    )
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a bar is missed")
+    return parser
+
+
+def _measure(name: str, quick: bool) -> Result | None:
+    definition = Definition.load(name)
+    print(f"\n{name}: {definition.title}", file=sys.stderr, flush=True)
+    module = importlib.import_module(f"benchmarks.measure.{definition.measure}")
+    before, start = os.sched_getaffinity(0), time.perf_counter()
+    try:
+        result: Result = module.run(definition, quick)
+    except ChildFailed as error:
+        print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
+        return None
+    finally:
+        os.sched_setaffinity(0, before)
+    result.quick, result.seconds = quick, round(time.perf_counter() - start, 1)
+    definition.judge(result)
+    return result
+
+
+def _record(facts: dict[str, Any], results: list[Result], quick: bool) -> None:
+    when = dt.datetime.now(dt.UTC)
+    stem = when.strftime("%Y-%m-%d-%H%M") + ("-quick" if quick else "")
+    data = {
+        "date": when.strftime("%Y-%m-%d %H:%M UTC"),
+        "quick": quick,
+        "machine": facts,
+        "results": [result.to_json() for result in results],
+    }
+    target = HERE / "record" / f"{stem}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(data, default=float, separators=(",", ":")) + "\n")
+    target.with_suffix(".md").write_text(report.record_page(data))
+    print(f"wrote benchmarks/record/{stem}.json and .md")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

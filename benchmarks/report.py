@@ -1,0 +1,224 @@
+"""Writes what was measured: to the terminal, to records, and into README.md and docs/benchmarks.md.
+
+`python -m benchmarks.report` refreshes both pages from the records; with `--check` it writes nothing and
+exits with 1 when a page does not show them. Each benchmark is shown from the newest full record that has it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.model import HERE, ORDER, ROOT, Definition, Result, Table, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+README_TABLES = (("scalar", 0), ("list-batch", 0), ("numpy-batch", 0), ("dedup", 0))
+Shown = list[tuple[Result, dict[str, Any]]]
+
+
+def markdown(columns: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table: first column left, the others right."""
+    rule = [":--"] + ["--:"] * (len(columns) - 1)
+    lines = [columns, rule, *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def columns_of_text(columns: list[str], rows: list[list[str]]) -> str:
+    """The same for a terminal."""
+    lines = [columns, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    return "\n".join(
+        "  ".join(
+            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def bar_rows(verdicts: list[Verdict]) -> list[list[str]]:
+    """One row a bar: its hardest figure, and how many of its figures met it."""
+    rows = []
+    for what, bar in dict.fromkeys((v.what, v.bar) for v in verdicts):
+        group = [v for v in verdicts if (v.what, v.bar) == (what, bar)]
+        worst = max(group, key=lambda v: v.strain)
+        met = sum(v.verdict == "met" for v in group)
+        verdict = worst.verdict if len(group) == 1 else f"{worst.verdict} ({met} of {len(group)} met)"
+        measured = f"{worst.measured}, {worst.label}" if worst.label else worst.measured
+        rows.append([what, worst.bar, measured, verdict])
+    return rows
+
+
+BAR_COLUMNS = ["what", "bar", "measured (the hardest of its cases)", "verdict"]
+
+
+def as_text(result: Result) -> str:
+    """One result for the terminal."""
+    parts = [f"\n{result.name}: {result.title} ({result.seconds:g} s{', quick' if result.quick else ''})"]
+    for table in result.tables:
+        parts.append(f"\n{table.title}\n" + columns_of_text(table.columns, table.rows))
+        parts += [table.note] if table.note else []
+    parts += [f"note: {line}" for line in result.notes]
+    if result.verdicts:
+        rows = [
+            [v.what, v.bar, f"{v.measured}, {v.label}" if v.label else v.measured, v.verdict]
+            for v in result.verdicts
+        ]
+        parts.append("\n" + columns_of_text([*BAR_COLUMNS[:2], "measured", "verdict"], rows))
+    return "\n".join(parts)
+
+
+def summary(results: list[Result]) -> str:
+    """All bars of a run, one line each, for the terminal."""
+    rows = bar_rows([v for r in results for v in r.verdicts])
+    seconds = sum(r.seconds for r in results)
+    return f"\nall bars, {seconds:.0f} s\n" + columns_of_text(BAR_COLUMNS, rows)
+
+
+def machine_line(facts: dict[str, Any]) -> str:
+    """The machine in one line."""
+    return (
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB, {facts['kernel']}, "
+        f"huge pages {facts['huge_pages']}, {facts['python']}, {facts['simd']}, commit {facts['commit']}"
+    )
+
+
+def versions_line(facts: dict[str, Any]) -> str:
+    """Who was measured, with versions."""
+    programs = [facts[name] for name in ("sort", "awk") if facts.get(name)]
+    return ", ".join([*(f"{name} {version}" for name, version in facts["versions"].items()), *programs])
+
+
+def _tables(tables: list[Table]) -> list[str]:
+    parts = []
+    for table in tables:
+        note = f"\n\n{table.note}" if table.note else ""
+        parts.append(f"**{table.title}**\n\n{markdown(table.columns, table.rows)}{note}")
+    return parts
+
+
+def section(result: Result, facts: dict[str, Any], date: str) -> str:
+    """One benchmark as a section of a page."""
+    parts = [
+        f"## {result.title}",
+        f"`python -m benchmarks --only {result.name}`, {date}, commit {facts['commit']}.",
+    ]
+    parts += [Definition.load(result.name).how.replace("\n", " ")]
+    if result.verdicts:
+        parts.append(markdown(BAR_COLUMNS, bar_rows(result.verdicts)))
+    parts += _tables(result.tables)
+    if result.notes:
+        parts.append("\n".join(f"- {line}" for line in result.notes))
+    return "\n\n".join(parts)
+
+
+def record_page(data: dict[str, Any]) -> str:
+    """The readable half of a record."""
+    results = [Result.from_json(item) for item in data["results"]]
+    kind = "Quick run" if data["quick"] else "Run"
+    facts = data["machine"]
+    parts = [f"# {kind} of {data['date']}", machine_line(facts), versions_line(facts)]
+    parts.append(f"Load average at the start: {facts['load_average_at_start']}.")
+    parts.append(markdown(BAR_COLUMNS, bar_rows([v for r in results for v in r.verdicts])))
+    parts += [section(result, facts, data["date"]) for result in results]
+    return "\n\n".join(parts) + "\n"
+
+
+def newest() -> Shown:
+    """Each benchmark with its record: the newest full record that has it."""
+    found: dict[str, tuple[Result, dict[str, Any]]] = {}
+    for path in sorted((HERE / "record").glob("*.json")):
+        data = json.loads(path.read_text())
+        if not data["quick"]:
+            for item in data["results"]:
+                found[item["name"]] = (Result.from_json(item), data)
+    return [found[name] for name in ORDER if name in found]
+
+
+def readme_part(shown: Shown) -> str:
+    """What README shows: the bars, and the first tables."""
+    facts = shown[-1][1]["machine"]
+    verdicts = [v for result, _ in shown for v in result.verdicts]
+    missed = sum(row[3].startswith("missed") for row in bar_rows(verdicts))
+    lead = (
+        f"Measured by `make bench` on {facts['cpu']} ({facts['cores']} cores, {facts['memory_gib']} GiB, "
+        f"{facts['python']}), {shown[-1][1]['date'].partition(' ')[0]}; median (minimum). "
+        f"Bars missed: {missed}. Everything, losses included: [docs/benchmarks.md](docs/benchmarks.md)."
+    )
+    parts = [lead, markdown(BAR_COLUMNS, bar_rows(verdicts))]
+    for result, _ in shown:
+        wanted = [at for name, at in README_TABLES if name == result.name and at < len(result.tables)]
+        tables = [result.tables[at] for at in wanted]
+        parts += [f"`{result.name}`: {part}" for part in _tables(tables)]
+    return "\n\n".join(parts)
+
+
+def docs_part(shown: Shown) -> str:
+    """What docs/benchmarks.md shows: all of it."""
+    facts = shown[-1][1]["machine"]
+    parts = [machine_line(facts), versions_line(facts)]
+    parts += [section(result, data["machine"], data["date"]) for result, data in shown]
+    return "\n\n".join(parts)
+
+
+def _between(text: str, part: str) -> str:
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{BEGIN} and {END} are missing")
+    return f"{head}{BEGIN}\n{part}\n{END}{tail}"
+
+
+def _pages() -> list[tuple[Path, str]]:
+    shown = newest()
+    if not shown:
+        return []
+    pages = []
+    if README.exists() and BEGIN in README.read_text():
+        pages.append((README, _between(README.read_text(), readme_part(shown))))
+    else:
+        print(f"README.md has no line {BEGIN}; its table is not written", file=sys.stderr)
+    start = f"# Benchmarks\n\nWritten by `make bench`; edits between the marks are lost.\n\n{BEGIN}\n{END}\n"
+    before = PAGE.read_text() if PAGE.exists() else start
+    return [*pages, (PAGE, _between(before, docs_part(shown)))]
+
+
+def publish() -> list[str]:
+    """Writes both pages from the records; returns what was written."""
+    written = []
+    for path, text in _pages():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        written.append(str(path.relative_to(ROOT)))
+    return written
+
+
+def stale() -> list[str]:
+    """The pages that do not show the newest records."""
+    return [
+        str(path.relative_to(ROOT))
+        for path, text in _pages()
+        if not path.exists() or path.read_text() != text
+    ]
+
+
+def main() -> int:
+    """See the top of this file."""
+    if "--check" in sys.argv[1:]:
+        old = stale()
+        for name in old:
+            print(
+                f"{name} does not show the newest record; run `python -m benchmarks.report`", file=sys.stderr
+            )
+        return 1 if old else 0
+    for name in publish():
+        print(f"wrote {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

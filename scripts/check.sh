@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Every static check; runs all of them, then fails if one failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=()
+# run NAME COMMAND...: prints the command's output only when it fails.
+run() {
+    local name="$1" output
+    shift
+    if output="$("$@" 2>&1)"; then
+        printf 'ok      %s\n' "$name"
+    else
+        printf 'FAILED  %s\n%s\n' "$name" "$output"
+        failed+=("$name")
+    fi
+}
+
+run "rustfmt" cargo fmt --all --check -- --color never
+run "clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+run "crate arrows" python scripts/check_crates.py
+run "repository content" python scripts/check_content.py
+run "ruff check" ruff check
+run "ruff format" ruff format --check
+run "stub is current" python scripts/stubs.py --check
+run "stubtest" python -m mypy.stubtest bloomery._core --allowlist .mypy-stubtest-allowlist
+run "mypy --strict" mypy
+run "import contracts" lint-imports --no-logo
+run "imports of third parties" python scripts/check_imports.py
+run "docs examples" python -m pytest -q tests/docs tests/typing
+
+if ((${#failed[@]})); then
+    printf '%d of the checks failed: %s\n' "${#failed[@]}" "$(IFS=,; echo "${failed[*]}")"
+    exit 1
+fi
+echo "all checks passed"

@@ -1,0 +1,95 @@
+"""Checks the arrows between the crates and between the rooms of bloomery-core.
+
+The rooms and what each may use stand in the table of ``crates/bloomery-core/src/lib.rs``; this script reads
+that table, so the documentation is the rule. Prints each breach as ``file:line: message``; exit code 1
+if there are any.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = ROOT / "crates" / "bloomery-core"
+ROW = re.compile(r"^//! \| \[`(\w+)`\] \|.*\| ([\w, ]+) \|$", re.MULTILINE)
+USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
+# The kernels: nothing else in the core may contain `unsafe`.
+KERNELS = {
+    "cells/memory.rs",
+    "container/file.rs",
+    "hash/xxh3.rs",
+    "scheme/columns.rs",
+    "scheme/lines.rs",
+    "scheme/parquet.rs",
+}
+
+
+def room_order() -> dict[str, set[str]]:
+    """The rooms each room may use: what the table names, and what those may use in turn."""
+    allowed: dict[str, set[str]] = {}
+    for room, uses in ROW.findall((CORE / "src" / "lib.rs").read_text(encoding="utf-8")):
+        if uses == "nothing":
+            below = set()
+        elif uses == "all of the above":
+            below = set(allowed)
+        else:
+            below = {name.strip() for name in uses.split(",")}
+        allowed[room] = below.union(*(allowed[name] for name in below if name in allowed))
+    if not allowed:
+        sys.exit(f"{CORE / 'src' / 'lib.rs'}: the table of rooms is missing")
+    return allowed
+
+
+def code_lines(path: Path) -> list[tuple[int, str]]:
+    """Numbered lines without comments, up to the module's own tests."""
+    lines = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.startswith("#[cfg(test)]"):
+            break
+        lines.append((number, line.split("//")[0]))
+    return lines
+
+
+def check_room(path: Path, allowed: dict[str, set[str]]) -> list[str]:
+    """Breaches of one file: rooms it may not use, and ``unsafe`` outside of the kernels."""
+    inside = path.relative_to(CORE / "src")
+    room = inside.parts[0].removesuffix(".rs")
+    if room == "lib":
+        return []
+    if room not in allowed:
+        return [f"{path.relative_to(ROOT)}:1: room {room!r} has no row in the table of lib.rs"]
+    breaches = []
+    for number, line in code_lines(path):
+        where = f"{path.relative_to(ROOT)}:{number}"
+        for single, several in USE.findall(line):
+            for name in [single] if single else [part.split("::")[0].strip() for part in several.split(",")]:
+                # Error and Result are re-exported at the root of the crate.
+                used = "error" if name in {"Error", "Result"} else name
+                if used in allowed and used != room and used not in allowed[room] | {"error"}:
+                    breaches.append(f"{where}: room {room!r} may not use {used!r} (see the table in lib.rs)")
+        if re.search(r"\bunsafe\b", line) and inside.as_posix() not in KERNELS:
+            breaches.append(f"{where}: unsafe belongs in the kernel files only: {', '.join(sorted(KERNELS))}")
+    return breaches
+
+
+def check_manifest() -> list[str]:
+    """The core depends neither on Python nor on the crate above it."""
+    manifest = tomllib.loads((CORE / "Cargo.toml").read_text(encoding="utf-8"))
+    names = set(manifest.get("dependencies", {})) | set(manifest.get("dev-dependencies", {}))
+    forbidden = sorted(name for name in names if name.startswith(("pyo3", "bloomery")))
+    return [f"crates/bloomery-core/Cargo.toml:1: the core may not depend on {name}" for name in forbidden]
+
+
+def main() -> int:
+    """Runs the checks; 0 if all hold."""
+    allowed = room_order()
+    breaches = check_manifest()
+    for path in sorted((CORE / "src").rglob("*.rs")):
+        breaches += check_room(path, allowed)
+    print("\n".join(breaches) or f"{len(allowed)} rooms, arrows run one way")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

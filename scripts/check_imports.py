@@ -1,0 +1,61 @@
+"""Checks that third-party packages stay at the edge.
+
+``import bloomery`` (and its command line) must load no third-party package, and each third-party package is
+imported by one file of ``src/bloomery`` at most. Prints each breach; exit code 1 if any.
+"""
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "bloomery"
+LOADED = """
+import sys
+before = set(sys.modules)
+import {module}
+names = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+print(*sorted(names - set(sys.stdlib_module_names) - {{"bloomery"}}))
+"""
+
+
+def loaded_by(module: str) -> list[str]:
+    """Third-party packages that a fresh interpreter loads with ``module``."""
+    command = [sys.executable, "-c", LOADED.format(module=module)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def imported_in(path: Path) -> set[str]:
+    """Third-party packages that a file names in an import, wherever it stands."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add((node.module or "").partition(".")[0])
+    # The interpreter may be older than a module that is tried first, as compression.zstd of 3.14.
+    return names - set(sys.stdlib_module_names) - {"bloomery", "compression"}
+
+
+def main() -> int:
+    """Runs both checks; 0 if they hold."""
+    breaches = [
+        f"import {module} loads {', '.join(names)}"
+        for module in ("bloomery", "bloomery.theory", "bloomery.cli")
+        if (names := loaded_by(module))
+    ]
+    users = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for name in imported_in(path):
+            users[name].append(path.relative_to(ROOT).as_posix())
+    for name, files in users.items():
+        if len(files) > 1:
+            breaches.append(f"{name} is imported in {', '.join(files)}: keep it in one file")
+    print("\n".join(breaches) or "import bloomery loads the standard library only")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

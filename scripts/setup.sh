@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Creates .venv and installs the pinned tools. Installs missing system packages when run by root
+# on a Debian system; otherwise says what is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+python="${PYTHON:-python3}"
+rust_wanted="$(sed -nE 's/^rust-version = "(.*)"/\1/p' Cargo.toml)"
+
+# need PACKAGE WHAT: installs PACKAGE, or explains how to.
+need() {
+    if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
+        echo "setup: $2 is missing, installing the Debian package $1"
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$1" >/dev/null
+    else
+        echo "setup: $2 is missing; install it (on Debian: apt-get install $1) and run make again" >&2
+        exit 1
+    fi
+}
+
+# at_least HAVE WANTED: compares dotted versions.
+at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
+
+command -v "$python" >/dev/null || need python3 "Python 3.11 or newer"
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "setup: $python is $("$python" --version), 3.11 or newer is needed; run make PYTHON=/path/to/python3" >&2
+    exit 1
+fi
+command -v cc >/dev/null || need gcc "a C compiler"
+command -v cargo >/dev/null || need cargo "a Rust toolchain"
+rust_found="$(rustc --version | cut -d ' ' -f 2)"
+if ! at_least "$rust_found" "$rust_wanted"; then
+    echo "setup: rustc is $rust_found, $rust_wanted or newer is needed; install it with rustup (rustup update)" >&2
+    exit 1
+fi
+
+if [[ ! -x .venv/bin/python ]]; then
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        need "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" "Python's venv module"
+    fi
+    "$python" -m venv .venv
+fi
+.venv/bin/python -m pip install --quiet -r requirements/dev.txt

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Both test suites; fails if either does, and ends with the closing lines of both.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+mkdir -p build
+
+cargo test --locked --package bloomery-core 2>&1 | tee build/test-rust.log
+rust=${PIPESTATUS[0]}
+.venv/bin/python -m pytest "$@" 2>&1 | tee build/test-python.log
+python=${PIPESTATUS[0]}
+
+echo
+echo "Rust (exit $rust):"
+grep '^test result' build/test-rust.log | sed 's/^/  /'
+echo "Python (exit $python):"
+tail -n 1 build/test-python.log | sed 's/^/  /'
+((rust == 0 && python == 0))

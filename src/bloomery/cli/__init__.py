@@ -1,0 +1,35 @@
+"""The command line ``bloomery``; every command is one module of this package.
+
+``main`` answers ``--version`` by itself: argparse alone would double the start-up time.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line on ``argv`` (default: the process' arguments); return the exit code.
+
+    0: done, or all found; 1: some absent; 2: an error, told in one line on stderr; 130: stopped by
+    Ctrl-C. Nothing is raised.
+
+    >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
+    0
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments in (["--version"], ["-V"]):
+        from bloomery import __version__
+
+        arguments = ["--version"]
+        sys.stdout.write(f"bloomery {__version__}\n")
+        return 0
+    from bloomery.cli.app import run
+
+    return run(arguments)

@@ -1,0 +1,74 @@
+"""From arguments to an exit code: dispatch, and every error as one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from bloomery.cli.failures import Interrupted, Refusal, explain
+from bloomery.errors import BloomeryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ERROR = 2
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse ``arguments``, run their command and return its exit code."""
+    try:
+        return _guarded(arguments)
+    except (Interrupted, KeyboardInterrupt) as error:
+        _say("interrupted")
+        return 128 + (error.number if isinstance(error, Interrupted) else 2)
+    except BrokenPipeError:  # the reader has enough: nothing to tell
+        return _leave(ERROR)
+    except (Refusal, BloomeryError, OSError, MemoryError) as error:
+        _say(explain(error))
+        return _leave(ERROR)
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    from bloomery.cli.parser import build_parser
+
+    try:
+        args = build_parser().parse_args(arguments)
+    except SystemExit as stop:  # argparse has said why, or printed the help that was asked for
+        _flush()
+        return int(stop.code or 0)
+    command: Callable[..., int] = args.run
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_rest, **_named: None if args.quiet else _say(str(message))
+        code = command(args)
+    _flush()
+    return code
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"bloomery: {text}\n")
+        sys.stderr.flush()
+
+
+def _flush() -> None:
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def _leave(code: int) -> int:
+    """Return ``code`` after pointing stdout elsewhere: Python flushes it once more at its exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)
+    return code

@@ -1,0 +1,103 @@
+"""``bloomery build``: a filter's file from lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli import units
+from bloomery.cli.parser import QUIET, add_inputs, add_records, add_shape
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bloomery.cli.filters import Seen
+
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+
+HELP = "write a filter of all lines to a file"
+DETAIL = """Without --capacity, regular files are read twice: to count their lines, then to add them.
+A pipe makes a filter that grows. The file appears when it is whole."""
+EXAMPLE = "bloomery build --fpr 1e-3 words.bloom words.txt"
+FPR = 0.01
+_FIRST_STAGE = 1 << 16
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("out", metavar="OUT", help="the file to write")
+    add_inputs(parser)
+    parser.add_argument(
+        "--capacity", type=units.count, metavar="N", help="number of different lines to expect"
+    )
+    add_shape(parser, fpr=FPR)
+    add_records(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build and save."""
+    from bloomery.cli.inputs import Blocks, sources
+    from bloomery.cli.progress import Progress
+    from bloomery.cli.report import report
+    from bloomery.cli.stops import Stops
+
+    with Stops() as stops:
+        inputs = sources(args.files)
+        blocks = Blocks(inputs, stops)
+        progress = Progress(blocks, quiet=args.quiet)
+        capacity = args.capacity
+        if capacity is None and args.kind != "scalable" and all(source.repeatable for source in inputs):
+            capacity = _count(blocks, progress)
+            inputs = sources(args.files)
+            blocks = Blocks(inputs, stops)
+            progress.follow(blocks)
+        seen = _empty(args, capacity)
+        lines = _fill(args, seen, blocks, inputs, stops, progress)
+        progress.clear()
+        seen.save(args.out)
+    facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
+    text = f"{args.out}: {seen!r}\n{lines:,} lines read, {seen.count:,} different; rate now {seen.fpr():.3g}"
+    report(args, facts, [text], stdout_is_free=True)
+    return 0
+
+
+def _count(blocks: Any, progress: Any) -> int:
+    lines = 0
+    for block in blocks:
+        data = bytes(block)
+        lines += data.count(b"\n") + (not data.endswith(b"\n"))
+        progress.show()
+    return max(lines, 1)
+
+
+def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
+    from bloomery.cli import filters
+    from bloomery.cli.failures import Refusal
+
+    fpr = args.fpr or FPR
+    if args.kind == "scalable":
+        return filters.growing(args, args.capacity or _FIRST_STAGE, fpr, quick=False)
+    if capacity is None:
+        if args.kind == "bloom":
+            raise Refusal(
+                "--kind bloom has a fixed size, and a pipe cannot be counted first: give --capacity"
+            )
+        return filters.growing(args, _FIRST_STAGE, fpr, quick=False)
+    return filters.sized(args, capacity, fpr, quick=False)
+
+
+def _fill(args: argparse.Namespace, seen: Seen, blocks: Any, inputs: Any, stops: Any, progress: Any) -> int:
+    from bloomery import _core
+
+    lines = 0
+    if args.select:
+        from bloomery.cli.records import Records
+
+        for batch in Records(args, blocks, inputs, stops):
+            seen.update([key for key in batch.keys if key is not None])
+            lines += len(batch.keys)
+            progress.show()
+        return lines
+    for block in blocks:
+        lines += _core.add_lines(seen, block, kept=False)[0]
+        progress.show()
+    return lines

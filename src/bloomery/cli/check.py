@@ -1,0 +1,65 @@
+"""``bloomery check``: which lines a filter holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.cli.parser import add_inputs, add_secret
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "print the lines that a filter holds"
+DETAIL = """Exit code 0: all lines were found (wrongly, for some, with the filter's rate); 1: some are
+certainly absent; 2: an error."""
+EXAMPLE = "bloomery check words.bloom --absent typed.txt"
+QUIET = "print nothing and stop at the first absent line: the exit code answers"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("filter", metavar="FILTER", help="a file that bloomery wrote")
+    add_inputs(parser)
+    parser.add_argument("--absent", action="store_true", help="print the absent lines instead")
+    parser.add_argument("--count", action="store_true", help="print only how many lines would be printed")
+    parser.add_argument(
+        "--verify", choices=("header", "full"), default="header", help="how much of FILTER to check"
+    )
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look all lines up; return 0 when none was absent, else 1."""
+    from bloomery import _core
+    from bloomery.cli import filters
+    from bloomery.cli.inputs import Blocks, sources
+    from bloomery.cli.output import Output
+    from bloomery.cli.progress import Progress
+    from bloomery.cli.report import report
+    from bloomery.cli.stops import Stops
+
+    seen = filters.load(args.filter, args, verify=args.verify)
+    printing = not (args.count or args.quiet)
+    output, lines, found = Output(None), 0, 0
+    with Stops() as stops:
+        blocks = Blocks(sources(args.files), stops)
+        progress = Progress(blocks, quiet=args.quiet)
+        for block in blocks:
+            records, hits, inside, outside = _core.check_lines(
+                seen, block, found=printing and not args.absent, absent=printing and args.absent
+            )
+            lines, found = lines + records, found + hits
+            output.write(inside or outside or b"")
+            if args.quiet and not args.json and found < lines:
+                break
+            progress.show()
+        progress.clear()
+    facts = {
+        "lines": lines,
+        "found": found,
+        "absent": lines - found,
+        "fpr": seen.fpr() if args.json else None,
+    }
+    if args.json or args.count:
+        report(args, facts, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
+    return 0 if found == lines else 1

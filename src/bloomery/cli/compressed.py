@@ -1,0 +1,97 @@
+"""Streamed decompression: gzip with any number of members, zstd with any number of frames."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli.failures import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+#: Most that one step unpacks.
+_STEP = 1 << 20
+#: zstandard has no bound on what one call returns, but 4 bytes of input give at most 128 KiB.
+_ZSTD_FEED = 1 << 10
+
+
+def gunzip(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Yield the unpacked bytes; zeros after a member are padding, as for gzip itself."""
+    engine: Any = None
+    try:
+        for chunk in chunks:
+            data = chunk
+            while data:
+                if engine is None:
+                    data = data.lstrip(b"\0")
+                    if not data:
+                        break
+                    engine = zlib.decompressobj(31)
+                data = yield from _inflate(engine, data)
+                if engine.eof:
+                    engine = None
+    except zlib.error as error:
+        raise Refusal(f"{name}: damaged gzip data ({error})") from error
+    if engine is not None:
+        raise Refusal(f"{name}: the gzip data ends in the middle; the file was cut short")
+
+
+def _inflate(engine: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    """Unpack ``data`` a step at a time; return what follows the end of the member."""
+    while True:
+        out = engine.decompress(data, _STEP)
+        if out:
+            yield out
+        if engine.eof:
+            return bytes(engine.unused_data)
+        data = engine.unconsumed_tail
+        if not data and len(out) < _STEP:
+            return b""
+
+
+def _zstd() -> tuple[Callable[[], Any], type[Exception], bool]:
+    """Return (maker of decompressors, their error, whether output can be bounded)."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        return zstd.ZstdDecompressor, zstd.ZstdError, True
+    try:
+        import zstandard
+    except ImportError:
+        raise Refusal("reading zstd needs the extra: pip install 'bloomery[zstd]'") from None
+    return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError, False
+
+
+def unzstd(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Yield the unpacked bytes of all frames."""
+    make, failure, bounded = _zstd()
+    engine: Any = None
+    try:
+        for chunk in chunks:
+            for start in range(0, len(chunk), _ZSTD_FEED):
+                data = chunk[start : start + _ZSTD_FEED]
+                while data:
+                    engine = make() if engine is None else engine
+                    yield from _unpack(engine, data, bounded=bounded)
+                    data = engine.unused_data if engine.eof else b""
+                    if engine.eof:
+                        engine = None
+    except failure as error:
+        raise Refusal(f"{name}: damaged zstd data ({error})") from error
+    if engine is not None:
+        raise Refusal(f"{name}: the zstd data ends in the middle; the file was cut short")
+
+
+def _unpack(engine: Any, data: bytes, *, bounded: bool) -> Iterator[bytes]:
+    if not bounded:
+        if out := engine.decompress(data):
+            yield out
+        return
+    out = engine.decompress(data, _STEP)
+    while out:
+        yield out
+        if engine.eof or engine.needs_input:
+            return
+        out = engine.decompress(b"", _STEP)

@@ -1,0 +1,28 @@
+"""What ends a command early."""
+
+from __future__ import annotations
+
+
+class Refusal(Exception):
+    """The command cannot go on; the message is the one line that a person reads."""
+
+
+class Interrupted(Exception):
+    """A signal asked to stop; raised only where nothing is half done."""
+
+    def __init__(self, number: int) -> None:
+        """Remember the signal's number; the exit code is 128 more."""
+        super().__init__(number)
+        self.number = number
+
+
+def explain(error: BaseException) -> str:
+    """Return one line for a person: the file, when there is one, and what is wrong."""
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        text = f"{error.filename}: {reason}" if error.filename is not None else reason
+    elif isinstance(error, MemoryError) and not str(error):
+        text = "out of memory; give --memory, a lower capacity or a higher fpr"
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())

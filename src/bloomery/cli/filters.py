@@ -1,0 +1,170 @@
+"""Filters from options: sized by keys, by memory, or growing; and the state of yesterday."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bloomery
+from bloomery import BloomFilter, ScalableBloomFilter, _core
+from bloomery.cli.failures import Refusal
+from bloomery.cli.units import rate_text, size_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    Seen = BloomFilter | ScalableBloomFilter
+
+_SECRET_BYTES = 16
+#: A stream is read once, so its time counts as much as its memory: one cache miss a line instead
+#: of one a probe (720 against 155 MB/s at 1e-6 and 10 M lines of 65 bytes) is worth half as much
+#: memory again. Past that, the least space wins.
+_SPEED_IS_WORTH = 1.5
+_BLOCKED_HASHES = (4, 8, 12)
+_MOST_HASHES = 64
+
+
+def secret_from(path: str | None) -> bytes | None:
+    """Read a secret: 16 raw bytes or 32 hexadecimal digits. It is never printed."""
+    if path is None:
+        return None
+    with Path(path).open("rb") as file:
+        raw = file.read(2 * _SECRET_BYTES + 64)
+    if len(raw) == _SECRET_BYTES:
+        return raw
+    try:
+        secret = bytes.fromhex(raw.strip().decode("ascii"))
+    except ValueError:
+        secret = b""
+    if len(secret) != _SECRET_BYTES:
+        raise Refusal(f"{path}: a secret is 16 bytes or 32 hexadecimal digits; this file is neither")
+    return secret
+
+
+def common(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the keywords that every constructor takes."""
+    return {"seed": args.seed or 0, "secret": secret_from(args.secret_file)}
+
+
+def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -> BloomFilter:
+    """Return a filter for ``capacity`` keys; ``quick`` lets "auto" spend memory on speed."""
+    layout = args.layout
+    if quick and layout == "auto":
+        layout = quick_layout(capacity, fpr)
+    return BloomFilter(capacity, fpr, layout=layout, **common(args))
+
+
+def growing(args: argparse.Namespace, first: int, fpr: float, *, quick: bool) -> ScalableBloomFilter:
+    """Return a filter that grows from ``first`` keys on."""
+    layout = args.layout
+    if quick and layout == "auto":
+        layout = quick_layout(first, fpr / 2)
+    return ScalableBloomFilter(first, fpr, layout=layout, growth=4.0, **common(args))
+
+
+def quick_layout(capacity: int, fpr: float) -> str:
+    """Return "blocked" while it costs at most half more than "classic", else "classic"."""
+    blocked, _ = _core.size_for("blocked", capacity, fpr)
+    classic, _ = _core.size_for("classic", capacity, fpr)
+    return "blocked" if blocked <= _SPEED_IS_WORTH * classic else "classic"
+
+
+def _fitting(layout: str, num_bits: int, num_hashes: int) -> int:
+    """Round ``num_bits`` down to what the layout takes."""
+    granule = {"blocked": 512, "split": 256, "partitioned": num_hashes}.get(layout, 1)
+    return num_bits // granule * granule
+
+
+def _hashes(layout: str, fpr: float) -> tuple[int, ...]:
+    if layout == "blocked":
+        return _BLOCKED_HASHES
+    if layout == "split":
+        return (8,)
+    best = min(max(int(-math.log2(fpr)), 1), _MOST_HASHES - 1)
+    return (best, best + 1)
+
+
+def _most_keys(layout: str, num_bits: int, fpr: float) -> tuple[int, int, int]:
+    """Return (keys, bits, k) of the shape that holds most keys at ``fpr``."""
+    shapes = [(_fitting(layout, num_bits, k), k) for k in _hashes(layout, fpr)]
+    return max((_core.capacity_at(layout, bits, k, fpr), bits, k) for bits, k in shapes)
+
+
+def in_memory(args: argparse.Namespace, nbytes: int, fpr: float) -> BloomFilter:
+    """Return the filter of ``nbytes`` that holds most keys at ``fpr``."""
+    layouts = ("blocked", "classic") if args.layout == "auto" else (args.layout,)
+    shapes = {layout: _most_keys(layout, 8 * nbytes, fpr) for layout in layouts}
+    layout = layouts[0]
+    if len(layouts) > 1 and shapes["blocked"][0] * _SPEED_IS_WORTH < shapes["classic"][0]:
+        layout = "classic"
+    keys, bits, hashes = shapes[layout]
+    return _shaped(args, layout, bits, hashes, max(keys, 1))
+
+
+def in_memory_for(args: argparse.Namespace, nbytes: int, expected: int, fpr: float) -> BloomFilter:
+    """Return a filter for ``expected`` keys with the best rate that ``nbytes`` buy.
+
+    Memory is of use until less than a thousandth of a line is expected to be lost. Refused when
+    the rate asked for is out of reach.
+    """
+    useful = max(min(fpr, 1e-3 / expected), 1e-12)
+    layouts = ("blocked", "classic") if args.layout == "auto" else (args.layout,)
+    best: tuple[float, str, int, int] | None = None
+    for layout in layouts:
+        bits = min(8 * nbytes, _core.size_for(layout, expected, useful)[0])
+        rates = _rates(layout, bits, expected)
+        # Among shapes that keep the rate, blocked ones cost the same: take the best. A probe of the
+        # others is a cache miss: take the fewest (9 for 27 is 3x the speed at 38 bits a line).
+        enough = [shape for shape in rates if shape[0] <= fpr]
+        shape = min(rates) if layout == "blocked" or not enough else enough[0]
+        best = min(best or shape, shape)
+        if shape[0] <= fpr:
+            return _shaped(args, shape[1], shape[2], shape[3], expected)
+    if best is None or args.fpr is not None:
+        reached = best[0] if best else 1.0
+        raise Refusal(
+            f"fpr {rate_text(fpr)} for {expected} lines does not fit --memory {size_text(args.memory)}: "
+            f"it reaches {rate_text(reached)}; raise --memory or --fpr"
+        )
+    return _shaped(args, best[1], best[2], best[3], expected)
+
+
+def _rates(layout: str, num_bits: int, expected: int) -> list[tuple[float, str, int, int]]:
+    ideal = max(1, min(round(num_bits / expected * math.log(2)), _MOST_HASHES))
+    hashes = {"blocked": _BLOCKED_HASHES, "split": (8,)}.get(layout, tuple(range(1, ideal + 1)))
+    shapes = [(_fitting(layout, num_bits, k), k) for k in hashes]
+    return [(_core.fpr_at(layout, bits, k, expected), layout, bits, k) for bits, k in shapes]
+
+
+def _shaped(args: argparse.Namespace, layout: str, bits: int, hashes: int, capacity: int) -> BloomFilter:
+    return BloomFilter.with_shape(bits, hashes, capacity=capacity, layout=layout, **common(args))
+
+
+def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen:
+    """Open a filter's file as it is, mapped; whichever class it holds."""
+    found = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
+    if not isinstance(found, (BloomFilter, ScalableBloomFilter)):
+        raise Refusal(f"{path}: holds a {type(found).__name__}, which takes no lines")
+    return found
+
+
+def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
+    """Refuse options that contradict a filter that exists already."""
+    kind = "scalable" if isinstance(seen, ScalableBloomFilter) else "bloom"
+    asked = {
+        "kind": (args.kind, kind),
+        "fpr": (args.fpr, seen.target_fpr),
+        "seed": (args.seed, seen.seed),
+        "layout": (None if args.layout == "auto" else args.layout, seen.layout),
+        "expected": (getattr(args, "expected", None), seen.capacity if kind == "bloom" else None),
+    }
+    if getattr(args, "memory", None) is not None and args.expected is None:
+        del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
+    wrong = [
+        f"--{name} {want} (it has {have})" for name, (want, have) in asked.items() if want not in {None, have}
+    ]
+    if wrong:
+        raise Refusal(
+            f"{path}: the state was made otherwise: {', '.join(wrong)}; drop the option, or name a new state"
+        )

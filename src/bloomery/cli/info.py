@@ -1,0 +1,46 @@
+"""``bloomery info``: what a filter's file holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli.parser import add_secret
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "tell what a filter's file holds"
+DETAIL = "The rate is that of the bits as they are, so the whole file is read."
+EXAMPLE = "bloomery info --verify full words.bloom"
+QUIET = "print nothing: the exit code says whether the file is sound"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("filter", metavar="FILTER", help="a file that bloomery wrote")
+    parser.add_argument(
+        "--verify", choices=("header", "full"), default="header", help="check the header, or every byte"
+    )
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the file and print its facts."""
+    from bloomery import ScalableBloomFilter
+    from bloomery.cli import filters
+    from bloomery.cli.report import report
+
+    seen = filters.load(args.filter, args, verify=args.verify)
+    facts: dict[str, Any] = {"file": args.filter, **seen.info()}
+    if isinstance(seen, ScalableBloomFilter):
+        facts["stage_info"] = seen.stage_info()
+    width = max(map(len, facts))
+    lines = [f"{name:<{width}}  {_text(value)}" for name, value in facts.items() if name != "stage_info"]
+    report(args, facts, lines, stdout_is_free=True)
+    return 0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

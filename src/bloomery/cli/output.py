@@ -1,0 +1,88 @@
+"""Output: a stream as it is, a file only when it is whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bloomery.cli.inputs import Block
+
+
+class Output:
+    """Bytes to standard output, or to a file that appears under its name when `commit` is called.
+
+    A path that exists and is no regular file (a device, a named pipe) is written directly.
+    ``direct`` says that what was written is out and cannot be taken back.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        """Open ``path``; None and "-" are standard output."""
+        self.name = "standard output" if path in {None, "-"} else str(path)
+        self.written = 0
+        self._target: Path | None = None
+        self._temporary: Path | None = None
+        if path is None or path == "-":
+            self._descriptor = 1
+        elif self._is_special(path):
+            self._descriptor = os.open(path, os.O_WRONLY)
+        else:
+            # A link stays a link: the file behind it is replaced.
+            self._target = Path(os.path.realpath(path))
+            self._temporary = self._target.with_name(f".{self._target.name}.{os.getpid()}.tmp")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            try:
+                self._descriptor = os.open(self._temporary, flags, 0o666)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from error
+            with suppress(OSError):
+                self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
+
+    @staticmethod
+    def _is_special(path: str) -> bool:
+        try:
+            return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
+        except FileNotFoundError:
+            return False
+
+    @property
+    def direct(self) -> bool:
+        """True when nothing can be taken back."""
+        return self._temporary is None
+
+    def write(self, data: Block) -> None:
+        """Write all of ``data``; on an error ``written`` says how far it came."""
+        with memoryview(data) as view:
+            done = 0
+            try:
+                while done < len(view):
+                    done += os.write(self._descriptor, view[done:])
+            except OSError as error:
+                raise type(error)(error.errno, error.strerror, self.name) from error
+            finally:
+                self.written += done
+
+    def commit(self, *, durable: bool = False) -> None:
+        """Give the file its name; ``durable`` waits for the disk first."""
+        if self._target is None or self._temporary is None:
+            return
+        try:
+            if durable:
+                os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._temporary.replace(self._target)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.name) from error
+        self._temporary = None
+
+    def discard(self) -> None:
+        """Remove what was written, if the file has not got its name yet."""
+        if self._temporary is not None:
+            with suppress(OSError):
+                os.close(self._descriptor)
+            with suppress(OSError):
+                self._temporary.unlink()
+            self._temporary = None

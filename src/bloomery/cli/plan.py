@@ -1,0 +1,63 @@
+"""``bloomery plan``: what a filter would cost, before it is built."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from bloomery.cli import units
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "compare what filters for so many items would cost"
+DETAIL = """Give two of --items, --fpr and --memory; with all three, what does not fit is marked. The
+times are expected of batch lookups on one core, within a factor of two."""
+EXAMPLE = "bloomery plan --items 100e6 --fpr 1e-4"
+QUIET = "print nothing: the exit code says whether there is a choice that fits"
+
+_ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--items", type=units.count, metavar="N", help="number of different keys")
+    parser.add_argument("--fpr", type=units.rate, metavar="P", help="false-positive rate")
+    parser.add_argument("--memory", type=units.size, metavar="SIZE", help="bytes at most, such as 64M")
+    parser.add_argument(
+        "--need",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help='a capability: "merge", "grow", "map", "parquet", ...',
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table; return 1 when nothing fits the memory."""
+    from bloomery.cli.report import report
+    from bloomery.plan import choices
+
+    rows = choices(args.items, args.fpr, memory=args.memory, needs=args.need)
+    facts = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
+    head = ("structure", "layout", "items", "k", "bits/key", "bytes", "fpr", "ns/key")
+    lines = [_ROW.format(" ", *head)] + [
+        _ROW.format(
+            "*" if row.recommended else " ",
+            row.structure,
+            row.layout,
+            f"{row.items:,}",
+            row.num_hashes,
+            f"{row.bits_per_key:.2f}",
+            units.size_text(row.nbytes),
+            f"{row.fpr:.2e}",
+            f"{row.ns_per_key:.0f}",
+        )
+        + ("" if row.fits else "  too large")
+        for row in rows
+    ]
+    lines.append(
+        "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
+    )
+    report(args, {"choices": facts}, lines, stdout_is_free=True)
+    return 0 if rows[0].recommended else 1

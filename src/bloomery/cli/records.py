@@ -1,0 +1,161 @@
+"""Records with a chosen key: a column of CSV or TSV, a dotted key of JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli.failures import Refusal
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from bloomery.cli.inputs import Blocks, Source
+    from bloomery.cli.stops import Stops
+
+_BATCH = 4096
+_FIELD_LIMIT = 1 << 30
+_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+@dataclass(slots=True)
+class Batch:
+    """Raw records with their keys; a key of None is a record without one."""
+
+    raws: list[bytes] = field(default_factory=list)
+    keys: list[Any] = field(default_factory=list)
+    #: A header belongs in front of the first batch.
+    header: bytes = b""
+
+
+def format_of(args: argparse.Namespace, name: str) -> str:
+    """Return csv, tsv or jsonl: as asked, else by the file's name."""
+    if args.format:
+        return str(args.format)
+    bare = name.removesuffix(".gz").removesuffix(".zst").lower()
+    for suffix, known in _SUFFIXES.items():
+        if bare.endswith(suffix):
+            return known
+    raise Refusal(f"{name}: cannot tell the format from the name; give --format csv, tsv or jsonl")
+
+
+class Records:
+    """Batches of records from all inputs. Records come out unchanged, byte for byte."""
+
+    def __init__(
+        self, args: argparse.Namespace, blocks: Blocks, inputs: Sequence[Source], stops: Stops
+    ) -> None:
+        """Read ``inputs``; ``blocks`` serves their sizes to the progress."""
+        self._args, self._blocks, self._inputs, self._stops = args, blocks, inputs, stops
+        self._header: bytes | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield batches; raises `Refusal` that names file and record where one cannot be read."""
+        from bloomery.cli.inputs import Blocks
+
+        for index, source in enumerate(self._inputs):
+            lines = _lines(Blocks([source], self._stops))
+            kind = format_of(self._args, source.name)
+            if kind == "jsonl":
+                pairs = _json_pairs(lines, self._args.select, source.name)
+            else:
+                pairs = self._table_pairs(lines, "\t" if kind == "tsv" else ",", source.name)
+            last = index == len(self._inputs) - 1
+            yield from self._batches(pairs, last=last)
+
+    def _batches(self, pairs: Iterator[tuple[bytes, Any]], *, last: bool) -> Iterator[Batch]:
+        batch = Batch()
+        for raw, key in pairs:
+            batch.raws.append(raw if last or raw.endswith(b"\n") else raw + b"\n")
+            batch.keys.append(key)
+            if len(batch.raws) == _BATCH:
+                batch.header = self._take_header()
+                yield batch
+                batch = Batch()
+        batch.header = self._take_header()
+        if batch.raws or batch.header:
+            yield batch
+
+    def _take_header(self) -> bytes:
+        header, self._header = self._header or b"", b"" if self._header is not None else None
+        return header
+
+    def _table_pairs(self, lines: Iterator[bytes], delimiter: str, name: str) -> Iterator[tuple[bytes, Any]]:
+        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
+        csv.field_size_limit(_FIELD_LIMIT)
+        taken: list[bytes] = []
+
+        def text() -> Iterator[str]:
+            for line in lines:
+                taken.append(line)
+                yield line.decode("latin-1")
+
+        reader = csv.reader(text(), delimiter=delimiter)
+        column = _number(self._args.select)
+        named = not self._args.no_header
+        if column is None and not named:
+            raise Refusal("--select by name needs a header; give the column's number with --no-header")
+        number = 0
+        while True:
+            taken.clear()
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise Refusal(f"{name}: record {number + 1}: {error}") from None
+            if row is None:
+                return
+            number += 1
+            raw = b"".join(taken)
+            if number == 1 and named:
+                column = self._columns(row, raw, name)
+                continue
+            position = -1 if column is None else column
+            yield raw, row[position].encode("latin-1") if 0 <= position < len(row) else None
+
+    def _columns(self, row: list[str], raw: bytes, name: str) -> int:
+        if self._header is None:
+            self._header = raw if raw.endswith(b"\n") else raw + b"\n"
+        names = [cell.encode("latin-1").decode("utf-8", "replace").removeprefix("\ufeff") for cell in row]
+        if self._args.select in names:
+            return names.index(self._args.select)
+        column = _number(self._args.select)
+        if column is None or column >= len(names):
+            raise Refusal(
+                f"{name}: --select {self._args.select!r} is not in the header; it has {', '.join(names)}"
+            )
+        return column
+
+
+def _number(select: str) -> int | None:
+    if not select.isdecimal():
+        return None
+    if int(select) < 1:
+        raise Refusal(f"--select counts columns from 1, got {select}")  # noqa: S608 - no SQL
+    return int(select) - 1
+
+
+def _lines(blocks: Blocks) -> Iterator[bytes]:
+    for block in blocks:
+        yield from BytesIO(block)
+
+
+def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tuple[bytes, Any]]:
+    path = select.split(".")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            yield line, None
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise Refusal(f"{name}: line {number} is not JSON: {error}") from None
+        except RecursionError:
+            raise Refusal(f"{name}: line {number} is nested too deeply") from None
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        # Lists and objects have no order of keys that counts: one text for each.
+        yield line, json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value

@@ -1,0 +1,44 @@
+"""Reports: one JSON object, or lines for people."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` with what JSON cannot say (infinity, not a number) as None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def report(
+    args: argparse.Namespace, facts: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool
+) -> None:
+    """Print the end of a command.
+
+    With ``--json`` the facts are one line: on stdout when it carries nothing else, else on stderr.
+    Without, ``lines`` go to stderr, or to stdout when that is free; ``--quiet`` silences them.
+    """
+    stream = sys.stdout if stdout_is_free else sys.stderr
+    if args.json:
+        print(json.dumps(plain(dict(facts))), file=stream, flush=True)
+    elif not args.quiet:
+        print("\n".join(lines), file=stream, flush=True)
+
+
+def note(args: argparse.Namespace, text: str) -> None:
+    """Warn in one line on stderr, unless ``--quiet``."""
+    if not args.quiet:
+        print(f"bloomery: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,67 @@
+"""Sizes, counts and rates as people write and read them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_STEP = 1024
+
+
+def size(text: str) -> int:
+    """Read ``64M``; K, M, G and T are powers of 1024."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or 500K, 64M, 2G")
+    return int(float(match[1]) * _FACTORS[match[2].upper()])
+
+
+def count(text: str) -> int:
+    """Read ``1000000``, ``1_000_000`` or ``1e6``; at least 1."""
+    try:
+        number = float(text)
+        whole = int(text) if text.replace("_", "").isdigit() else int(number)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of keys") from None
+    if whole < 1 or number != int(number):
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
+    return whole
+
+
+def rate(text: str) -> float:
+    """Read a false-positive rate, between 0 and 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {text}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """Read a positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not 0 < value < 1e9:  # noqa: PLR2004 - thirty years
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+    return value
+
+
+def size_text(number: float) -> str:
+    """Write 67108864 as ``64.0 MiB``."""
+    value, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < _STEP:
+            break
+        value, unit = value / _STEP, larger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def rate_text(value: float) -> str:
+    """Write a small number with three digits, without noise."""
+    return f"{value:.3g}"

@@ -1,0 +1,67 @@
+"""Answer "seen before?" for every item of a live stream, at once.
+
+>>> from bloomery import BloomFilter
+>>> list(mark(["a", "b", "a"], BloomFilter(1000)))
+[(True, 'a'), (True, 'b'), (False, 'a')]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from bloomery import BloomFilter, ScalableBloomFilter
+
+    Seen = BloomFilter | ScalableBloomFilter
+
+T = TypeVar("T")
+
+
+def mark(
+    items: Iterable[T], seen: Seen, *, key: Callable[[T], object] | None = None
+) -> Iterator[tuple[bool, T]]:
+    """Yield (new, item) for every item as it comes, and remember it.
+
+    ``new`` is False for a repetition, and wrongly so with the filter's rate at its load. Raises
+    what ``seen.add`` raises. Costs one scalar add an item.
+
+    >>> from bloomery import BloomFilter
+    >>> [new for new, _ in mark(["x", "X"], BloomFilter(100), key=str.lower)]
+    [True, False]
+    """
+    for item in items:
+        yield seen.add(item if key is None else key(item)), item
+
+
+def only_new(items: Iterable[T], seen: Seen, *, key: Callable[[T], object] | None = None) -> Iterator[T]:
+    """Yield the items not seen before, each as soon as it comes.
+
+    Contract, errors and cost are those of `mark`.
+
+    >>> from bloomery import BloomFilter
+    >>> list(only_new(iter("abca"), BloomFilter(100)))
+    ['a', 'b', 'c']
+    """
+    return (item for new, item in mark(items, seen, key=key) if new)
+
+
+def mark_lines(
+    block: bytes, seen: Seen, *, new: bytes = b"new\t", old: bytes = b"old\t"
+) -> tuple[int, int, bytes]:
+    r"""Add the lines of ``block``; return (lines, new lines, every line behind its mark).
+
+    >>> from bloomery import BloomFilter
+    >>> mark_lines(b"a\nb\na\n", BloomFilter(100))
+    (3, 2, b'new\ta\nnew\tb\nold\ta\n')
+    """
+    lines = block.split(b"\n")
+    tail = lines.pop()
+    ended = [line + b"\n" for line in lines]
+    if tail:
+        lines.append(tail)
+        ended.append(tail)
+    news = seen.add_many([line.removesuffix(b"\r") for line in lines])
+    marked = b"".join((new if is_new else old) + line for is_new, line in zip(news, ended, strict=True))
+    return len(lines), sum(news), marked

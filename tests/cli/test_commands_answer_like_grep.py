@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+import bloomery as package
+from bloomery import _core
+from bloomery.cli.completion import commands
+from bloomery.cli.parser import COMMANDS, build_parser
+from bloomery.plan import choices
+
+
+@pytest.fixture
+def built(bloomery, tmp_path):
+    path = tmp_path / "f.bloom"
+    bloomery("build", path, "--capacity", "1000", "--fpr", "1e-9", stdin=b"a\nb\nc\n", check=0)
+    return path
+
+
+def test_check_has_the_exit_codes_of_grep(bloomery, refused, built):
+    assert bloomery("check", built, stdin=b"a\nb\n", check=0).stdout == b"a\nb\n"
+    assert bloomery("check", built, stdin=b"a\nx\n", check=1).stdout == b"a\n"
+    assert bloomery("check", built, "--absent", stdin=b"a\nx\n", check=1).stdout == b"x\n"
+    assert bloomery("check", built, "--count", stdin=b"a\nx\nb\n", check=1).stdout == b"2\n"
+    assert bloomery("check", built, "-q", stdin=b"a\nx\n", check=1).stdout == b""
+    assert (
+        json.loads(bloomery("check", built, "--count", "--json", stdin=b"a\nx\n", check=1).stdout)["absent"]
+        == 1
+    )
+    assert bloomery("check", built, stdin=b"", check=0).stdout == b""
+    refused(bloomery("check", built, "/nonexistent/file"))
+
+
+def test_built_files_are_those_of_python(bloomery, tmp_path):
+    (tmp_path / "in").write_bytes(b"a\nb\r\nc")
+    text = bloomery("build", "out", "in", "--fpr", "0.001", cwd=tmp_path, check=0).stdout.decode()
+    assert "3 lines read" in text
+    found = package.open(tmp_path / "out", verify="full")
+    assert isinstance(found, package.BloomFilter)
+    assert (found.capacity, found.target_fpr) == (3, 0.001)
+    assert all(key in found for key in "abc")
+    piped = json.loads(bloomery("build", "grown", "--json", cwd=tmp_path, stdin=b"a\nb\n", check=0).stdout)
+    assert (piped["class"], piped["count"]) == ("ScalableBloomFilter", 2)
+
+
+def test_info_tells_what_the_file_holds(bloomery, refused, built):
+    facts = json.loads(bloomery("info", built, "--json", check=0).stdout)
+    assert (facts["capacity"], facts["count"], facts["target_fpr"]) == (1000, 3, 1e-9)
+    damaged = bytearray(built.read_bytes())
+    damaged[-1] ^= 4
+    built.write_bytes(damaged)
+    refused(bloomery("info", "--verify", "full", built))
+
+
+def test_merge_unites_and_warns_when_overfull(bloomery, refused, tmp_path):
+    for name in "ab":
+        text = "".join(f"{name}{i}\n" for i in range(1000)).encode()
+        bloomery("build", tmp_path / name, "--capacity", "1000", stdin=text, check=0)
+    done = bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+    assert b"fuller than it was made for" in done.stderr
+    bloomery("check", tmp_path / "m", "-q", stdin=b"a1\nb1\n", check=0)
+    bloomery("build", tmp_path / "c", "--capacity", "5", stdin=b"x\n", check=0)
+    assert "num_bits" in refused(bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9])
+@pytest.mark.parametrize("items", [10_000, 10_000_000])
+def test_plan_recommends_what_auto_picks(items, fpr):
+    best = choices(items, fpr)[0]
+    assert best.recommended
+    assert best.layout == _core.layout_for(items, fpr)
+    assert (best.num_bits, best.num_hashes) == _core.size_for(best.layout, items, fpr)
+
+
+def test_plan_marks_what_does_not_fit(bloomery, refused):
+    done = bloomery("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
+    assert done.stdout.count(b"too large") == 4
+    rows = json.loads(bloomery("plan", "--fpr", "1e-3", "--memory", "1M", "--json", check=0).stdout)[
+        "choices"
+    ]
+    assert all(row["nbytes"] <= 1 << 20 and row["fpr"] <= 1e-3 for row in rows)
+    assert "two of" in refused(bloomery("plan", "--items", "5"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["dedup", path] for path in ("/nonexistent/file", "/")),
+        *(["dedup", "--fpr", fpr] for fpr in ("1.5", "nan", "0")),
+        *(["dedup", "--expected", number] for number in ("0", "1e18", "some", "inf")),
+        ["dedup", "--expected", "9", "--fpr", "1e-300"],
+        ["dedup", "--memory", "many"],
+        ["dedup", "--seed", "-1"],
+        ["dedup", "--no-such-option"],
+        ["build", "/nonexistent/dir/out"],
+        ["check", "/dev/null"],
+        ["info", "/"],
+        ["seen", "--state", "/"],
+        ["nothing"],
+        [],
+    ],
+    ids=lambda arguments: " ".join(arguments) or "none",
+)
+def test_bad_input_is_one_line_and_exit_code_2(bloomery, refused, arguments):
+    refused(bloomery(*arguments))
+
+
+def test_quiet_is_quiet(bloomery, tmp_path):
+    assert bloomery("dedup", "--quiet", stdin=b"a\n", check=0).stderr == b""
+    done = bloomery("build", "-q", tmp_path / "f", "--capacity", "1", stdin=b"a\nb\n", check=0)
+    assert done.stdout + done.stderr == b""
+
+
+def test_every_command_has_help_with_an_example(bloomery):
+    for name in COMMANDS:
+        text = bloomery(name, "--help", check=0).stdout.decode()
+        assert "example:" in text
+        assert f"bloomery {name}" in text.split("example:")[1]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_lists_every_command_and_option(bloomery, shell):
+    script = bloomery("completion", shell, check=0).stdout.decode()
+    found = {name: options for name, _, options in commands(build_parser())}
+    assert tuple(found) == COMMANDS
+    for name, options in found.items():
+        assert name in script
+        for flag in (flag for option in options for flag in option.names):
+            short = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
+            assert (short if shell == "fish" else flag) in script
+
+
+def test_the_bash_completion_completes(bloomery, tmp_path):
+    script = bloomery("completion", "bash", check=0).stdout.decode()
+    ask = 'COMP_WORDS=(bloomery dedup --dup); COMP_CWORD=2; _bloomery; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, timeout=20, cwd=tmp_path)
+    assert done.stdout == b"--dupes-output\n"
+
+
+def test_the_version_needs_no_argparse(program):
+    code = (
+        "import sys; from bloomery.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"
+    )
+    assert subprocess.run([program[0], "-c", code], capture_output=True, timeout=20).returncode == 0

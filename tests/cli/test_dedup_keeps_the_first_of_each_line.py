@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+
+import pytest
+import zstandard
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--expected", "60000"], ["--memory", "32M"], ["--kind", "scalable"]]
+)
+def test_output_is_that_of_a_set_in_order(bloomery, exact, lines, options):
+    done = bloomery("dedup", "--fpr", "1e-12", *options, stdin=lines, check=0)
+    assert done.stdout == exact(lines)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("piped", [True, False])
+def test_compressed_input_is_read_as_its_lines(bloomery, exact, lines, tmp_path, pack, piped):
+    half = lines.index(b"\n", len(lines) // 2) + 1
+    packed = pack(lines[:half]) + pack(lines[half:])  # two members, two frames
+    (tmp_path / "packed").write_bytes(packed)
+    done = bloomery("dedup", "-" if piped else tmp_path / "packed", stdin=packed, check=0)
+    assert done.stdout == exact(lines)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_compressed_input_that_was_cut_short_is_refused(bloomery, refused, lines, pack):
+    packed = pack(lines)
+    assert "cut short" in refused(bloomery("dedup", "--no-output", stdin=packed[: len(packed) // 2]))
+
+
+def test_files_without_final_newline_do_not_run_together(bloomery, tmp_path):
+    for name, text in (("a", b"x\ny"), ("empty", b""), ("b", b"y\nz"), ("last", b"")):
+        (tmp_path / name).write_bytes(text)
+    done = bloomery("dedup", *(tmp_path / name for name in ("a", "empty", "b", "last")), check=0)
+    assert done.stdout == b"x\ny\nz"
+
+
+def test_a_line_longer_than_any_block_is_one_line(bloomery):
+    huge = b"h" * (3 << 20)
+    done = bloomery("dedup", stdin=b"a\n" + huge + b"\n" + huge + b"\na\n" + huge + b"!\n", check=0)
+    assert done.stdout == b"a\n" + huge + b"\n" + huge + b"!\n"
+
+
+def test_dropped_lines_go_where_they_are_told(bloomery, exact, lines, tmp_path):
+    done = bloomery("dedup", "--dupes-output", tmp_path / "d", "-o", tmp_path / "o", stdin=lines, check=0)
+    assert done.stdout == b""
+    kept = (tmp_path / "o").read_bytes()
+    assert kept == exact(lines)
+    dropped = (tmp_path / "d").read_bytes()
+    assert sorted((kept.rstrip(b"\n") + b"\n" + dropped).splitlines()) == sorted(lines.splitlines())
+
+
+def test_verify_is_exact_with_a_terrible_rate(bloomery, exact, lines, tmp_path):
+    (tmp_path / "in").write_bytes(lines)
+    bad = bloomery("dedup", "--expected", "1000", "--fpr", "0.5", tmp_path / "in", check=0)
+    assert bad.stdout != exact(lines)
+    good = bloomery("dedup", "--verify", "--expected", "1000", "--fpr", "0.5", tmp_path / "in", check=0)
+    assert good.stdout == exact(lines)
+
+
+def test_verify_refuses_what_cannot_be_read_twice(bloomery, refused):
+    assert "regular file" in refused(bloomery("dedup", "--verify", stdin=b"a\n"))
+
+
+def test_the_expected_loss_is_the_measured_one(bloomery, tmp_path):
+    n, trials = 20_000, 8
+    (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(n)))
+    lost = expected = 0.0
+    for seed in range(trials):
+        options = ["--expected", n, "--fpr", "0.05", "--seed", seed, "--json", "--no-output"]
+        facts = json.loads(bloomery("dedup", *options, tmp_path / "in", check=0).stdout)
+        lost += n - facts["lines_out"]
+        expected += facts["expected_wrongly_dropped"]
+    # A sum of nearly independent rare events: variance at most its mean; five deviations.
+    assert abs(lost - expected) <= 5 * expected**0.5
+    assert lost > 0
+
+
+@pytest.mark.parametrize("extra", [[], ["--expected", "20000000"]])
+def test_peak_memory_is_what_was_asked_within_5_percent(bloomery, tmp_path, extra):
+    asked = 40 << 20
+    text = os.urandom(8 << 20).hex()
+    (tmp_path / "in").write_text("".join(text[i : i + 24] + "\n" for i in range(0, len(text), 24)))
+    options = ["--memory", "40M", "--json", "--no-output", *extra]
+    facts = json.loads(bloomery("dedup", *options, "--fpr", "0.05", tmp_path / "in", check=0).stdout)
+    assert 0.95 * asked <= facts["peak_memory"] <= 1.05 * asked
+
+
+def test_a_budget_that_is_too_small_names_the_least(bloomery, refused):
+    text = refused(bloomery("dedup", "--memory", "3M"))
+    least = re.search(r"the least is (\d+M)", text)[1]
+    bloomery("dedup", "--memory", least, stdin=b"a\n", check=0)
+
+
+CSV = b'id,text\r\n1,"two\nlines"\r\n2,"a ""quoted"" one"\r\n1,again\r\n3,x'
+
+
+@pytest.mark.parametrize("select", ["id", "1"])
+@pytest.mark.parametrize("options", [[], ["--verify", "--expected", "2", "--fpr", "0.5"], ["--state", "s"]])
+def test_csv_records_are_kept_unchanged_by_their_column(bloomery, tmp_path, select, options):
+    (tmp_path / "in.csv").write_bytes(CSV)
+    done = bloomery("dedup", "--select", select, "in.csv", *options, cwd=tmp_path, check=0)
+    assert done.stdout == CSV.replace(b"1,again\r\n", b"")
+
+
+def test_tsv_and_a_missing_column(bloomery, refused, tmp_path):
+    (tmp_path / "in.tsv").write_bytes(b"a\tb\n1\tx\n2\tx\n")
+    assert bloomery("dedup", "--select", "b", tmp_path / "in.tsv", check=0).stdout == b"a\tb\n1\tx\n"
+    assert "it has a, b" in refused(bloomery("dedup", "--select", "c", tmp_path / "in.tsv"))
+
+
+def test_json_lines_are_kept_by_a_dotted_key(bloomery, refused):
+    rows = [
+        b'{"u": {"id": 1}, "n": 1}',
+        b'{"u":{"id":1}}',
+        b'{"u": {"id": "1"}}',
+        b'{"v": 1}',
+        b'{"v": 1}',
+        b"",
+    ]
+    options = ["dedup", "--select", "u.id", "--format", "jsonl"]
+    done = bloomery(*options, stdin=b"\n".join(rows) + b"\n", check=0)
+    assert done.stdout.splitlines() == [rows[0], rows[2], rows[3], rows[4], rows[5]]
+    assert "line 2 is not JSON" in refused(bloomery(*options, stdin=b'{"u":1}\n{\n'))

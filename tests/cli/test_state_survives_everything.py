@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+@pytest.mark.parametrize("options", [[], ["--expected", "1000"]])
+def test_a_second_run_goes_on(bloomery, tmp_path, command, options):
+    state = tmp_path / "s"
+    assert bloomery(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0).stdout == b"a\nb\n"
+    assert bloomery(command, "--state", state, *options, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_a_second_run_goes_on_within_its_memory(bloomery, tmp_path):
+    for text, new in ((b"a\nb\n", b"a\nb\n"), (b"b\nc\n", b"c\n"), (b"c\nd\n", b"d\n")):
+        done = bloomery("dedup", "--memory", "40M", "--state", tmp_path / "s", stdin=text, check=0)
+        assert done.stdout == new
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize(
+    "option", [["--seed", "5"], ["--expected", "7"], ["--fpr", "0.1"], ["--kind", "scalable"]]
+)
+def test_a_state_made_otherwise_is_refused(bloomery, refused, tmp_path, option):
+    bloomery("dedup", "--expected", "10", "--state", tmp_path / "s", check=0)
+    before = (tmp_path / "s").read_bytes()
+    assert option[0] in refused(bloomery("dedup", "--state", tmp_path / "s", *option))
+    assert (tmp_path / "s").read_bytes() == before
+
+
+def test_a_damaged_state_is_refused_and_left_alone(bloomery, refused, tmp_path):
+    bloomery("dedup", "--expected", "1000", "--state", tmp_path / "s", stdin=b"a\n", check=0)
+    damaged = bytearray((tmp_path / "s").read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "s").write_bytes(damaged)
+    refused(bloomery("dedup", "--state", tmp_path / "s", stdin=b"b\n"))
+    assert (tmp_path / "s").read_bytes() == damaged
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, number):
+    process = subprocess.Popen(
+        [*program, command, "--state", str(tmp_path / "s")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdin.write(b"a\nb\n")
+    process.stdin.flush()
+    assert process.stdout.readline() + process.stdout.readline() == b"a\nb\n"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert errors == b"bloomery: interrupted\n"
+    assert bloomery(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
+
+
+def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(bloomery, program, tmp_path):
+    data = b"".join(b"%08d\n" % i for i in range(400_000))
+    (tmp_path / "in").write_bytes(data)
+    process = subprocess.Popen(
+        [*program, "dedup", "--state", str(tmp_path / "s"), str(tmp_path / "in")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    got = os.read(process.stdout.fileno(), 1 << 16)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=20) == 2
+    rest = bloomery("dedup", "--state", tmp_path / "s", tmp_path / "in", check=0).stdout
+    assert len(got) + len(rest) <= len(data)
+    # What is in the state went into the pipe: what was read, and at most one pipe's fill beyond.
+    assert len(data) - len(rest) - len(got) <= 1 << 17
+
+
+def test_head_ends_dedup_quietly(program, tmp_path):
+    (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(300_000)))
+    command = f"{' '.join(program)} dedup {tmp_path / 'in'} | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"0\n", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, program, refused, tmp_path):
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.run(
+            [*program, "dedup", "--state", str(tmp_path / "s")],
+            input=b"a\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert "No space left" in refused(process)
+    assert bloomery("dedup", "--state", tmp_path / "s", stdin=b"a\n", check=0).stdout == b"a\n"
+    refused(bloomery("dedup", "-o", "/dev/full", stdin=b"a\n"))
+    with Path("/dev/full").open("wb") as full:
+        refused(
+            subprocess.run(
+                [*program, "plan", "--items", "9", "--fpr", ".1"], stdout=full, stderr=subprocess.PIPE
+            )
+        )
+
+
+def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path):
+    (tmp_path / "o").write_bytes(b"before")
+    (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b damaged")
+    options = ["dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "-", tmp_path / "bad.gz"]
+    refused(bloomery(*options, stdin=b"a\n"))
+    process = subprocess.Popen(
+        [*program, *map(str, options[:5])], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdin.write(b"a\n")
+    process.stdin.flush()
+    until = time.monotonic() + 20
+    while not list(tmp_path.glob(".o.*")) and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert (tmp_path / "o").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.gz", "o"]
+
+
+def test_seen_answers_every_line_at_once_and_saves_in_time(program, tmp_path):
+    process = subprocess.Popen(
+        [*program, "seen", "--mark", "--state", str(tmp_path / "s"), "--save-every", "0.2"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    for line, answer in ((b"a\n", b"new\ta\n"), (b"a\n", b"old\ta\n"), (b"b\n", b"new\tb\n")):
+        process.stdin.write(line)
+        process.stdin.flush()
+        assert process.stdout.readline() == answer
+    until = time.monotonic() + 20
+    while not (tmp_path / "s").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert (tmp_path / "s").exists()
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_a_secret_is_needed_again_and_never_printed(bloomery, refused, tmp_path):
+    (tmp_path / "raw").write_bytes(bytes(range(65, 81)))
+    (tmp_path / "hex").write_text(bytes(range(65, 81)).hex())
+    (tmp_path / "bad").write_bytes(b"short")
+    state = ["--state", tmp_path / "s"]
+    first = bloomery("dedup", "--secret-file", tmp_path / "raw", *state, "--json", stdin=b"a\n", check=0)
+    assert b"ABCDEFGH" not in first.stderr + (tmp_path / "s").read_bytes()
+    assert (
+        bloomery("dedup", "--secret-file", tmp_path / "hex", *state, stdin=b"a\nb\n", check=0).stdout
+        == b"b\n"
+    )
+    refused(bloomery("dedup", *state, stdin=b"a\n"))
+    assert "short" not in refused(bloomery("dedup", "--secret-file", tmp_path / "bad"))

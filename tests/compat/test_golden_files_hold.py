@@ -1,0 +1,79 @@
+"""Files of every released format stay readable, and the same keys make the same bytes on every machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden import make
+from support import SECRET
+
+import bloomery
+from bloomery import _core
+
+FILTERS = make.filters()
+HERE = Path(make.__file__).parent
+
+
+def secret_of(name: str) -> bytes | None:
+    return SECRET if "keyed" in name else None
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_same_keys_make_the_same_bytes(name: str) -> None:
+    stored = (HERE / f"{name}.bloom").read_bytes()
+    assert len(stored) <= 4096
+    assert FILTERS[name].to_bytes() == stored
+
+
+@pytest.mark.parametrize("isa", _core.isas())
+def test_on_every_isa(isa: str, force_isa: Any) -> None:
+    force_isa(isa)
+    for name, made in make.filters().items():
+        assert made.to_bytes() == (HERE / f"{name}.bloom").read_bytes(), name
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
+    path = HERE / f"{name}.bloom"
+    secret = secret_of(name)
+    keys = [] if name == "bloom-empty" else make.contents()
+    opened = bloomery.open(path, verify="full", secret=secret)
+    loaded = bloomery.loads(path.read_bytes(), secret=secret)
+    by_class = type(FILTERS[name]).open(path, secret=secret)
+    for bloom in (opened, loaded, by_class):
+        assert type(bloom) is type(FILTERS[name])
+        assert bloom.contains_many(keys) == [True] * len(keys)
+        assert bloom.to_bytes() == path.read_bytes()
+        assert bloom == FILTERS[name]
+        for field in ("capacity", "target_fpr", "count", "seed", "layout", "keyed", "fill", "nbytes"):
+            assert getattr(bloom, field) == getattr(FILTERS[name], field), field
+    loaded.save(tmp_path / "again.bloom")
+    assert (tmp_path / "again.bloom").read_bytes() == path.read_bytes()
+
+
+def test_every_golden_file_has_its_recipe() -> None:
+    assert {path.stem for path in HERE.glob("*.bloom")} == set(FILTERS)
+
+
+def test_a_recipe_cannot_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
+    before = (HERE / "keys.json").read_bytes()
+    assert not make.write("keys.json", b"other")
+    assert "kept" in capsys.readouterr().out
+    assert (HERE / "keys.json").read_bytes() == before
+
+
+def test_false_positives_are_exactly_these() -> None:
+    pinned = json.loads((HERE / "false_positives.json").read_text())
+    assert make.false_positives() == pinned
+
+
+def test_head_of_the_file_is_as_documented() -> None:
+    data = (HERE / "bloom-classic.bloom").read_bytes()
+    assert data[:8] == b"\x89BLOOM\r\n"
+    version, variant, scheme, rule = (int.from_bytes(data[i : i + 2], "little") for i in (8, 10, 12, 14))
+    assert (version, variant, scheme, rule) == (1, 1, 1, 1)
+    assert int.from_bytes(data[16:24], "little") == 7
+    assert int.from_bytes(data[32:40], "little") == len(data)

@@ -1,0 +1,32 @@
+"""Fixtures of every suite; ``support`` and ``conformance.oracle`` are importable from any test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def golden() -> Path:
+    """The directory of the golden files."""
+    return GOLDEN
+
+
+@pytest.fixture
+def force_isa() -> Iterator[Any]:
+    """A function that chooses the vector instructions for the process; the test's end restores them."""
+    from bloomery import _core
+
+    before = _core.isa()
+    yield _core.force_isa
+    _core.force_isa(before)

@@ -1,0 +1,194 @@
+"""mode="r+": flushed keys survive any kill, an unclean file says so, and reopening heals it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import SCALE, layouts
+
+import bloomery
+
+CAPACITY = 50_000
+
+WRITER = """
+import sys
+import bloomery
+f = bloomery.open(sys.argv[1], mode="r+")
+start = int(sys.argv[2])
+while True:
+    f.update(range(start, start + 100))
+    f.flush()
+    start += 100
+    print(start, flush=True)
+"""
+
+
+def fresh(path: Path, layout: str = "auto") -> Path:
+    """A saved, empty filter."""
+    bloomery.BloomFilter(CAPACITY, 0.01, layout=layout).save(path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.parametrize("layout", layouts())
+def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> None:
+    path = fresh(tmp_path / "live.bloom", layout)
+    rng = random.Random(layout)
+    told = 0
+    for _ in range(8 * SCALE):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(told)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        told = int(writer.stdout.readline())
+        time.sleep(rng.uniform(0, 0.02))
+        writer.send_signal(signal.SIGKILL)
+        for line in writer.stdout:
+            told = int(line) if line.endswith("\n") else told
+        assert writer.wait(timeout=60) == -signal.SIGKILL
+        writer.stdout.close()
+        reopened = bloomery.open(path, verify="header")
+        assert reopened.contains_many(np.arange(told)).all()
+        estimate, sd = reopened.approx_count()
+        # Keys of the last, unfinished round may be there too.
+        assert reopened.count == pytest.approx(estimate, abs=max(1.0, 5 * sd) + 100)
+        with pytest.raises(bloomery.FormatError, match=r"never closed.*r\+"):
+            bloomery.open(path, verify="full")
+    with bloomery.open(path, mode="r+") as healing:
+        assert healing.contains_many(np.arange(told)).all()
+    healed = bloomery.open(path, verify="full")
+    assert healed.contains_many(np.arange(told)).all()
+    assert healed.to_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_in_place_gives_the_bytes_of_memory(layout: str, tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom", layout)
+    free = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
+    with bloomery.open(path, mode="r+", verify="full") as bloom:
+        assert bloom.mapped
+        assert bloom.add("a") == free.add("a")
+        for batch in (np.arange(5000), ["x", "y", b"z"], range(4000, 6000)):
+            assert list(bloom.add_many(batch)) == list(free.add_many(batch))
+        assert bloom == free
+        bloom.flush()
+        assert bloomery.open(path) == free
+    assert path.read_bytes() == free.to_bytes()
+    assert bloomery.open(path, verify="full").count == free.count
+
+
+def test_an_open_file_is_marked_and_readable(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    bloom = bloomery.open(path, mode="r+")
+    bloom.update(range(1000))
+    bloom.flush()
+    assert all(bloomery.open(path).contains_many(range(1000)))
+    with pytest.raises(bloomery.FormatError, match="open for writing"):
+        bloomery.loads(path.read_bytes())
+    bloom.close()
+    assert bloomery.loads(path.read_bytes()).count == bloom.count
+
+
+def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    bloom = bloomery.open(path, mode="r+")
+    bloom.update(range(100))
+    bloom.close()
+    stored = path.read_bytes()
+    for act in (lambda: bloom.add("x"), lambda: bloom.update(["x"]), bloom.clear):
+        with pytest.raises(bloomery.ReadOnlyFilter):
+            act()
+    bloom.close()
+    bloom.flush()
+    assert all(bloom.contains_many(range(100)))
+    assert path.read_bytes() == stored
+    assert bloom.copy().add("x")
+
+
+def test_dropping_the_last_reference_closes(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    bloom = bloomery.open(path, mode="r+")
+    bloom.update(range(100))
+    del bloom
+    assert all(bloomery.open(path, verify="full").contains_many(range(100)))
+
+
+def test_an_exception_inside_with_still_closes(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    with pytest.raises(KeyError), bloomery.open(path, mode="r+") as bloom:
+        bloom.update(range(100))
+        raise KeyError
+    assert all(bloomery.open(path, verify="full").contains_many(range(100)))
+
+
+def test_in_place_algebra_and_clear(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    other = bloomery.BloomFilter(CAPACITY, 0.01)
+    other.update(range(500))
+    with bloomery.open(path, mode="r+") as bloom:
+        bloom.__ior__(other)
+        assert all(bloom.contains_many(range(500)))
+    assert all(bloomery.open(path, verify="full").contains_many(range(500)))
+    with bloomery.open(path, mode="r+") as bloom:
+        bloom.clear()
+    assert bloomery.open(path, verify="full").fill == 0.0
+
+
+def test_saving_to_its_own_path_loses_no_later_key(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    with bloomery.open(path, mode="r+") as bloom:
+        bloom.add("before")
+        # Refusing is an answer too; losing what comes next is not.
+        with contextlib.suppress(OSError, bloomery.BloomeryError):
+            bloom.save(path)
+        bloom.add("after")
+    found = bloomery.open(path, verify="full")
+    assert "before" in found
+    assert "after" in found
+
+
+def test_a_copy_saved_elsewhere_is_clean(tmp_path: Path) -> None:
+    path = fresh(tmp_path / "filter.bloom")
+    with bloomery.open(path, mode="r+") as bloom:
+        bloom.update(range(100))
+        bloom.save(tmp_path / "copy.bloom")
+        assert bloomery.open(tmp_path / "copy.bloom", verify="full") == bloom
+        assert bloomery.loads(bloom.to_bytes()) == bloom
+
+
+def test_what_cannot_be_written_in_place(tmp_path: Path) -> None:
+    bloomery.ScalableBloomFilter(100).save(tmp_path / "growing.bloom")
+    stored = (tmp_path / "growing.bloom").read_bytes()
+    with pytest.raises(bloomery.ParameterError, match=r"copy\(\)"):
+        bloomery.open(tmp_path / "growing.bloom", mode="r+")
+    assert (tmp_path / "growing.bloom").read_bytes() == stored
+    with pytest.raises(FileNotFoundError):
+        bloomery.open(tmp_path / "absent.bloom", mode="r+")
+    assert not (tmp_path / "absent.bloom").exists()
+
+
+def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "strict.bloom"
+    bloomery.BloomFilter(100, strict=True).save(path)
+    with bloomery.open(path, mode="r+") as bloom, pytest.raises(bloomery.FilterFull):
+        bloom.update(range(200))
+    with bloomery.open(path, mode="r+") as bloom:
+        assert bloom.count == 100
+        with pytest.raises(bloomery.FilterFull):
+            bloom.add("another")
+    lax = tmp_path / "lax.bloom"
+    bloomery.BloomFilter(100).save(lax)
+    with bloomery.open(lax, mode="r+") as bloom, pytest.warns(bloomery.CapacityWarning):
+        bloom.update(range(200))
+    with bloomery.open(lax, mode="r+") as bloom, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bloom.add("more")

@@ -1,0 +1,157 @@
+"""Write the golden files that are missing. What exists is never written again.
+
+A golden file pins bytes that users have on disk: when a test says that one no longer matches, the code is
+wrong, not the file. For a new variant, run this once and commit what it adds::
+
+    python tests/golden/make.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from compat import key_oracle  # noqa: E402
+from support import SCHEMES, SECRET, Keys  # noqa: E402
+
+import bloomery  # noqa: E402
+
+SEEDS = (0, 1, 42, 2**64 - 1)
+PROBES = 100_000
+
+
+def keys() -> list[Any]:
+    """Keys that walk along the borders of the rule."""
+    lengths = (1, 2, 3, 4, 5, 8, 9, 12, 16, 17, 31, 32, 64, 128, 129, 240, 241, 255, 256, 1024, 1025, 3000)
+    texts = ["", "a", "abc", "é", "日本語", "𝄞", "a\0b", *("x" * n for n in lengths)]
+    powers = [0, 1, 7, 8, 31, 32, 62, 63, 64, 71, 72, 127, 128, 200]
+    ints = [0, *(s * (2**p + d) for p in powers for d in (-1, 0, 1) for s in (1, -1))]
+    floats = [0.0, -0.0, 1.0, -1.5, 0.1, 1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
+    tuples = [
+        (),
+        ("a",),
+        ("a", "b"),
+        ("ab",),
+        ("ab", ""),
+        ("", "ab"),
+        (1, 2.0),
+        ((),),
+        ((1,), 2),
+        (1, (2,)),
+        (1, 2),
+        ("a", b"\xff", 1, 1.5, ("n", (2**70,))),
+    ]
+    data = [b"\x00", b"\xff\xfe", bytes(range(256))]
+    return [*texts, *data, *dict.fromkeys(ints), *floats, *tuples, True, False, uuid.UUID(int=2**127 + 5)]
+
+
+def spell(key: Any) -> Any:
+    """A key as JSON that every language reads the same way."""
+    if isinstance(key, tuple):
+        return {"tuple": [spell(part) for part in key]}
+    if isinstance(key, bytes):
+        return {"bytes": key.hex()}
+    if isinstance(key, float):
+        return {"float": key.hex()}
+    return {type(key).__name__.lower(): str(key)}
+
+
+def read(spelt: Any) -> Any:
+    """The key that ``spell`` wrote."""
+    ((kind, value),) = spelt.items()
+    if kind == "tuple":
+        return tuple(read(part) for part in value)
+    parsers: dict[str, Any] = {
+        "bytes": bytes.fromhex,
+        "float": float.fromhex,
+        "int": int,
+        "bool": lambda text: text == "True",
+        "str": str,
+        "uuid": uuid.UUID,
+    }
+    return parsers[kind](value)
+
+
+def key_vectors() -> str:
+    """Keys with their canonical bytes and hashes, by the independent oracle."""
+    rows = []
+    for key in keys():
+        domain, data = key_oracle.canonical(key)
+        hashes = {str(seed): f"{key_oracle.hash_key(key, seed):016x}" for seed in SEEDS}
+        keyed = {str(seed): f"{key_oracle.hash_key(key, seed, SECRET):016x}" for seed in SEEDS}
+        row = {"key": spell(key), "domain": domain, "canonical": data.hex(), "xxh3": hashes, "sip13": keyed}
+        rows.append(json.dumps(row))
+    head = f'{{"rule": 1, "secret": "{SECRET.hex()}",\n"vectors": [\n'
+    return head + ",\n".join(rows) + "\n]}\n"
+
+
+def contents() -> list[Any]:
+    """The keys of every golden filter: each domain is there."""
+    return [*range(60), *(f"key-{i}" for i in range(30)), 1.5, float("nan"), ("t", 1), 2**64, b"\xff"]
+
+
+def filters() -> dict[str, Any]:
+    """Every golden filter by file name, filled."""
+    made: dict[str, Any] = {}
+    for row in bloomery.variants():
+        cls = getattr(bloomery, row["class"])
+        for layout in row["layouts"]:
+            # A growing filter goes through three stages; a fixed one stays below its capacity.
+            capacity = 20 if "grow" in row["capabilities"] else 120
+            made[f"{row['name']}-{layout}"] = cls(capacity, 0.01, layout=layout, seed=7)
+    for layout, schemes in SCHEMES.items():
+        for scheme in schemes[1:]:
+            made[f"bloom-{layout}-{scheme}"] = bloomery.BloomFilter(
+                120, 0.01, layout=layout, scheme=scheme, seed=7
+            )
+    made["bloom-keyed"] = bloomery.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
+    made["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
+    made["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
+    for name, made_filter in made.items():
+        if name != "bloom-empty":
+            made_filter.update(contents())
+    return made
+
+
+def false_positives() -> dict[str, int]:
+    """How many of PROBES absent keys each layout and scheme reports, at capacity."""
+    counts = {}
+    for layout, schemes in SCHEMES.items():
+        for scheme in schemes:
+            for fpr in (0.1, 0.01, 0.001):
+                bloom = bloomery.BloomFilter(10_000, fpr, layout=layout, scheme=scheme, seed=11)
+                source = Keys("random", 3)
+                bloom.update(source.take(10_000))
+                counts[f"{layout} {scheme} {fpr}"] = int(bloom.contains_many(source.take(PROBES)).sum())
+    return counts
+
+
+def write(name: str, data: bytes) -> bool:
+    """Write a file that does not exist yet; False, and no change, for one that does."""
+    try:
+        with (HERE / name).open("xb") as out:
+            out.write(data)
+    except FileExistsError:
+        print(f"kept   {name}")
+        return False
+    print(f"wrote  {name}")
+    return True
+
+
+def main() -> None:
+    """Write whatever is missing."""
+    write("keys.json", key_vectors().encode())
+    for name, made in filters().items():
+        write(f"{name}.bloom", made.to_bytes())
+    counts = json.dumps(false_positives(), indent=1)
+    write("false_positives.json", f"{counts}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+"""Any bytes at all give a valid filter or FormatError: never a crash, never a large allocation."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import random
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile.container import (
+    CAPACITY,
+    COUNT,
+    FPR,
+    GROWTH,
+    LAYOUT,
+    NUM_BITS,
+    NUM_HASHES,
+    SCHEME,
+    STRICT,
+    TIGHTENING,
+    File,
+)
+from support import SCALE, every_variant
+
+import bloomery
+
+NAMES = [param.id for param in every_variant()]
+
+
+@pytest.fixture
+def stored(golden: Path, request: pytest.FixtureRequest) -> bytes:
+    """The golden file that the test is parametrised with."""
+    return (golden / f"{request.param}.bloom").read_bytes()
+
+
+every_golden = pytest.mark.parametrize("stored", NAMES, indirect=True)
+
+
+def refused(data: bytes, path: Path) -> list[str]:
+    """Which of the ways to read ``data`` refuse it with FormatError; other errors go through."""
+    found = []
+    path.write_bytes(data)
+    ways: dict[str, Any] = {
+        "loads": lambda: bloomery.loads(data),
+        "full": lambda: bloomery.open(path, verify="full"),
+        "header": lambda: bloomery.open(path, verify="header"),
+    }
+    for name, way in ways.items():
+        try:
+            way()
+        except bloomery.FormatError as error:
+            assert len(str(error)) < 400 + len(str(path))
+            found.append(name)
+    return found
+
+
+def denied(read: Any) -> bool:
+    """Whether ``read`` raises FormatError; other errors go through. (pytest.raises costs ten times this.)"""
+    try:
+        read()
+    except bloomery.FormatError:
+        return True
+    return False
+
+
+@every_golden
+def test_every_flipped_bit_is_found_in_bytes(stored: bytes) -> None:
+    data = bytearray(stored)
+    for bit in range(8 * len(stored)):
+        data[bit // 8] ^= 1 << bit % 8
+        assert denied(lambda: bloomery.loads(bytes(data))), bit
+        data[bit // 8] ^= 1 << bit % 8
+    assert bytes(data) == stored
+
+
+@pytest.mark.parametrize("stored", ["bloom-classic", "scalable-classic"], indirect=True)
+def test_every_flipped_bit_is_found_in_a_file(stored: bytes, tmp_path: Path) -> None:
+    head = 64 + 16 * int.from_bytes(stored[44:46], "little") + 32 * int.from_bytes(stored[46:48], "little")
+    path = tmp_path / "flipped.bloom"
+    path.write_bytes(stored)
+    with path.open("r+b", buffering=0) as file:
+        for bit in range(8 * len(stored)):
+            byte = bit // 8
+            os.pwrite(file.fileno(), bytes([stored[byte] ^ 1 << bit % 8]), byte)
+            assert denied(lambda: bloomery.open(path, verify="full")), bit
+            if byte < head:
+                assert denied(lambda: bloomery.open(path, verify="header")), bit
+            os.pwrite(file.fileno(), stored[byte : byte + 1], byte)
+    assert not denied(lambda: bloomery.open(path, verify="full"))
+
+
+@every_golden
+def test_every_truncation_is_found(stored: bytes, tmp_path: Path) -> None:
+    for length in range(len(stored)):
+        assert len(refused(stored[:length], tmp_path / "cut.bloom")) == 3, length
+
+
+@every_golden
+def test_every_swap_of_blocks_is_found(stored: bytes, tmp_path: Path) -> None:
+    blocks = [stored[i : i + 64] for i in range(0, len(stored), 64)]
+    for i in range(len(blocks)):
+        for j in range(i):
+            swapped = blocks.copy()
+            swapped[i], swapped[j] = swapped[j], swapped[i]
+            if b"".join(swapped) != stored:
+                assert {"loads", "full"} <= set(refused(b"".join(swapped), tmp_path / "swapped.bloom"))
+
+
+@every_golden
+def test_added_bytes_are_found(stored: bytes, tmp_path: Path) -> None:
+    for extra in (b"\0", b"\n", b"\0" * 64, os.urandom(64), stored, b"\0" * 4096):
+        assert len(refused(stored + extra, tmp_path / "long.bloom")) == 3
+        assert len(refused(extra + stored, tmp_path / "long.bloom")) == 3
+
+
+def foreign(stored: bytes) -> dict[str, bytes]:
+    """Files of other programs, and noise."""
+    rng = random.Random(7)
+    return {
+        "empty": b"",
+        "one byte": b"\x89",
+        "magic only": stored[:8],
+        "seven bytes": b"\x01\x07\x7f\xff\xff\xff\xff",
+        "text": b"hello\n" * 100,
+        "text mode copy": stored.replace(b"\r\n", b"\n"),
+        "gzip": gzip.compress(stored),
+        "pickle": pickle.dumps({"a": 1}),
+        "pickled filter": pickle.dumps(bloomery.loads(stored)),
+        "zip": b"PK\x03\x04" + rng.randbytes(500),
+        "png": b"\x89PNG\r\n\x1a\n" + rng.randbytes(500),
+        "parquet": b"PAR1" + rng.randbytes(500) + b"PAR1",
+        "zeros": b"\0" * 4096,
+        "ones": b"\xff" * 4096,
+        "noise": rng.randbytes(4096),
+        "noise after magic": stored[:8] + rng.randbytes(4096),
+        "noise after header": stored[:64] + rng.randbytes(len(stored) - 64),
+        "two files": stored * 2,
+    }
+
+
+@pytest.mark.parametrize("kind", foreign(bloomery.BloomFilter(10).to_bytes()))
+@pytest.mark.parametrize("stored", NAMES[:1], indirect=True)
+def test_foreign_files(stored: bytes, kind: str, tmp_path: Path) -> None:
+    assert len(refused(foreign(stored)[kind], tmp_path / "foreign")) == 3
+
+
+class Trap:
+    """Unpickling this would write a file."""
+
+    path = ""
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (Path(self.path),))
+
+
+def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
+    trap = Trap()
+    trap.path = str(tmp_path / "sprung")
+    assert len(refused(pickle.dumps(trap), tmp_path / "trap")) == 3
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_things_that_are_not_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        bloomery.open(tmp_path / "absent")
+    with pytest.raises((bloomery.FormatError, IsADirectoryError)):
+        bloomery.open(tmp_path)
+    with pytest.raises(bloomery.FormatError):
+        bloomery.open("/dev/zero")
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr("x", "y")
+    with pytest.raises(bloomery.FormatError, match=r"a\.zip"):
+        bloomery.open(archive)
+    for data in ("text", 5, None, [1], object()):
+        with pytest.raises(TypeError):
+            bloomery.loads(data)  # type: ignore[arg-type]
+
+
+def test_the_wrong_class_says_which_is_right(golden: Path) -> None:
+    path = golden / "scalable-blocked.bloom"
+    for read in (bloomery.BloomFilter.open, lambda p: bloomery.BloomFilter.from_bytes(p.read_bytes())):
+        with pytest.raises(bloomery.FormatError, match=r"ScalableBloomFilter.*bloomery\.open"):
+            read(path)
+
+
+LIES: dict[str, Any] = {
+    "version 0": lambda f: setattr(f, "version", 0),
+    "version 2": lambda f: setattr(f, "version", 2),
+    "unknown variant": lambda f: setattr(f, "variant", 999),
+    "variant 0": lambda f: setattr(f, "variant", 0),
+    "scalable without stages": lambda f: setattr(f, "variant", 2),
+    "unknown scheme": lambda f: setattr(f, "scheme", 99),
+    "other scheme": lambda f: setattr(f, "scheme", 4),
+    "key rule 0": lambda f: setattr(f, "rule", 0),
+    "key rule 2": lambda f: setattr(f, "rule", 2),
+    "unknown flag": lambda f: setattr(f, "flags", 2),
+    "all flags": lambda f: setattr(f, "flags", 2**32 - 1),
+    "reserved": lambda f: setattr(f, "reserved", b"\0" * 11 + b"\1"),
+    "length 0": lambda f: setattr(f, "length", 0),
+    "length huge": lambda f: setattr(f, "length", 2**64 - 1),
+    "no parameters": lambda f: (setattr(f, "num_params", 0), f.params.clear()),
+    "no sections": lambda f: (setattr(f, "num_sections", 0), f.sections.clear()),
+    "many parameters": lambda f: setattr(f, "num_params", 65535),
+    "many sections": lambda f: setattr(f, "num_sections", 65535),
+    "one parameter too many": lambda f: setattr(f, "num_params", f.num_params + 1),
+    "one section too many": lambda f: setattr(f, "num_sections", f.num_sections + 1),
+    **{f"capacity {v}": lambda f, v=v: f.set(CAPACITY, v) for v in (0,)},
+    **{
+        f"num_bits {v}": lambda f, v=v: f.set(NUM_BITS, v)
+        for v in (0, 1, 511, 2**20, 2**32, 2**58, 2**58 + 1, 2**63, 2**64 - 1, 2**64 - 64)
+    },
+    **{f"num_hashes {v}": lambda f, v=v: f.set(NUM_HASHES, v) for v in (0, 65, 10**6, 2**32 + 7, 2**64 - 1)},
+    **{f"layout {v}": lambda f, v=v: f.set(LAYOUT, v) for v in (0, 5, 2**16 + 1, 2**64 - 1)},
+    **{f"scheme {v}": lambda f, v=v: f.set(SCHEME, v) for v in (0, 2, 3, 6, 2**16 + 1, 2**64 - 1)},
+    **{f"strict {v}": lambda f, v=v: f.set(STRICT, v) for v in (2, 2**64 - 1)},
+    **{
+        f"fpr {v}": lambda f, v=v: f.set_float(FPR, v)
+        for v in (0.0, 1.0, -1.0, float("nan"), float("inf"), float("-inf"))
+    },
+    "section before the file": lambda f: f.sections.__setitem__(0, (1, 0, 0, 192, 0, 0)),
+    "section off by one": lambda f: f.sections.__setitem__(0, (1, 0, 257, 191, 0, 0)),
+    "section after the file": lambda f: f.sections.__setitem__(0, (1, 0, 2**40, 192, 0, 0)),
+    "section past the end": lambda f: f.sections.__setitem__(0, (1, 0, 256, 2**40, 0, 0)),
+    "section wraps": lambda f: f.sections.__setitem__(0, (1, 0, 256, 2**64 - 64, 0, 0)),
+    "section too short": lambda f: f.sections.__setitem__(0, (1, 0, 256, 128, 0, 0)),
+    "section of another kind": lambda f: f.sections.__setitem__(0, (7, *f.sections[0][1:])),
+    "section of another index": lambda f: f.sections.__setitem__(0, (1, 9, *f.sections[0][2:])),
+    "section reserved": lambda f: f.sections.__setitem__(0, (*f.sections[0][:5], 1)),
+    "parameter reserved": lambda f: f.params.__setitem__(0, (*f.params[0][:2], 1, f.params[0][3])),
+}
+
+
+def test_a_rebuilt_file_is_the_file(golden: Path) -> None:
+    stored = (golden / "bloom-classic.bloom").read_bytes()
+    assert File.parse(stored).build() == stored
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_headers_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+    made = File.parse((golden / "bloom-classic.bloom").read_bytes())
+    LIES[lie](made)
+    data = made.build()
+    assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    with pytest.raises((bloomery.FormatError, bloomery.ParameterError)):
+        bloomery.open(tmp_path / "lie.bloom", mode="r+")
+    assert (tmp_path / "lie.bloom").read_bytes() == data, "a refused file is left alone"
+
+
+SCALABLE_LIES: dict[str, Any] = {
+    **{
+        f"growth {v}": lambda f, v=v: f.set_float(GROWTH, v, 0xFFFF) for v in (0.0, float("nan"), 1e300, -2.0)
+    },
+    **{
+        f"tightening {v}": lambda f, v=v: f.set_float(TIGHTENING, v, 0xFFFF)
+        for v in (0.0, 1.0, float("nan"), float("inf"))
+    },
+    "fpr": lambda f: f.set_float(FPR, float("nan"), 0xFFFF),
+    "initial capacity": lambda f: f.set(CAPACITY, 0, 0xFFFF),
+    "layout": lambda f: f.set(LAYOUT, 77, 0xFFFF),
+    "stage bits": lambda f: f.set(NUM_BITS, 2**57, 1),
+    "stage rate": lambda f: f.set_float(FPR, float("nan"), 1),
+    "stage capacity": lambda f: f.set(CAPACITY, 0, 1),
+    "stage numbers": lambda f: setattr(
+        f, "params", [(t, 500 if i == 1 else i, r, v) for t, i, r, v in f.params]
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", SCALABLE_LIES)
+def test_growing_filters_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+    made = File.parse((golden / "scalable-classic.bloom").read_bytes())
+    SCALABLE_LIES[lie](made)
+    data = made.build()
+    assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
+
+
+@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.parametrize("name", ["bloom-classic", "scalable-classic"])
+@pytest.mark.parametrize("tag", [CAPACITY, COUNT])
+@pytest.mark.parametrize("value", [1, 2**32, 2**63, 2**64 - 1])
+def test_possible_but_wild_values_give_a_working_filter_or_an_error(
+    name: str, tag: int, value: int, golden: Path
+) -> None:
+    made = File.parse((golden / f"{name}.bloom").read_bytes())
+    for index in range(3):
+        made.set(tag, value, index)
+    try:
+        bloom = bloomery.loads(made.build())
+    except bloomery.FormatError:
+        return
+    for act in (repr, lambda f: f.info(), lambda f: f.approx_count(), lambda f: f.fpr(), lambda f: f.copy()):
+        act(bloom)
+    assert 5 in bloom
+    try:
+        bloom.update(["x", "y", "z"])
+    except bloomery.BloomeryError:
+        return
+    assert bloom.contains_many(["x", "y", "z"]) == [True] * 3
+
+
+def test_bits_past_the_end_are_refused_or_harmless(golden: Path) -> None:
+    made = File.parse((golden / "bloom-classic.bloom").read_bytes())
+    made.payload = b"\xff" * len(made.payload)
+    try:
+        bloom = bloomery.loads(made.build())
+    except bloomery.FormatError:
+        return
+    assert bloom.fill <= 1.0
+    assert 0.0 <= bloom.fpr() <= 1.0
+    assert "anything" in bloom
+
+
+BOMB = """
+import resource, sys
+import bloomery
+data = open(sys.argv[1], "rb").read()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + (16 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for read in (lambda: bloomery.loads(data), lambda: bloomery.open(sys.argv[1], verify="full")):
+    try:
+        read()
+    except bloomery.FormatError:
+        print("refused")
+"""
+
+
+@pytest.mark.parametrize("bits", [2**30, 2**34, 2**40, 2**57])
+@pytest.mark.parametrize("name", ["bloom-classic", "bloom-blocked", "scalable-classic"])
+def test_nothing_is_allocated_that_the_input_does_not_fill(
+    name: str, bits: int, golden: Path, tmp_path: Path
+) -> None:
+    made = File.parse((golden / f"{name}.bloom").read_bytes())
+    for index in range(3):
+        made.set(NUM_BITS, bits, index)
+        made.set(CAPACITY, 2**50, index)
+    path = tmp_path / "bomb.bloom"
+    path.write_bytes(made.build())
+    command = [sys.executable, "-c", BOMB, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr[-300:]
+    assert done.stdout.split() == ["refused", "refused"]
+
+
+@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_random_mutations_with_valid_checksums(name: str, golden: Path) -> None:
+    """What gets past the checksums must still be a filter that answers."""
+    stored = (golden / f"{name}.bloom").read_bytes()
+    rng = random.Random(name)
+    wild = (0, 1, 2**31, 2**32, 2**63, 2**64 - 1)
+    accepted = 0
+    for _ in range(500 * SCALE):
+        made = File.parse(stored)
+        for _ in range(rng.randint(1, 3)):
+            i = rng.randrange(len(made.params))
+            tag, index, zero, value = made.params[i]
+            value = rng.choice([*wild, value ^ 1 << rng.randrange(64), value + 1, value - 1]) % 2**64
+            made.params[i] = (tag, index, zero, value)
+        try:
+            bloom = bloomery.loads(made.build(fix_payload_crc=False))
+        except bloomery.FormatError:
+            continue
+        accepted += 1
+        repr(bloom)
+        assert bloom.contains_many([1, "a"]) is not None
+        assert bloomery.loads(bloom.to_bytes()) == bloom
+    assert accepted < 500 * SCALE

@@ -1,0 +1,339 @@
+"""Merging unlike filters, going past capacity, writing where one may not: a clear error, an intact filter."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import SECRET, Variant, every_variant, layouts
+
+import bloomery
+
+# Each differs from the first in the named fields.
+BASE: dict[str, Any] = {"layout": "classic", "seed": 1, "secret": None, "scheme": None}
+UNLIKE: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "seed": ({"seed": 2}, ["seed", "1", "2"]),
+    "secret": ({"secret": SECRET}, ["secret"]),
+    "scheme": ({"scheme": "double"}, ["scheme", "mcg", "double"]),
+    "layout": ({"layout": "partitioned"}, ["layout", "classic", "partitioned"]),
+    "blocked": ({"layout": "blocked"}, ["layout", "scheme"]),
+    "capacity": ({"capacity": 2000}, ["num_bits"]),
+    "fpr": ({"fpr": 1e-4}, ["num_bits", "num_hashes"]),
+    "everything": (
+        {"layout": "split", "seed": 9, "secret": SECRET, "capacity": 5000},
+        ["layout", "scheme", "num_bits", "num_hashes", "seed", "secret"],
+    ),
+}
+OPERATIONS: dict[str, Any] = {
+    "union": lambda a, b: a.union(b),
+    "|": lambda a, b: a | b,
+    "|=": lambda a, b: a.__ior__(b),
+    "intersection": lambda a, b: a.intersection(b),
+    "&": lambda a, b: a & b,
+    "&=": lambda a, b: a.__iand__(b),
+    "issubset": lambda a, b: a.issubset(b),
+    "<=": lambda a, b: a <= b,
+    "union_count": lambda a, b: a.union_count(b),
+    "intersection_count": lambda a, b: a.intersection_count(b),
+    "jaccard": lambda a, b: a.jaccard(b),
+    "isdisjoint": lambda a, b: a.isdisjoint(b),
+}
+
+
+def make(**options: Any) -> Any:
+    """A filter like the others but for ``options``."""
+    settings = {**BASE, **options}
+    return bloomery.BloomFilter(settings.pop("capacity", 1000), settings.pop("fpr", 0.01), **settings)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("difference", UNLIKE)
+def test_unlike_filters_name_every_difference(difference: str, operation: str) -> None:
+    options, named = UNLIKE[difference]
+    left, right = make(), make(**options)
+    left.update(range(100))
+    right.update(range(50))
+    before = left.to_bytes(), right.to_bytes()
+    with pytest.raises(bloomery.IncompatibleFilters) as caught:
+        OPERATIONS[operation](left, right)
+    for word in named:
+        assert word in str(caught.value)
+    for field in {"layout", "scheme", "num_bits", "num_hashes", "seed", "secret"}:
+        if f"{field} (" in str(caught.value):
+            assert getattr(left, field) != getattr(right, field)
+    assert (left.to_bytes(), right.to_bytes()) == before
+    assert left != right
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_other_types_are_type_errors(operation: str) -> None:
+    others: list[Any] = [set(), None, 5, bloomery.ScalableBloomFilter(10)]
+    for other in others:
+        with pytest.raises(TypeError):
+            assert OPERATIONS[operation](make(), other) is NotImplemented
+            raise TypeError
+    assert make() != set()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_filter_and_itself(operation: str) -> None:
+    bloom = make()
+    bloom.update(range(100))
+    before = bytes(memoryview(bloom))
+    OPERATIONS[operation](bloom, bloom)
+    assert bytes(memoryview(bloom)) == before
+
+
+@pytest.mark.parametrize("layout", layouts())
+@pytest.mark.parametrize("how", ["add", "update", "add_many", "numpy", "add_hashed"])
+def test_past_capacity_warns_exactly_once(layout: str, how: str) -> None:
+    bloom = bloomery.BloomFilter(200, 0.01, layout=layout)
+    ways: dict[str, Any] = {
+        "add": lambda keys: [bloom.add(key) for key in keys],
+        "update": lambda keys: bloom.update(list(keys)),
+        "add_many": lambda keys: bloom.add_many(list(keys)),
+        "numpy": lambda keys: bloom.update(np.array(list(keys))),
+        "add_hashed": lambda keys: bloom.add_hashed(bloomery.hash_many(list(keys))),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ways[how](range(200))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for start in range(200, 800, 50):
+            ways[how](range(start, start + 50))
+    assert [item.category for item in caught] == [bloomery.CapacityWarning]
+    assert "200" in str(caught[0].message)
+    assert "capacity" in str(caught[0].message)
+    assert caught[0].filename == __file__, "the warning points at the caller"
+    assert bloom.contains_many(list(range(800))) == [True] * 800
+
+
+def test_a_warning_that_is_an_error_loses_no_key() -> None:
+    bloom = bloomery.BloomFilter(10, 0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", bloomery.CapacityWarning)
+        with pytest.raises(bloomery.CapacityWarning):
+            bloom.update(range(100))
+    assert all(bloom.contains_many(range(100)))
+
+
+def test_clearing_and_copying_renew_and_keep_the_warning() -> None:
+    bloom = bloomery.BloomFilter(10, 0.01)
+    with pytest.warns(bloomery.CapacityWarning):
+        bloom.update(range(50))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bloom.copy().add("more")
+        bloomery.loads(bloom.to_bytes()).add("more")
+        pickle.loads(pickle.dumps(bloom)).add("more")
+    bloom.clear()
+    with pytest.warns(bloomery.CapacityWarning):
+        bloom.update(range(50))
+
+
+def test_merging_past_capacity_is_reported() -> None:
+    left, right = make(capacity=100), make(capacity=100)
+    left.update(range(100))
+    right.update(range(1000, 1100))
+    with pytest.warns(bloomery.CapacityWarning):
+        left |= right
+    assert left.fpr() > left.target_fpr
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_strict_filters_are_full_and_go_on_answering(layout: str) -> None:
+    bloom = bloomery.BloomFilter(100, 0.001, layout=layout, strict=True)
+    keys = [f"key-{i}" for i in range(500)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(bloomery.FilterFull) as caught:
+            bloom.update(keys)
+        assert "100" in str(caught.value)
+        assert isinstance(caught.value, OverflowError)
+        assert bloom.count == 100
+        before = bloom.to_bytes()
+        assert all(bloom.contains_many(keys[:100]))
+        for act in (bloom.add, lambda key: bloom.update([key]), lambda key: bloom.add_many([key])):
+            with pytest.raises(bloomery.FilterFull):
+                act("another")
+        # What is already in is no addition.
+        assert not bloom.add(keys[0])
+        bloom.update(keys[:100])
+        assert bloom.add_many(keys[:50]) == [False] * 50
+    assert bloom.to_bytes() == before
+    for twin in (bloom.copy(), bloomery.loads(before), copy.deepcopy(bloom)):
+        assert twin.strict
+        with pytest.raises(bloomery.FilterFull):
+            twin.add("another")
+
+
+WRITES: dict[str, Any] = {
+    "add": lambda f: f.add("x"),
+    "update": lambda f: f.update(["x"]),
+    "add_many": lambda f: f.add_many(["x"]),
+    "update numpy": lambda f: f.update(np.arange(5)),
+    "add_hashed": lambda f: f.add_hashed(5),
+    "add_hashed batch": lambda f: f.add_hashed(np.arange(5, dtype=np.uint64)),
+    "|=": lambda f: f.__ior__(f.copy()),
+    "&=": lambda f: f.__iand__(f.copy()),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("variant", every_variant("map"))
+def test_mapped_filters_are_read_only(variant: Variant, write: str, tmp_path: Path) -> None:
+    if write in {"|=", "&="} and not variant.can("merge"):
+        write = "add"
+    path = tmp_path / "filter.bloom"
+    made = variant.make(100)
+    made.update(range(50))
+    made.save(path)
+    stored = path.read_bytes()
+    bloom = bloomery.open(path)
+    with pytest.raises(bloomery.ReadOnlyFilter) as caught:
+        WRITES[write](bloom)
+    assert "copy()" in str(caught.value)
+    assert path.read_bytes() == stored
+    free = bloom.copy()
+    WRITES[write](free)
+    assert path.read_bytes() == stored
+
+
+@pytest.mark.parametrize("variant", every_variant("map"))
+def test_clearing_a_mapped_filter_never_touches_the_file(variant: Variant, tmp_path: Path) -> None:
+    path = tmp_path / "filter.bloom"
+    made = variant.make(100)
+    made.update(range(50))
+    made.save(path)
+    stored = path.read_bytes()
+    bloom = bloomery.open(path)
+    with pytest.raises(bloomery.ReadOnlyFilter):
+        bloom.clear()
+    assert path.read_bytes() == stored
+
+
+@pytest.mark.parametrize("name", ["mode", "verify"])
+@pytest.mark.parametrize("value", ["w", "", "R", "fully", None, 5])
+def test_unknown_modes(name: str, value: Any, golden: Path) -> None:
+    with pytest.raises((bloomery.ParameterError, TypeError)):
+        bloomery.open(golden / "bloom-classic.bloom", **{name: value})
+
+
+def shows(secret: bytes, text: str | bytes) -> bool:
+    """Whether ``text`` contains the secret in any usual spelling."""
+    spellings = [
+        secret,
+        secret.hex().encode(),
+        repr(secret)[2:-1].encode(),
+        secret[::-1],
+        secret[:8],
+        secret[8:],
+    ]
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+    return any(spelling in data for spelling in spellings)
+
+
+def test_a_secret_never_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    other = b"another secret!!"
+    for cls in (bloomery.BloomFilter, bloomery.ScalableBloomFilter):
+        bloom = cls(100, 0.01, secret=SECRET)
+        bloom.update(range(50))
+        bloom.save(tmp_path / "keyed.bloom")
+        seen: list[str | bytes] = [
+            repr(bloom),
+            str(bloom),
+            repr(bloom.info()),
+            bloom.to_bytes(),
+            (tmp_path / "keyed.bloom").read_bytes(),
+            repr([getattr(bloom, name, None) for name in dir(bloom)]),
+        ]
+        attempts: list[Any] = [
+            lambda f=bloom: pickle.dumps(f),
+            lambda f=bloom: f.__reduce_ex__(4),
+            lambda: bloomery.open(tmp_path / "keyed.bloom"),
+            lambda: bloomery.open(tmp_path / "keyed.bloom", secret=other),
+            lambda f=bloom: bloomery.loads(f.to_bytes(), secret=other),
+            lambda f=bloom: bloomery.loads(f.to_bytes()[:-1], secret=SECRET),
+            lambda: bloomery.BloomFilter(100, secret=SECRET + b"!"),
+            lambda: bloomery.BloomFilter(100, secret=SECRET.decode()),
+            lambda: bloomery.hash_key(None, secret=SECRET),
+            lambda: bloomery.BloomFilter(100) | bloomery.BloomFilter(100, secret=SECRET),
+            lambda: bloomery.BloomFilter(100, secret=other) | bloomery.BloomFilter(100, secret=SECRET),
+        ]
+        for attempt in attempts:
+            with pytest.raises((bloomery.BloomeryError, TypeError)) as caught:
+                attempt()
+            # The message only: a traceback prints the source line, and this test has the secret in it.
+            seen += [str(caught.value), "".join(traceback.format_exception_only(caught.value))]
+        for text in [*seen, caplog.text]:
+            assert not shows(SECRET, text), text
+            assert not shows(other, text), text
+
+
+def test_keyed_filters_need_their_secret(tmp_path: Path) -> None:
+    bloom = bloomery.BloomFilter(100, secret=SECRET)
+    bloom.update(range(50))
+    bloom.save(tmp_path / "keyed.bloom")
+    for wrong in (None, b"another secret!!"):
+        with pytest.raises(bloomery.ParameterError, match="secret"):
+            bloomery.open(tmp_path / "keyed.bloom", secret=wrong)
+    opened = bloomery.open(tmp_path / "keyed.bloom", secret=SECRET)
+    assert opened == bloom
+    assert opened.keyed
+    assert all(opened.contains_many(range(50)))
+    plain = bloomery.BloomFilter(100)
+    with pytest.raises(bloomery.ParameterError, match="without"):
+        bloomery.loads(plain.to_bytes(), secret=SECRET)
+    with pytest.raises(TypeError, match="secret"):
+        pickle.dumps(bloom)
+    assert copy.copy(bloom) == copy.deepcopy(bloom) == bloom
+
+
+def test_drawn_secrets_differ() -> None:
+    one, other = (bloomery.BloomFilter(100, secret=True) for _ in range(2))
+    with pytest.raises(bloomery.IncompatibleFilters, match="secret"):
+        one | other
+    assert not bloomery.BloomFilter(100, secret=False).keyed
+
+
+def test_keys_never_show_in_errors_of_filters() -> None:
+    canary = "canary-9f86d081"
+    bloom = bloomery.BloomFilter(1, 0.01, strict=True)
+    bloom.add("first")
+    with pytest.raises(bloomery.FilterFull) as caught:
+        bloom.add(canary)
+    assert canary not in str(caught.value)
+    assert canary not in repr(bloom)
+    assert canary.encode() not in bloom.to_bytes()
+
+
+def test_views_are_read_only_and_keep_the_filter_alive() -> None:
+    bloom = make()
+    bloom.update(range(100))
+    view = memoryview(bloom)
+    assert view.readonly
+    assert view.nbytes == bloom.nbytes or view.nbytes >= bloom.num_bits // 8
+    with pytest.raises(TypeError):
+        view[0] = 1
+    expected = bytes(view)
+    del bloom
+    assert bytes(view) == expected
+
+
+def test_filters_are_not_hashable_and_refuse_attributes() -> None:
+    bloom = make()
+    with pytest.raises(TypeError):
+        hash(bloom)
+    with pytest.raises(AttributeError):
+        bloom.capacity = 5
+    with pytest.raises(AttributeError):
+        bloom.mine = 5

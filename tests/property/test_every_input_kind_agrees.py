@@ -1,0 +1,249 @@
+"""A batch of any kind gives the hashes, the bits and the answers of its keys one at a time."""
+
+from __future__ import annotations
+
+import array
+import collections
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import Variant, bits_of, every_variant, layouts
+
+import bloomery
+
+KEYS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.binary(),
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.uuids(),
+    st.tuples(st.integers(), st.text("ab")),
+)
+
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "generator": lambda keys: (key for key in keys),
+    "iterator": iter,
+    "dict keys": lambda keys: dict.fromkeys(keys).keys(),
+    "deque": collections.deque,
+}
+
+
+def one_by_one(keys: Any) -> list[int]:
+    """The hashes of the keys, through the scalar path."""
+    return [bloomery.hash_key(key) for key in keys]
+
+
+@settings(deadline=None)
+@given(keys=st.lists(KEYS, max_size=30))
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_containers(kind: str, keys: list[Any]) -> None:
+    wrap = CONTAINERS[kind]
+    expected = list(dict.fromkeys(keys)) if kind == "dict keys" else keys
+    assert bloomery.hash_many(wrap(keys)) == one_by_one(expected)
+    bloom = bloomery.BloomFilter(100, 0.01)
+    assert bloom.contains_many(wrap(keys)) == [False] * len(expected)
+    answers = bloom.add_many(wrap(keys))
+    assert isinstance(answers, list)
+    twin = bloomery.BloomFilter(100, 0.01)
+    assert answers == [twin.add(key) for key in expected]
+    assert bloom == twin
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_sets(kind: type) -> None:
+    keys = kind(["a", b"b", 1, 2.5, (3, "c")])
+    bloom = bloomery.BloomFilter(100, 0.01)
+    bloom.update(keys)
+    assert bloom.contains_many(keys) == [True] * 5
+    assert sorted(bloomery.hash_many(keys)) == sorted(one_by_one(keys))
+
+
+INTEGER_TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intp", "uintp"]
+
+
+def integers(name: str) -> Any:
+    """Extremes and a few in between of an integer type."""
+    info = np.iinfo(name)
+    ends = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 42, info.max // 2 + 1]
+    return np.array([*ends, *([2**63 - 1, 2**63, 2**63 + 1] if info.max > 2**63 else [])], dtype=name)
+
+
+FLOATS = [0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), float("nan"), -float("nan"), 5.0e-5, 65504.0]
+
+
+def float_arrays() -> dict[str, Any]:
+    """Floats of every width, with both zeros, several NaNs, and a subnormal."""
+    odd_nan = np.array([0x7FF8000000000123, 0xFFF0000000000001], np.uint64).view(np.float64)
+    return {
+        "float16": np.array([*FLOATS, 6e-8], np.float16),
+        "float32": np.array([*FLOATS, 1e-40], np.float32),
+        "float64": np.concatenate([np.array([*FLOATS, 5e-324]), odd_nan]),
+    }
+
+
+def numpy_arrays() -> dict[str, Any]:
+    """Every kind of array that holds keys."""
+    base = np.arange(100, dtype=np.int64)
+    texts = ["", "a", "é", "日本", "x" * 40, "𝄞", "in\0side"]
+    objects = np.empty(8, object)
+    objects[:] = ["a", b"b", 1, 2.5, ("t", 1), np.int8(3), True, 2**70]
+    wide = np.arange(40, dtype=np.int32).reshape(10, 4)
+    record = np.zeros(9, dtype=[("skip", "u1"), ("key", "<i8"), ("more", "<i2")])
+    record["key"] = np.arange(9) - 4
+    readonly = np.arange(5)
+    readonly.flags.writeable = False
+    return {
+        **{name: integers(name) for name in INTEGER_TYPES},
+        **float_arrays(),
+        "bool": np.array([True, False, True]),
+        "bytes": np.array([b"", b"a", b"abc", b"\xff\xfe", b"in\0side"]),
+        "text": np.array(texts),
+        "object": objects,
+        "strided": base[::3],
+        "reversed": base[::-1],
+        "reversed strided": base[::-7],
+        "column": wide[:, 2],
+        "reversed text": np.array(texts)[::-2],
+        "bytes strided": np.array([b"aa", b"b", b"cc", b"d"])[1::2],
+        "unaligned field": record["key"],
+        "unaligned view": np.frombuffer(b"\0" + base.tobytes() + b"\0" * 7, np.int64, 100, 1),
+        "broadcast": np.broadcast_to(np.int64(7), (5,)),
+        "read-only": readonly,
+        "one": np.array([7]),
+    }
+
+
+ARRAYS = numpy_arrays()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_numpy(name: str) -> None:
+    keys = ARRAYS[name]
+    items = list(keys)
+    hashes = bloomery.hash_many(keys)
+    assert isinstance(hashes, np.ndarray)
+    assert hashes.dtype == np.uint64
+    assert hashes.tolist() == one_by_one(items)
+    assert hashes.tolist() == bloomery.hash_many(keys.tolist())
+    bloom = bloomery.BloomFilter(1000, 0.01)
+    twin = bloomery.BloomFilter(1000, 0.01)
+    new = bloom.add_many(keys)
+    assert isinstance(new, np.ndarray)
+    assert new.dtype == np.bool_
+    assert new.tolist() == [twin.add(key) for key in items]
+    assert bloom == twin
+    found = bloom.contains_many(keys)
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == np.bool_
+    assert found.all()
+    twin.clear()
+    twin.update(keys)
+    assert bloom == twin
+
+
+def test_floats_have_one_zero_and_one_nan() -> None:
+    for name, keys in float_arrays().items():
+        hashes = bloomery.hash_many(keys)
+        assert hashes[0] == hashes[1] == bloomery.hash_key(0.0), name
+        assert len({int(h) for h in hashes[np.isnan(keys)]}) == 1, name
+    assert bloomery.hash_key(np.float32(0.1)) != bloomery.hash_key(0.1)
+    assert bloomery.hash_key(np.float32(0.1)) == bloomery.hash_key(float(np.float32(0.1)))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        memoryview(b"bytes are numbers here"),
+        memoryview(np.arange(20, dtype=np.uint64) + np.uint64(2**63)),
+        memoryview(np.arange(20, dtype=np.int16))[::-3],
+        *[array.array(code, [1, 2, 3, 100]) for code in "bBhHiIlLqQ"],
+        *[array.array(code, [1.5, -0.0, 2e5]) for code in "fd"],
+    ],
+    ids=repr,
+)
+def test_buffers(keys: Any) -> None:
+    assert bloomery.hash_many(keys) == one_by_one(keys.tolist())
+    bloom = bloomery.BloomFilter(1000, 0.01)
+    twin = bloomery.BloomFilter(1000, 0.01)
+    answers = bloom.add_many(keys)
+    assert isinstance(answers, list)
+    assert answers == [twin.add(key) for key in keys.tolist()]
+    assert bloom == twin
+    assert bloom.contains_many(keys) == [True] * len(keys)
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.integers(-(2**63), 2**63 - 1)), step=st.sampled_from([1, 2, -1, -3]))
+def test_any_int64_array(values: list[int], step: int) -> None:
+    keys = np.array(values, np.int64)[::step]
+    assert bloomery.hash_many(keys).tolist() == one_by_one(values[::step])
+
+
+@settings(deadline=None)
+@given(
+    values=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9))
+)
+def test_any_text_array(values: list[str]) -> None:
+    keys = np.array(values, dtype="U9")
+    assert bloomery.hash_many(keys).tolist() == one_by_one(values)
+
+
+EMPTIES: dict[str, Any] = {
+    "list": [],
+    "tuple": (),
+    "set": set(),
+    "generator": lambda: (_ for _ in ()),
+    "bytes buffer": memoryview(b""),
+    "array": array.array("q"),
+    **{f"numpy {keys.dtype}": keys[:0] for keys in ARRAYS.values()},
+}
+
+
+@pytest.mark.parametrize("kind", EMPTIES)
+@pytest.mark.parametrize("variant", every_variant("add"))
+def test_empty_batches(variant: Variant, kind: str) -> None:
+    def keys() -> Any:
+        return EMPTIES[kind]() if callable(EMPTIES[kind]) else EMPTIES[kind]
+
+    bloom = variant.make(100)
+    for method in (bloom.add_many, bloom.contains_many, bloomery.hash_many):
+        answer = method(keys())
+        assert len(answer) == 0
+        assert isinstance(answer, np.ndarray if kind.startswith("numpy") else list)
+    assert bloom.update(keys()) is None
+    assert bloom.count == 0
+    assert bloom.fill == 0.0
+
+
+@pytest.mark.parametrize("layout", layouts())
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 1023, 1024, 1025, 5000])
+def test_every_chunk_border(layout: str, length: int) -> None:
+    keys = np.arange(length) * 3
+    bloom = bloomery.BloomFilter(length, 0.01, layout=layout)
+    twin = bloomery.BloomFilter(length, 0.01, layout=layout)
+    assert bloom.add_many(keys).tolist() == [twin.add(int(key)) for key in keys]
+    assert bits_of(bloom) == bits_of(twin)
+    probes = np.arange(2 * length)
+    assert bloom.contains_many(probes).tolist() == [int(key) in twin for key in probes]
+
+
+@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.parametrize("variant", every_variant("add"))
+def test_ready_hashes(variant: Variant) -> None:
+    keys = [*range(300), "a", "b"]
+    hashes = bloomery.hash_many(keys)
+    by_key, by_list, by_array, one = (variant.make(200, 0.1) for _ in range(4))
+    expected = by_key.add_many(keys)
+    assert by_list.add_hashed(hashes) == expected
+    assert by_array.add_hashed(np.array(hashes, np.uint64)).tolist() == expected
+    assert [one.add_hashed(value) for value in hashes] == expected
+    assert by_key.to_bytes() == by_list.to_bytes() == by_array.to_bytes() == one.to_bytes()
+    assert by_key.contains_hashed(np.array(hashes, np.uint64)).all()
+    assert by_key.contains_hashed(hashes) == [True] * len(hashes)

@@ -1,0 +1,110 @@
+"""Polars and pandas columns: the answers are Series of the same library, names and indices kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import bloomery
+
+POLARS: dict[str, pl.Series] = {
+    "text": pl.Series("k", ["a", "b", "a string longer than twelve bytes", "b"]),
+    "text with nulls": pl.Series("k", ["a", None, "b", None]),
+    "int64": pl.Series("k", [1, -2, 2**62, 1]),
+    "int with nulls": pl.Series("k", [1, None, 3]),
+    "uint64": pl.Series("k", [1, 2**63, 2**64 - 1], dtype=pl.UInt64),
+    "uint8": pl.Series("k", [1, 255], dtype=pl.UInt8),
+    "float32": pl.Series("k", [1.5, -0.0, float("nan"), None], dtype=pl.Float32),
+    "bool": pl.Series("k", [True, None, False]),
+    "binary": pl.Series("k", [b"a", None, b"\xff" * 20]),
+    "categorical": pl.Series("k", ["x", None, "y", "x"], dtype=pl.Categorical),
+    "enum": pl.Series("k", ["x", "y", None], dtype=pl.Enum(["y", "x"])),
+    "sliced": pl.Series("k", ["a", "b", None, "c"] * 5).slice(3, 12),
+    "chunked": pl.Series("k", ["a", None]).append(pl.Series("k", ["b", "a"])),
+    "chunked ints": pl.Series("k", [1, 2]).append(pl.Series("k", [None, 4])),
+    "empty": pl.Series("k", [], dtype=pl.Int64),
+    "empty text": pl.Series("k", [], dtype=pl.String),
+}
+
+PANDAS: dict[str, pd.Series[Any]] = {
+    "text": pd.Series(["a", "b", "c", "a"], name="k"),
+    "text with nulls": pd.Series(["a", None, "b"], name="k", index=[5, 6, 7]),
+    "int64": pd.Series([1, -2, 3], name="k", index=["x", "y", "z"]),
+    "uint8": pd.Series([1, 255], dtype="uint8"),
+    "nullable int": pd.Series([1, None, 3], dtype="Int64", name="k"),
+    "nullable bool": pd.Series([True, None, False], dtype="boolean", name="k"),
+    "arrow text": pd.Series(["a", None, "b"], dtype="string[pyarrow]", name="k"),
+    "python text": pd.Series(["a", None, "b"], dtype="string[python]", name="k"),
+    "object": pd.Series(["a", "b", "a"], dtype=object, name="k"),
+    "float": pd.Series([1.5, -0.0, 2.0], name="k"),
+    "bool": pd.Series([True, False], name="k"),
+    "category": pd.Series(["x", "y", "x"], dtype="category", name="k"),
+    "category with nulls": pd.Series(["x", None, "x"], dtype="category", name="k"),
+    "strided": pd.Series(range(10), name="k").iloc[::3],
+    "empty": pd.Series([], dtype="int64", name="k"),
+    "empty text": pd.Series([], dtype="str", name="k"),
+}
+
+
+def check(keys: Any, values: list[Any], as_list: Any) -> None:
+    """The batch answers of ``keys`` are those of ``values`` one at a time; a null answers null."""
+    bloom, twin = bloomery.BloomFilter(100), bloomery.BloomFilter(100)
+    hashes = bloomery.hash_many(keys)
+    new = bloom.add_many(keys)
+    assert as_list(hashes) == [None if v is None else bloomery.hash_key(v) for v in values]
+    assert as_list(new) == [None if v is None else twin.add(v) for v in values]
+    assert bloom == twin
+    assert bloom.count == twin.count
+    found = bloom.contains_many(keys)
+    assert as_list(found) == [None if v is None else True for v in values]
+    twin.clear()
+    twin.update(keys)
+    assert twin == bloom
+    for answer in (hashes, new, found):
+        assert type(answer) is type(keys)
+        assert answer.name == keys.name
+
+
+@pytest.mark.parametrize("name", POLARS)
+def test_polars(name: str) -> None:
+    keys = POLARS[name]
+    check(keys, keys.to_list(), lambda series: series.to_list())
+    bloom = bloomery.BloomFilter(100)
+    assert bloom.contains_many(keys).dtype == pl.Boolean
+    assert bloomery.hash_many(keys).dtype == pl.UInt64
+
+
+def plain(series: pd.Series[Any]) -> list[Any]:
+    """Python values, None where pandas has a missing one."""
+    return [None if pd.isna(value) else value for value in series.tolist()]
+
+
+@pytest.mark.parametrize("name", PANDAS)
+def test_pandas(name: str) -> None:
+    keys = PANDAS[name]
+    check(keys, plain(keys), plain)
+    bloom = bloomery.BloomFilter(100)
+    found = bloom.contains_many(keys)
+    assert found.index.equals(keys.index)
+    assert str(found.dtype) in {"bool", "boolean"}
+    assert not keys.isna().any() or str(found.dtype) == "boolean"
+
+
+def test_a_mask_filters_a_frame() -> None:
+    bloom = bloomery.BloomFilter(100)
+    bloom.update(["a", "c"])
+    frame = pl.DataFrame({"k": ["a", "b", "c"], "v": [1, 2, 3]})
+    assert frame.filter(bloom.contains_many(frame["k"]))["v"].to_list() == [1, 3]
+    table = pd.DataFrame({"k": ["a", "b", "c"], "v": [1, 2, 3]}, index=[7, 8, 9])
+    assert table[bloom.contains_many(table["k"])]["v"].tolist() == [1, 3]
+
+
+def test_a_frame_is_not_a_column() -> None:
+    bloom = bloomery.BloomFilter(100)
+    for frame in (pl.DataFrame({"k": [1]}), pd.DataFrame({"k": [1]})):
+        with pytest.raises(bloomery.BloomeryError):
+            bloom.update(frame)
+    assert bloom.count == 0

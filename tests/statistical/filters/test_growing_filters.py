@@ -1,0 +1,74 @@
+"""A growing filter stays below its rate however far it grows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled
+
+import bloomery
+
+
+@pytest.mark.parametrize("variant", every_variant("grow"))
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+def test_the_total_rate_is_bounded_at_100_times(variant: Variant, fpr: float) -> None:
+    filters, probes, initial = 6, 100_000 * SCALE, 1000
+    for items in (initial, 10 * initial, 100 * initial):
+        rates, stated = [], []
+        for seed in range(filters):
+            bloom = variant.make(initial, fpr, seed=seed)
+            keys = Keys("random", seed)
+            bloom.update(keys.take(items))
+            assert bloom.stages >= int(math.log2(items / initial + 1))
+            rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
+            stated.append(bloom.fpr())
+        mean, sd = pooled(rates, fpr, probes)
+        assert mean <= fpr + SIGMAS * sd, (items, mean)
+        model = math.fsum(stated) / filters
+        mean, sd = pooled(rates, model, probes)
+        assert abs(mean - model) <= SIGMAS * sd, (items, mean, model)
+
+
+@pytest.mark.parametrize(("growth", "tightening"), [(1.0, 0.9), (1.5, 0.5), (2.0, 0.8), (4.0, 0.25)])
+def test_any_growth_and_tightening(growth: float, tightening: float) -> None:
+    rates = []
+    for seed in range(6):
+        bloom = bloomery.ScalableBloomFilter(500, 0.01, growth=growth, tightening=tightening, seed=seed)
+        keys = Keys("random", seed)
+        bloom.update(keys.take(10_000))
+        assert (bloom.growth, bloom.tightening) == (growth, tightening)
+        rates.append(float(bloom.contains_many(keys.take(100_000)).mean()))
+    mean, sd = pooled(rates, 0.01, 100_000)
+    assert mean <= 0.01 + SIGMAS * sd
+
+
+@pytest.mark.parametrize("variant", every_variant("grow"))
+def test_stages_follow_the_plan(variant: Variant) -> None:
+    bloom = variant.make(100, 0.01)
+    assert bloom.stages == 1
+    for key in range(101):
+        bloom.add(key)
+    # One key fewer than added may count as new when a false positive was met.
+    bloom.update(range(101, 110))
+    assert bloom.stages == 2
+    bloom.update(range(110, 1500))
+    stages = bloom.stage_info()
+    assert len(stages) == bloom.stages == 4
+    for i, stage in enumerate(stages):
+        assert stage["capacity"] == 100 * 2**i
+        assert stage["target_fpr"] == pytest.approx(0.01 * 0.5 * 0.5**i)
+        assert stage["count"] <= stage["capacity"]
+    assert sum(stage["count"] for stage in stages) == bloom.count
+    estimate, sd = bloom.approx_count()
+    assert abs(estimate - bloom.count) <= 5 * sd
+    bloom.clear()
+    assert (bloom.stages, bloom.count) == (1, 0)
+
+
+@pytest.mark.parametrize("variant", every_variant("grow"))
+def test_growing_never_warns(variant: Variant, recwarn: pytest.WarningsRecorder) -> None:
+    bloom = variant.make(10, 0.01)
+    bloom.update(range(5000))
+    assert not recwarn.list
+    assert all(bloom.contains_many(range(5000)))

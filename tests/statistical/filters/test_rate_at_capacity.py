@@ -1,0 +1,104 @@
+"""A filter sized for (n, p) measures at most p at n: every layout, size, rate and kind of key.
+
+The bound is three standard deviations of the pooled measurement: between the filters and between the probes
+(``support.pooled``). The probes of one cell are about the same number whatever the capacity.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support import SCALE, SIGMAS, Keys, layouts, pooled
+
+import bloomery
+
+# capacity -> (filters, probes of each)
+SIZES = {
+    100: (100, 10_000),
+    1000: (40, 25_000),
+    10_000: (16, 60_000),
+    100_000: (8, 120_000),
+    10**6: (3, 300_000),
+}
+
+
+def measure(layout: str, capacity: int, fpr: float, kind: str, filters: int, probes: int) -> list[float]:
+    """The measured rates of several filters at capacity, each with its own seed and keys."""
+    rates = []
+    for seed in range(filters):
+        bloom = bloomery.BloomFilter(capacity, fpr, layout=layout, seed=seed)
+        keys = Keys(kind, seed)
+        bloom.update(keys.take(capacity))
+        rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
+    return rates
+
+
+def judge(rates: list[float], fpr: float, probes: int, capacity: int) -> None:
+    """Hold the measured rates against the target, and against 0.8 of it from 10,000 keys on."""
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd, f"{mean / fpr:.3f} of the target, sd {sd / fpr:.3f}"
+    if capacity >= 10_000:
+        assert mean >= 0.8 * fpr - SIGMAS * sd, f"{mean / fpr:.3f} of the target, sd {sd / fpr:.3f}"
+
+
+@pytest.mark.parametrize("kind", ["sequential", "strided", "random"])
+@pytest.mark.parametrize("fpr", [1e-1, 1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("capacity", SIZES)
+@pytest.mark.parametrize("layout", layouts())
+def test_rate(layout: str, capacity: int, fpr: float, kind: str) -> None:
+    filters, probes = SIZES[capacity]
+    probes *= SCALE
+    judge(measure(layout, capacity, fpr, kind, filters, probes), fpr, probes, capacity)
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_one_in_a_million(layout: str) -> None:
+    filters, chunk, chunks = 4, 1_000_000, 5 * SCALE
+    rates = []
+    for seed in range(filters):
+        bloom = bloomery.BloomFilter(10_000, 1e-6, layout=layout, seed=seed)
+        keys = Keys("random", seed)
+        bloom.update(keys.take(10_000))
+        hits = sum(int(bloom.contains_many(keys.take(chunk)).sum()) for _ in range(chunks))
+        rates.append(hits / (chunk * chunks))
+    judge(rates, 1e-6, chunk * chunks, 10_000)
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 1e-3])
+@pytest.mark.parametrize("layout", layouts())
+def test_text_and_keyed_filters(layout: str, fpr: float) -> None:
+    for secret in (None, b"sixteen secrets!"):
+        rates = []
+        for seed in range(8):
+            bloom = bloomery.BloomFilter(10_000, fpr, layout=layout, seed=seed, secret=secret)
+            bloom.update([f"https://example.org/{seed}/{i}" for i in range(10_000)])
+            found = bloom.contains_many([f"https://example.org/{seed}/{i}" for i in range(10_000, 40_000)])
+            rates.append(sum(found) / 30_000)
+        judge(rates, fpr, 30_000, 10_000)
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_tiny_filters_keep_their_word(layout: str) -> None:
+    for capacity in (1, 2, 5, 10):
+        for fpr in (0.3, 0.05, 0.001):
+            rates = measure(layout, capacity, fpr, "random", 400, 2000)
+            mean, sd = pooled(rates, fpr, 2000)
+            assert mean <= fpr + SIGMAS * sd, (capacity, fpr, mean)
+
+
+@pytest.mark.parametrize("layout", [*layouts(), "auto"])
+def test_a_loaded_and_a_merged_filter_have_the_rate_of_the_original(layout: str) -> None:
+    whole = bloomery.BloomFilter(20_000, 0.01, layout=layout)
+    left, right = whole.copy(), whole.copy()
+    keys = Keys("random", 1)
+    first, second = keys.take(10_000), keys.take(10_000)
+    whole.update(first)
+    whole.update(second)
+    left.update(first)
+    right.update(second)
+    probes = keys.take(100_000)
+    expected = whole.contains_many(probes)
+    assert ((left | right).contains_many(probes) == expected).all()
+    assert (bloomery.loads(whole.to_bytes()).contains_many(probes) == expected).all()
+    assert math.isclose((left | right).fpr(), whole.fpr())

@@ -1,0 +1,131 @@
+"""``mcg`` follows the exact law of independent positions, down to rates where double hashing fails."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from support import SCALE, SCHEMES, SIGMAS, Keys, bits_of, chi_square_quantile, layouts, pooled
+
+import bloomery
+from bloomery import theory
+
+# One false alarm in a million for a fresh seed, as in the theory suite.
+QUANTILE = 4.753
+
+
+def small_filters(scheme: str, filters: int, probes: int) -> tuple[float, float]:
+    """Pooled rate of filters with m = 2000, n = 100, k = 14."""
+    rates = []
+    for seed in range(filters):
+        bloom = bloomery.BloomFilter.with_shape(2000, 14, capacity=100, scheme=scheme, seed=seed)
+        keys = Keys("random", seed)
+        bloom.update(keys.take(100))
+        rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
+    return pooled(rates, theory.exact_fpr(100, 2000, 14), probes)
+
+
+def test_the_small_low_rate_filter() -> None:
+    exact = theory.exact_fpr(100, 2000, 14)
+    assert exact == pytest.approx(6.7e-5, rel=0.02)
+    mean, sd = small_filters("mcg", 1000, 100_000 * SCALE)
+    assert abs(mean - exact) <= SIGMAS * sd, f"{mean:.3e} against {exact:.3e}, sd {sd:.1e}"
+    # The bar says "a few percent": the measurement must be able to see that much.
+    assert sd <= 0.03 * exact
+
+
+def test_the_test_can_see_a_weak_scheme() -> None:
+    exact = theory.exact_fpr(100, 2000, 14)
+    mean, sd = small_filters("double", 100, 50_000)
+    assert mean - exact > 5 * sd
+    assert mean > 5 * exact
+
+
+@pytest.mark.parametrize(("num_bits", "items", "k"), [(18, 3, 2), (64, 8, 4), (300, 30, 6), (1000, 60, 10)])
+def test_the_exact_law_of_small_shapes(num_bits: int, items: int, k: int) -> None:
+    exact = theory.exact_fpr(items, num_bits, k)
+    rates = []
+    for seed in range(1500):
+        bloom = bloomery.BloomFilter.with_shape(num_bits, k, capacity=items, seed=seed)
+        keys = Keys("random", seed)
+        bloom.update(keys.take(items))
+        rates.append(float(bloom.contains_many(keys.take(5_000)).mean()))
+    mean, sd = pooled(rates, exact, 5_000)
+    assert abs(mean - exact) <= SIGMAS * sd
+
+
+@pytest.mark.parametrize("fpr", [1e-6, 1e-7])
+def test_far_down(fpr: float) -> None:
+    filters, chunk = 5, 2_000_000
+    chunks = (1 if fpr > 5e-7 else 8) * SCALE
+    hits = 0
+    for seed in range(filters):
+        bloom = bloomery.BloomFilter(2000, fpr, layout="classic", seed=seed)
+        keys = Keys("random", seed)
+        bloom.update(keys.take(2000))
+        hits += sum(int(bloom.contains_many(keys.take(chunk)).sum()) for _ in range(chunks))
+    expected = fpr * filters * chunk * chunks
+    # Counts this rare are Poisson; the sizing may stay a little below its target, never above.
+    assert hits <= expected + SIGMAS * math.sqrt(expected)
+    assert hits >= 0.8 * expected - SIGMAS * math.sqrt(expected)
+
+
+def set_positions(bloom: bloomery.BloomFilter) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    bits = np.unpackbits(np.frombuffer(bits_of(bloom), np.uint8), bitorder="little")
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = np.flatnonzero(bits[: bloom.num_bits])
+    return positions
+
+
+@pytest.mark.parametrize("kind", ["sequential", "strided", "random"])
+@pytest.mark.parametrize(
+    ("layout", "scheme"), [(layout, scheme) for layout in layouts() for scheme in SCHEMES[layout]]
+)
+def test_set_bits_lie_evenly(layout: str, scheme: str, kind: str) -> None:
+    # One bit in a hundred is set, so that two keys seldom share one.
+    bits, k = 64 * 8 * 4096, 8
+    bloom = bloomery.BloomFilter.with_shape(bits, k, capacity=10**6, layout=layout, scheme=scheme, seed=1)
+    bloom.update(Keys(kind, 2).take(bits // k // 100))
+    positions = set_positions(bloom)
+    # All bits of a key move together in a line: as if there were k times fewer.
+    together = k if layout in {"blocked", "split"} else 1
+    regions = np.bincount(positions * 64 // bloom.num_bits, minlength=64)
+    within = np.bincount(positions % 512, minlength=512)
+    for counts, effect in ((regions, together), (within, 1)):
+        mean = counts.mean()
+        statistic = float(((counts - mean) ** 2).sum() / mean) / effect
+        assert statistic <= chi_square_quantile(len(counts) - 1, QUANTILE), (len(counts), statistic)
+
+
+@pytest.mark.parametrize("domain", ["int", "str", "float", "tuple", "keyed"])
+def test_hashes_of_alike_keys_are_even(domain: str) -> None:
+    count = 100_000
+    make = {
+        "int": lambda i: i,
+        "str": lambda i: f"user:{i:08}",
+        "float": lambda i: i / 8,
+        "tuple": lambda i: (i % 10, i // 10),
+        "keyed": lambda i: i,
+    }[domain]
+    secret = b"sixteen secrets!" if domain == "keyed" else None
+    hashes = np.array(bloomery.hash_many([make(i) for i in range(count)], secret=secret), np.uint64)
+    assert len(np.unique(hashes)) == count
+    for shift in (0, 8, 28, 48, 56):
+        counts = np.bincount((hashes >> np.uint64(shift)).astype(np.uint8), minlength=256)
+        statistic = float(((counts - count / 256) ** 2).sum() / (count / 256))
+        assert statistic <= chi_square_quantile(255, QUANTILE), shift
+        assert statistic >= chi_square_quantile(255, -QUANTILE), "more even than chance"
+
+
+def test_one_flipped_bit_of_a_key_flips_half_of_the_hash() -> None:
+    rng = random.Random(5)
+    trials = 20_000
+    flips = [0] * 64
+    for _ in range(trials):
+        key = rng.getrandbits(63)
+        change = bloomery.hash_key(key) ^ bloomery.hash_key(key ^ (1 << rng.randrange(62)))
+        for bit in range(64):
+            flips[bit] += change >> bit & 1
+    margin = QUANTILE * math.sqrt(trials) / 2
+    assert all(abs(count - trials / 2) <= margin for count in flips)

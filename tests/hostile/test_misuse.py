@@ -65,7 +65,7 @@ def test_unlike_filters_name_every_difference(difference: str, operation: str) -
         OPERATIONS[operation](left, right)
     for word in named:
         assert word in str(caught.value)
-    for field in {"layout", "scheme", "num_bits", "num_hashes", "seed", "secret"}:
+    for field in ("layout", "scheme", "num_bits", "num_hashes", "seed", "secret"):
         if f"{field} (" in str(caught.value):
             assert getattr(left, field) != getattr(right, field)
     assert (left.to_bytes(), right.to_bytes()) == before

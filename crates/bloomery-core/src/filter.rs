@@ -80,5 +80,9 @@ pub trait Addable: Filter {
 /// Can be read from a file.
 pub trait Loadable: Filter {
     /// Rebuilds the structure from a sound header and a way to get at sections.
-    fn load(header: &Header, memory: &mut dyn FnMut(u32, u32, u64) -> Result<crate::cells::Memory>, secret: Option<&[u8; 16]>) -> Result<Self>;
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<crate::cells::Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self>;
 }

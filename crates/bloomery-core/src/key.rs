@@ -66,13 +66,7 @@ impl KeyHasher {
     /// The public hash: XXH3-64 seeded with `seed ^ domain * 0x9e3779b97f4a7c15`.
     pub fn seeded(seed: u64) -> Self {
         let seeds = std::array::from_fn(|d| seed ^ (d as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        KeyHasher {
-            seed,
-            keyed: None,
-            secret_fingerprint: 0,
-            seeds,
-            folded: seeds.map(fold_seed),
-        }
+        KeyHasher { seed, keyed: None, secret_fingerprint: 0, seeds, folded: seeds.map(fold_seed) }
     }
 
     /// The keyed hash. Each domain has its own key, drawn from the secret by the PRF itself, so

@@ -1,8 +1,8 @@
 //! Functions of the module: hashing, opening, sizes, the registry.
 
 use bloomery_core::bloom::{Layout, Shape};
-use bloomery_core::registry::{self, BLOOM, SCALABLE};
 use bloomery_core::isa::Isa;
+use bloomery_core::registry::{self, BLOOM, SCALABLE};
 use bloomery_core::sizing::{check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -166,7 +166,8 @@ pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) ->
 fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<Shape> {
     let py = layout.py();
     let named: Option<Layout> = params::layout(layout)?;
-    let named = named.ok_or_else(|| parameter(py, "layout must be classic, blocked, split or partitioned, got 'auto'"))?;
+    let named =
+        named.ok_or_else(|| parameter(py, "layout must be classic, blocked, split or partitioned, got 'auto'"))?;
     let num_bits = params::whole("num_bits", num_bits, 1)?;
     let num_hashes = u32::try_from(params::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
     Shape::explicit(named, None, num_bits, num_hashes).or_raise(py)

@@ -36,7 +36,13 @@ fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> Option<Bound<'py, PyByte
     bytes.map(|bytes| PyBytes::new(py, &bytes))
 }
 
-fn add<'py, F: Counted>(py: Python<'py>, gate: &Gate<F>, block: &[u8], kept: bool, dropped: bool) -> PyResult<Sifted<'py>> {
+fn add<'py, F: Counted>(
+    py: Python<'py>,
+    gate: &Gate<F>,
+    block: &[u8],
+    kept: bool,
+    dropped: bool,
+) -> PyResult<Sifted<'py>> {
     let (mut kept, mut dropped) = (kept.then(|| Vec::with_capacity(block.len())), dropped.then(Vec::new));
     let (tally, overfull) = gate.detach(py, |session| {
         session.write(|filter| {

@@ -13,7 +13,8 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 }
 
 fn is_whole(value: &Bound<'_, PyAny>) -> bool {
-    !value.is_instance_of::<PyBool>() && (value.is_instance_of::<PyInt>() || value.hasattr("__index__").unwrap_or(false))
+    !value.is_instance_of::<PyBool>()
+        && (value.is_instance_of::<PyInt>() || value.hasattr("__index__").unwrap_or(false))
 }
 
 /// A whole number of at least `least`.
@@ -90,9 +91,9 @@ pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 1
         let class = value.get_type().name()?;
         return Err(parameter_type(py, format!("secret must be 16 bytes, True or None, got a {class}")));
     };
-    <[u8; 16]>::try_from(bytes.as_bytes()).map(Some).map_err(|_| {
-        parameter(py, format!("secret must be 16 bytes long, got {} bytes", bytes.as_bytes().len()))
-    })
+    <[u8; 16]>::try_from(bytes.as_bytes())
+        .map(Some)
+        .map_err(|_| parameter(py, format!("secret must be 16 bytes long, got {} bytes", bytes.as_bytes().len())))
 }
 
 /// The key hasher for a seed and a secret.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from bloomery.errors import ParameterError
 
 from bloomery import theory
+from bloomery.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bloomery.errors import ParameterError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bloomery import theory
+from bloomery.errors import ParameterError
 
 Printed = Callable[[float, str], bool]
 Margin = Callable[[int, float], float]

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from bloomery.errors import ParameterError
 
 from bloomery import theory
+from bloomery.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from bloomery.errors import ParameterError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bloomery import theory
+from bloomery.errors import ParameterError
 
 always = settings(derandomize=True, deadline=None)
 ratios = st.floats(0.05, 0.95)

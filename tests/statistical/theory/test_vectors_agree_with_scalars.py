@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-from bloomery.errors import ParameterError
 
 from bloomery import theory
+from bloomery.errors import ParameterError
 
 # One call a function, each argument with a value that all of them accept.
 CALLS: dict[str, dict[str, float]] = {

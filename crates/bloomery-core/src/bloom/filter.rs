@@ -8,8 +8,8 @@ use super::kernel::Kernel;
 use super::shape::Shape;
 use crate::batch::{self, Part, useful_threads};
 use crate::cells::{Memory, bits};
-use crate::container::file::Writer;
 use crate::container::Container;
+use crate::container::file::Writer;
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource};
 use crate::key::KeyHasher;
@@ -82,9 +82,9 @@ impl BloomFilter {
         match self.memory.words_mut() {
             Some(all) if !self.closed => Ok(&mut all[..words]),
             Some(_) => Err(Error::ReadOnly("the filter is closed; open its file again".into())),
-            None => Err(Error::ReadOnly(
-                "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
-            )),
+            None => {
+                Err(Error::ReadOnly("the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into()))
+            }
         }
     }
 

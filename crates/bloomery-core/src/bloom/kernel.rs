@@ -30,6 +30,7 @@ pub enum Kernel {
     Enhanced(ProbeKernel),
 }
 
+#[rustfmt::skip] // one arm a line
 /// Runs `$lines` with the line scheme as type `$L`, or `$probes` with the sequence as `$P`.
 macro_rules! dispatch {
     ($kernel:expr, $L:ident => $lines:expr, $P:ident, $probe:ident => $probes:expr) => {
@@ -128,14 +129,7 @@ impl Kernel {
         });
     }
 
-    fn add_part(
-        &self,
-        words: &mut [u64],
-        first_word: usize,
-        total: u64,
-        source: &dyn HashSource,
-        new: &[AtomicU8],
-    ) {
+    fn add_part(&self, words: &mut [u64], first_word: usize, total: u64, source: &dyn HashSource, new: &[AtomicU8]) {
         let mut hashes = [0u64; CHUNK];
         let mut start = 0;
         while start < source.len() {

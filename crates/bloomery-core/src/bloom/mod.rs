@@ -2,10 +2,10 @@
 //!
 //! * [`shape`]: layouts, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;
-//! * [`filter`]: [`BloomFilter`];
+//! * [`filter`] holds [`BloomFilter`];
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`stored`]: to and from the container;
-//! * [`scalable`]: [`ScalableBloomFilter`].
+//! * [`scalable`] holds [`ScalableBloomFilter`].
 
 pub mod algebra;
 pub mod filter;

@@ -64,9 +64,7 @@ impl Layout {
     /// The schemes this layout can use.
     pub fn schemes(self) -> &'static [Scheme] {
         match self {
-            Layout::Classic | Layout::Partitioned => {
-                &[Scheme::Mcg, Scheme::Double, Scheme::EnhancedDouble]
-            }
+            Layout::Classic | Layout::Partitioned => &[Scheme::Mcg, Scheme::Double, Scheme::EnhancedDouble],
             Layout::Blocked => &[Scheme::Columns],
             Layout::Split => &[Scheme::Parquet],
         }
@@ -161,9 +159,7 @@ impl Shape {
             return Err(Error::Parameter(format!("num_bits must be between 1 and {MAX_BITS}, got {num_bits}")));
         }
         if num_hashes == 0 || num_hashes > MAX_HASHES {
-            return Err(Error::Parameter(format!(
-                "num_hashes must be between 1 and {MAX_HASHES}, got {num_hashes}"
-            )));
+            return Err(Error::Parameter(format!("num_hashes must be between 1 and {MAX_HASHES}, got {num_hashes}")));
         }
         let granule = if layout == Layout::Partitioned { u64::from(num_hashes) } else { layout.granule() };
         let num_bits = num_bits.next_multiple_of(granule);

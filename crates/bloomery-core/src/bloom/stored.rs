@@ -56,8 +56,7 @@ pub(super) fn restore(
     };
     let (capacity, fpr) = (header.get(tag::CAPACITY, index)?, header.get_f64(tag::FPR, index)?);
     let memory = memory(kind::BITS, u32::from(index), shape.words())?;
-    let mut filter =
-        BloomFilter::with_memory(shape, capacity, fpr, hasher, strict, memory).map_err(as_format)?;
+    let mut filter = BloomFilter::with_memory(shape, capacity, fpr, hasher, strict, memory).map_err(as_format)?;
     filter.count = header.get(tag::COUNT, index)?;
     filter.warned = filter.count > capacity;
     if header.unclean {

@@ -93,10 +93,7 @@ impl Memory {
 
     fn within(base: *const u8, size: usize, offset: usize, len: usize) -> Result<NonNull<u64>> {
         let end = len.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
-        if end.is_none_or(|end| end > size)
-            || !offset.is_multiple_of(LINE_BYTES)
-            || !len.is_multiple_of(LINE_WORDS)
-        {
+        if end.is_none_or(|end| end > size) || !offset.is_multiple_of(LINE_BYTES) || !len.is_multiple_of(LINE_WORDS) {
             return Err(Error::format("a section lies outside of its file"));
         }
         // SAFETY: offset + 8 * len <= size was checked, so the pointer stays inside the mapping.
@@ -186,8 +183,8 @@ mod tests {
     fn memory_is_zeroed_aligned_and_whole_lines() {
         for words in [0, 1, 8, 9, 600_000] {
             let m = Memory::zeroed(words).unwrap();
-            assert!(m.words().len() as u64 >= words && m.words().len() % LINE_WORDS == 0);
-            assert_eq!(m.words().as_ptr() as usize % LINE_BYTES, 0);
+            assert!(m.words().len() as u64 >= words && m.words().len().is_multiple_of(LINE_WORDS));
+            assert!((m.words().as_ptr() as usize).is_multiple_of(LINE_BYTES));
             assert!(m.words().iter().all(|&w| w == 0));
         }
     }

@@ -301,8 +301,7 @@ impl Parsed {
         if flags & !FLAG_OPEN_FOR_WRITING != 0 {
             return Err(Error::format(format!("the file sets unknown flags ({flags:#x}); use a newer release")));
         }
-        let mut header =
-            Header { variant, scheme, seed, secret_fingerprint, unclean: flags != 0, params: Vec::new() };
+        let mut header = Header { variant, scheme, seed, secret_fingerprint, unclean: flags != 0, params: Vec::new() };
         for _ in 0..params {
             let (tag, index) = (reader.u16()?, reader.u16()?);
             reader.zero()?;

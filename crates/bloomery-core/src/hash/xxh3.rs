@@ -67,10 +67,7 @@ mod avx2 {
     fn times_prime(x: __m256i) -> __m256i {
         let low = _mm256_set1_epi64x((PRIME_MX2 & 0xffff_ffff) as i64);
         let high = _mm256_set1_epi64x((PRIME_MX2 >> 32) as i64);
-        let cross = _mm256_add_epi64(
-            _mm256_mul_epu32(_mm256_srli_epi64::<32>(x), low),
-            _mm256_mul_epu32(x, high),
-        );
+        let cross = _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64::<32>(x), low), _mm256_mul_epu32(x, high));
         _mm256_add_epi64(_mm256_mul_epu32(x, low), _mm256_slli_epi64::<32>(cross))
     }
 

@@ -183,8 +183,7 @@ mod avx2 {
                 let (old_low, old_high) = (_mm256_load_si256(line), _mm256_load_si256(line.add(1)));
                 _mm256_store_si256(line, _mm256_or_si256(old_low, low));
                 _mm256_store_si256(line.add(1), _mm256_or_si256(old_high, high));
-                let missing =
-                    _mm256_or_si256(_mm256_andnot_si256(old_low, low), _mm256_andnot_si256(old_high, high));
+                let missing = _mm256_or_si256(_mm256_andnot_si256(old_low, low), _mm256_andnot_si256(old_high, high));
                 _mm256_testz_si256(missing, missing) == 0
             }
         }

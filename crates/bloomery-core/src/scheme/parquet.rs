@@ -8,9 +8,8 @@
 use super::lines::{LineKernel, LineScheme};
 
 /// The salts of the format's specification.
-const SALT: [u32; 8] = [
-    0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31,
-];
+const SALT: [u32; 8] =
+    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
 /// Words of a block.
 pub const BLOCK_WORDS: usize = 4;

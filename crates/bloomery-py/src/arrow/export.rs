@@ -89,10 +89,8 @@ impl ArrowColumn {
             _validity: self.validity.clone(),
             _data: self.data.clone(),
         });
-        buffers.pointers = [
-            buffers._validity.as_ref().map_or(std::ptr::null(), |v| v.as_ptr().cast()),
-            buffers._data.as_ptr().cast(),
-        ];
+        buffers.pointers =
+            [buffers._validity.as_ref().map_or(std::ptr::null(), |v| v.as_ptr().cast()), buffers._data.as_ptr().cast()];
         let mut array = Array::empty();
         array.length = self.len as i64;
         array.null_count = self.nulls as i64;

@@ -135,11 +135,8 @@ fn validity(array: &Array) -> Option<Validity> {
 fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> PyResult<Column> {
     let (offset, len) = (array.offset as usize, array.length as usize);
     let data = buffer(array, 1);
-    let fixed = |class, width: usize| Values::Fixed {
-        base: data.wrapping_add(offset * width),
-        stride: width as isize,
-        class,
-    };
+    let fixed =
+        |class, width: usize| Values::Fixed { base: data.wrapping_add(offset * width), stride: width as isize, class };
     let text = buffer(array, 2);
     let values = match format {
         "c" => fixed(Fixed::I8, 1),

@@ -136,7 +136,9 @@ impl BloomFilter {
         seed: "int" = None, secret: "bytes | bool | None" = None, scheme: "str | None" = None,
         strict: "bool" = false
     ))]
-    #[pyo3(text_signature = "(num_bits, num_hashes, *, capacity=None, layout='classic', seed=0, secret=None, scheme=None, strict=False)")]
+    #[pyo3(
+        text_signature = "(num_bits, num_hashes, *, capacity=None, layout='classic', seed=0, secret=None, scheme=None, strict=False)"
+    )]
     #[allow(clippy::too_many_arguments)] // the public signature
     fn with_shape(
         num_bits: &Bound<'_, PyAny>,
@@ -332,9 +334,8 @@ impl BloomFilter {
         // SAFETY: the words never move and live as long as the filter, to which the view takes a
         // reference; the view is read-only. A batch add on another thread may change bytes while
         // they are read here: each is then the old or the new one.
-        let code = unsafe {
-            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address as *mut _, len as ffi::Py_ssize_t, 1, flags)
-        };
+        let code =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address as *mut _, len as ffi::Py_ssize_t, 1, flags) };
         if code == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }

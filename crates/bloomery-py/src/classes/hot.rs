@@ -148,12 +148,9 @@ macro_rules! hot_methods {
             use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
             use pyo3::impl_::pymethods::{PyMethodDef, PyMethodDefType};
 
-            const METHODS: &[PyMethodDefType] =
-                &[PyMethodDefType::Method(PyMethodDef::fastcall_cfunction_with_keywords(
-                    c"add",
-                    crate::classes::hot::add::<$Class>,
-                    $add_doc,
-                ))];
+            const METHODS: &[PyMethodDefType] = &[PyMethodDefType::Method(
+                PyMethodDef::fastcall_cfunction_with_keywords(c"add", crate::classes::hot::add::<$Class>, $add_doc),
+            )];
             const SLOTS: &[pyo3::ffi::PyType_Slot] = &[pyo3::ffi::PyType_Slot {
                 slot: pyo3::ffi::Py_sq_contains,
                 pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,

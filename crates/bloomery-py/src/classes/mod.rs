@@ -177,9 +177,14 @@ macro_rules! add_doc_text {
             "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
             "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
             "capacity.\n\n",
-            ">>> from bloomery import ", $name, "\n",
-            ">>> f = ", $name, "(1000)\n",
-            ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)")
+            ">>> from bloomery import ",
+            $name,
+            "\n",
+            ">>> f = ",
+            $name,
+            "(1000)\n",
+            ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)"
+        )
     };
 }
 

@@ -60,7 +60,10 @@ impl ScalableBloomFilter {
         tightening: "float" = None, layout: "str" = None, seed: "int" = None,
         secret: "bytes | bool | None" = None
     ))]
-    #[pyo3(text_signature = "(initial_capacity=10000, fpr=0.01, *, growth=2.0, tightening=0.5, layout='auto', seed=0, secret=None)")]
+    #[pyo3(
+        text_signature = "(initial_capacity=10000, fpr=0.01, *, growth=2.0, tightening=0.5, layout='auto', seed=0, secret=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // the public signature
     fn new(
         py: Python<'_>,
         initial_capacity: Option<&Bound<'_, PyAny>>,
@@ -72,8 +75,7 @@ impl ScalableBloomFilter {
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let plan = Plan {
-            initial_capacity: initial_capacity
-                .map_or(Ok(10_000), |n| params::whole("initial_capacity", n, 1))?,
+            initial_capacity: initial_capacity.map_or(Ok(10_000), |n| params::whole("initial_capacity", n, 1))?,
             fpr: fpr.map_or(Ok(0.01), |fpr| params::real("fpr", fpr))?,
             growth: growth.map_or(Ok(2.0), |s| params::real("growth", s))?,
             tightening: tightening.map_or(Ok(0.5), |r| params::real("tightening", r))?,

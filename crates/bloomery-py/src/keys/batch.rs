@@ -112,23 +112,20 @@ fn hash_items(
     out: &mut [u64],
 ) -> (usize, Option<PyErr>) {
     let py = keys.py();
-    for i in 0..out.len() {
+    let room = out.len();
+    for (i, out) in out.iter_mut().enumerate() {
         // SAFETY: the sequence is alive and of the type its accessor asks for; an index past the
         // end (the list can shrink) gives null and an exception, cleared here. The borrowed item
         // is used before any Python code runs; the slow path takes a reference of its own.
         let item = unsafe {
             let index = (start + i) as ffi::Py_ssize_t;
-            if is_list {
-                ffi::PyList_GetItem(keys.as_ptr(), index)
-            } else {
-                ffi::PyTuple_GetItem(keys.as_ptr(), index)
-            }
+            if is_list { ffi::PyList_GetItem(keys.as_ptr(), index) } else { ffi::PyTuple_GetItem(keys.as_ptr(), index) }
         };
         if item.is_null() {
             drop(PyErr::take(py));
             return (i, None);
         }
-        out[i] = match hash_exact(hasher, item) {
+        *out = match hash_exact(hasher, item) {
             Some(hash) => hash,
             None => {
                 // SAFETY: `item` is a live borrowed reference.
@@ -140,7 +137,7 @@ fn hash_items(
             }
         };
     }
-    (out.len(), None)
+    (room, None)
 }
 
 /// Any other iterable; keys before a refused one are processed.

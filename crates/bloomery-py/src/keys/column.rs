@@ -96,11 +96,13 @@ impl Column {
             let words = unsafe { slice(base.wrapping_add(8 * start), 8 * out.len()) };
             return h.words(Domain::Integer, words, out);
         }
-        // SAFETY (each closure): `at` is element `start + i` of the column, which its maker
-        // promised to be readable.
         macro_rules! with {
             ($T:ty, $method:ident) => {
-                Self::each(base, stride, start, out, |at| h.$method(unsafe { read::<$T>(at) }.into()))
+                Self::each(base, stride, start, out, |at| {
+                    // SAFETY: `at` is element `start + i` of the column, which its maker promised
+                    // to be readable.
+                    h.$method(unsafe { read::<$T>(at) }.into())
+                })
             };
         }
         match class {
@@ -114,16 +116,18 @@ impl Column {
             Fixed::U64 => with!(u64, unsigned),
             Fixed::F32 => with!(f32, float),
             Fixed::F64 => with!(f64, float),
-            // SAFETY: as above.
-            Fixed::F16 => Self::each(base, stride, start, out, |at| h.float(half(unsafe { read(at) }))),
-            Fixed::Bool => {
+            Fixed::F16 => Self::each(base, stride, start, out, |at| {
                 // SAFETY: as above.
-                Self::each(base, stride, start, out, |at| h.signed((unsafe { read::<u8>(at) } != 0).into()));
-            }
-            Fixed::Bytes(width) => {
+                h.float(half(unsafe { read(at) }))
+            }),
+            Fixed::Bool => Self::each(base, stride, start, out, |at| {
+                // SAFETY: as above.
+                h.signed((unsafe { read::<u8>(at) } != 0).into())
+            }),
+            Fixed::Bytes(width) => Self::each(base, stride, start, out, |at| {
                 // SAFETY: as above, for `width` bytes.
-                Self::each(base, stride, start, out, |at| h.text(unsafe { slice(at, width) }));
-            }
+                h.text(unsafe { slice(at, width) })
+            }),
             Fixed::Padded(width) => Self::each(base, stride, start, out, |at| {
                 // SAFETY: as above, for `width` bytes.
                 let bytes = unsafe { slice(at, width) };
@@ -134,8 +138,10 @@ impl Column {
                 for (i, out) in out.iter_mut().enumerate() {
                     let at = base.wrapping_offset((start + i) as isize * stride);
                     text.clear();
-                    // SAFETY: as above, for 4 * points bytes.
-                    text.extend((0..points).map(|j| point(unsafe { read(at.wrapping_add(4 * j)) })));
+                    text.extend((0..points).map(|j| {
+                        // SAFETY: as above, for 4 * points bytes.
+                        point(unsafe { read(at.wrapping_add(4 * j)) })
+                    }));
                     *out = h.text(text.trim_end_matches('\0').as_bytes());
                 }
             }

@@ -1,7 +1,9 @@
 //! What a structure can do, as traits. A structure implements exactly the ones it can honour; the
 //! Python class gets exactly those methods.
 
-use crate::container::{Container, Header};
+use std::path::Path;
+
+use crate::container::{self, Container, Header};
 use crate::error::Result;
 use crate::key::KeyHasher;
 
@@ -59,6 +61,10 @@ pub trait Filter: Send + Sync + Sized {
     fn facts(&self) -> Vec<(&'static str, Fact)>;
     /// The structure as a file; fails only on bytes that cannot be borrowed.
     fn container(&self) -> Container<'_>;
+    /// Writes the structure to `path`, atomically.
+    fn save(&self, path: &Path) -> Result<()> {
+        container::save(&self.container(), path)
+    }
     /// An independent copy in memory of its own.
     fn try_clone(&self) -> Result<Self>;
 }

@@ -143,7 +143,9 @@ pub(crate) fn like_arrow<'py>(
         "polars" => {
             let polars = py.import("polars")?;
             let name = keys.getattr("name")?;
-            let series = parts.iter().map(|part| polars.call_method1("Series", (&name, part)));
+            // The constructor ignores a name beside an Arrow object.
+            let series =
+                parts.iter().map(|part| polars.call_method1("Series", (&name, part))?.call_method1("alias", (&name,)));
             let series = PyList::new(py, series.collect::<PyResult<Vec<_>>>()?)?;
             match series.len() {
                 0 => {
@@ -160,11 +162,16 @@ pub(crate) fn like_arrow<'py>(
             let arrays = PyList::new(py, arrays.collect::<PyResult<Vec<_>>>()?)?;
             let whole = pyarrow.call_method1("chunked_array", (arrays, pyarrow.call_method0(arrow_type)?))?;
             let nulls: usize = whole.getattr("null_count")?.extract()?;
-            let values = whole.call_method0("to_pandas")?;
-            // pandas' own nullable type where there are nulls: objects would lose the bool.
+            if nulls == 0 {
+                return like_series(keys, whole.call_method0("to_pandas")?.getattr("array")?);
+            }
+            // pandas' own nullable type where there are nulls; to_pandas() would go through float64,
+            // which no hash survives.
             let nullable = if arrow_type == "bool_" { "boolean" } else { "UInt64" };
-            let values = if nulls > 0 { values.call_method1("astype", (nullable,))? } else { values };
-            like_series(keys, values.getattr("array")?)
+            let options = PyDict::new(py);
+            options.set_item("dtype", nullable)?;
+            let values = whole.call_method0("to_pylist")?;
+            like_series(keys, py.import("pandas")?.call_method("array", (values,), Some(&options))?)
         }
         _ => match <[Bound<'py, ArrowColumn>; 1]>::try_from(parts) {
             Ok([only]) => Ok(only.into_any()),

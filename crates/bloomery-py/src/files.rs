@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bloomery_core::cells::Memory;
 use bloomery_core::container::file::{self, Writer};
-use bloomery_core::container::{self, Parsed, Verify};
+use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
 use bloomery_core::filter::{Filter, Loadable};
 use bloomery_core::registry;
@@ -51,7 +51,14 @@ fn check_variant(found: u16, wanted: u16) -> Result<()> {
 pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, secret: Option<&[u8; 16]>) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
     check_variant(parsed.header.variant, variant)?;
-    F::load(&parsed.header, &mut |kind, index, words| owned(&parsed, bytes, kind, index, words), secret)
+    let mut used = 0;
+    let mut memory = |kind, index, words| {
+        used += 1;
+        owned(&parsed, bytes, kind, index, words)
+    };
+    let filter = F::load(&parsed.header, &mut memory, secret)?;
+    check_used(&parsed, used)?;
+    Ok(filter)
 }
 
 /// Memory with a copy of a section; nothing is allocated that the bytes at hand do not fill.
@@ -61,6 +68,14 @@ fn owned(parsed: &Parsed, bytes: &[u8], kind: u32, index: u32, words: u64) -> Re
     let mut memory = Memory::zeroed(words)?;
     memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
     Ok(memory)
+}
+
+/// Every section belongs to something, or keys would vanish silently.
+fn check_used(parsed: &Parsed, used: usize) -> Result<()> {
+    if used == parsed.sections.len() {
+        return Ok(());
+    }
+    Err(Error::format(format!("the file has {} sections, its parameters name {used}", parsed.sections.len())))
 }
 
 /// A section is as long as its filter's words, rounded up to whole lines.
@@ -83,12 +98,16 @@ pub(crate) fn open_read<F: Loadable>(
     let map = Arc::new(file::map(&file, path)?);
     check_payload(&parsed, &map, verify, path)?;
     check_variant(parsed.header.variant, variant)?;
+    let mut used = 0;
     let mut memory = |kind, index, words| {
+        used += 1;
         let span = parsed.section(kind, index)?;
         check_len(span.len, words)?;
         Memory::from_map(&map, span.offset, span.len / 8)
     };
-    named(F::load(&parsed.header, &mut memory, secret), path)
+    let filter = named(F::load(&parsed.header, &mut memory, secret), path)?;
+    named(check_used(&parsed, used), path)?;
+    Ok(filter)
 }
 
 /// A Bloom filter over a writable mapping of `path`, which stays locked while it lives.
@@ -149,11 +168,6 @@ pub(crate) fn to_bytes<F: Filter>(filter: &F) -> Result<Vec<u8>> {
     })?;
     container.write_to(&mut bytes).map_err(|e| Error::Io(e, "to_bytes".into()))?;
     Ok(bytes)
-}
-
-/// Saves a filter's file, atomically.
-pub(crate) fn save<F: Filter>(filter: &F, path: &Path) -> Result<()> {
-    container::save(&filter.container(), path)
 }
 
 /// A path from `str`, `bytes` or `os.PathLike`.

@@ -169,7 +169,7 @@ fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: 
     let named =
         named.ok_or_else(|| parameter(py, "layout must be classic, blocked, split or partitioned, got 'auto'"))?;
     let num_bits = params::whole("num_bits", num_bits, 1)?;
-    let num_hashes = u32::try_from(params::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+    let num_hashes = params::num_hashes(num_hashes)?;
     Shape::explicit(named, None, num_bits, num_hashes).or_raise(py)
 }
 

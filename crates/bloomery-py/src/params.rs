@@ -30,6 +30,13 @@ pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResul
     }
 }
 
+/// A number of probes.
+pub(crate) fn num_hashes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let number = whole("num_hashes", value, 1)?;
+    u32::try_from(number)
+        .map_err(|_| parameter(value.py(), format!("num_hashes must be between 1 and 64, got {number}")))
+}
+
 /// A real number; the core checks its range.
 pub(crate) fn real(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     let py = value.py();
@@ -39,6 +46,28 @@ pub(crate) fn real(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         value.extract::<f64>().ok()
     };
     number.ok_or_else(|| parameter_type(py, format!("{name} must be a number, got {}", shown(value))))
+}
+
+/// The `fpr=` argument: an explicit None is an error, not the default.
+pub(crate) struct Fpr(pub(crate) f64);
+
+impl<'py> FromPyObject<'_, 'py> for Fpr {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        real("fpr", &value).map(Fpr)
+    }
+}
+
+/// The `layout=` argument; `None` inside stands for `auto`.
+pub(crate) struct LayoutChoice(pub(crate) Option<Layout>);
+
+impl<'py> FromPyObject<'_, 'py> for LayoutChoice {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        layout(&value).map(LayoutChoice)
+    }
 }
 
 /// A seed: any 64-bit whole number.

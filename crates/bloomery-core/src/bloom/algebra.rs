@@ -46,7 +46,14 @@ impl BloomFilter {
 
     /// `self |= other`.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
-        self.check_compatible(other)?;
+        let (count, _) = self.union_count(other)?;
+        if self.strict && count > self.capacity as f64 {
+            return Err(Error::Capacity(format!(
+                "the union would hold about {count:.0} keys, the capacity is {}; build larger filters or pass \
+                 strict=False",
+                self.capacity
+            )));
+        }
         bits::or_assign(self.words_mut()?, other.words());
         self.recount();
         Ok(())

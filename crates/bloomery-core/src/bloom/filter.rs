@@ -2,14 +2,15 @@
 //!
 //! Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970.
 
+use std::path::Path;
 use std::sync::atomic::AtomicU8;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
 use crate::batch::{self, Part, useful_threads};
 use crate::cells::{Memory, bits};
-use crate::container::Container;
 use crate::container::file::Writer;
+use crate::container::{self, Container};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource};
 use crate::key::KeyHasher;
@@ -222,6 +223,14 @@ impl Filter for BloomFilter {
 
     fn container(&self) -> Container<'_> {
         super::stored::container(self)
+    }
+
+    fn save(&self, path: &Path) -> Result<()> {
+        // Replacing the file that is written in place would leave the writer with the old one.
+        if self.writer.as_ref().is_some_and(|writer| writer.holds(path)) {
+            return self.flush();
+        }
+        container::save(&super::stored::container(self), path)
     }
 
     fn try_clone(&self) -> Result<Self> {

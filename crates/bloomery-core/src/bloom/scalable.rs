@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource, Loadable};
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
-use crate::sizing::check_fpr;
+use crate::sizing::{LEAST_FPR, check_fpr, shown};
 
 /// More stages than doubling can ever reach; with growth 1 a sign of a wrong initial capacity.
 const MAX_STAGES: usize = 1024;
@@ -48,6 +48,15 @@ impl Plan {
             return Err(Error::Parameter(format!(
                 "tightening must be between 0 and 1 (exclusive), got {}",
                 self.tightening
+            )));
+        }
+        let first = self.fpr * (1.0 - self.tightening);
+        if first < LEAST_FPR {
+            return Err(Error::Parameter(format!(
+                "fpr must be at least {:.1e} with tightening {} (keys are 64-bit hashes), got {}",
+                LEAST_FPR / (1.0 - self.tightening),
+                self.tightening,
+                shown(self.fpr)
             )));
         }
         Ok(())
@@ -154,12 +163,16 @@ impl ScalableBloomFilter {
         }
     }
 
+    /// Keys the newest stage still takes.
+    fn room(&self) -> u64 {
+        self.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.count()))
+    }
+
     /// Adds at most as many keys as the newest stage still takes, so that no stage changes
     /// within a step and a batch leaves the bits that single adds leave.
     fn add_step(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()> {
         let mut seen = [0u8; batch::CHUNK];
         let seen = &mut seen[..hashes.len()];
-        self.open_stage()?;
         self.in_full_stages(hashes, seen);
         let mut unseen = [0u64; batch::CHUNK];
         let mut kept = 0;
@@ -257,6 +270,8 @@ impl Filter for ScalableBloomFilter {
 }
 
 const WHOLE: u16 = 0xffff;
+/// Parameters of the whole.
+const WHOLE_PARAMS: usize = 5;
 
 impl Addable for ScalableBloomFilter {
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
@@ -270,15 +285,27 @@ impl Addable for ScalableBloomFilter {
         let mut scratch = [0u8; batch::CHUNK];
         let mut start = 0;
         while start < hashes.len() {
-            let last = self.open_stage()?;
-            let room = last.capacity() - last.count();
-            let step = usize::try_from(room).unwrap_or(usize::MAX).min(batch::CHUNK).min(hashes.len() - start);
+            let room = self.room();
+            let limit = batch::CHUNK.min(hashes.len() - start);
+            let step = if room == 0 { limit } else { usize::try_from(room).unwrap_or(usize::MAX).min(limit) };
             let fresh = match new.as_deref_mut() {
                 Some(new) => &mut new[start..start + step],
                 None => &mut scratch[..step],
             };
-            self.add_step(&hashes[start..start + step], fresh)?;
-            start += step;
+            let hashes = &hashes[start..start + step];
+            if room > 0 {
+                self.add_step(hashes, fresh)?;
+                start += step;
+                continue;
+            }
+            // Full: known keys open no stage, the first unknown one does.
+            self.contains_hashes(hashes, fresh);
+            let known = fresh.iter().take_while(|&&found| found != 0).count();
+            fresh[..known].fill(0);
+            start += known;
+            if known < step {
+                self.open_stage()?;
+            }
         }
         Ok(())
     }
@@ -293,6 +320,9 @@ impl Addable for ScalableBloomFilter {
     }
 
     fn clear(&mut self) -> Result<()> {
+        if self.is_read_only() {
+            return Err(Error::ReadOnly("the filter is mapped read-only; take a copy() and clear that".into()));
+        }
         let first = self.plan.stage(0, self.hasher)?;
         self.stages = vec![first];
         Ok(())
@@ -324,6 +354,9 @@ impl Loadable for ScalableBloomFilter {
                 break;
             }
             stages.push(stored::restore(header, index, hasher, memory)?);
+        }
+        if header.params.len() != WHOLE_PARAMS + stages.len() * stored::PARAMS {
+            return Err(Error::format("the file holds parameters that belong to no stage; it is damaged"));
         }
         if stages.is_empty() {
             return Err(Error::format("the file holds no stage of its scalable filter"));

@@ -11,6 +11,9 @@ use crate::key::KeyHasher;
 use crate::registry::BLOOM;
 use crate::scheme::Scheme;
 
+/// Parameters that [`describe`] writes.
+pub(super) const PARAMS: usize = 8;
+
 /// Writes the parameters of `filter` under `index` (its stage, 0 for a single filter).
 pub(super) fn describe(filter: &BloomFilter, header: &mut Header, index: u16) {
     header.set(tag::CAPACITY, index, filter.capacity);
@@ -56,6 +59,9 @@ pub(super) fn restore(
     };
     let (capacity, fpr) = (header.get(tag::CAPACITY, index)?, header.get_f64(tag::FPR, index)?);
     let memory = memory(kind::BITS, u32::from(index), shape.words())?;
+    if has_bits_past(memory.words(), shape.num_bits) {
+        return Err(Error::format("the file has bits set beyond its num_bits; it is damaged"));
+    }
     let mut filter = BloomFilter::with_memory(shape, capacity, fpr, hasher, strict, memory).map_err(as_format)?;
     filter.count = header.get(tag::COUNT, index)?;
     filter.warned = filter.count > capacity;
@@ -63,6 +69,13 @@ pub(super) fn restore(
         filter.recount();
     }
     Ok(filter)
+}
+
+/// True when a bit from number `num_bits` on is set: looks at the last line only.
+fn has_bits_past(words: &[u64], num_bits: u64) -> bool {
+    let (last, used) = ((num_bits / 64) as usize, num_bits % 64);
+    let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);
+    partial || words.iter().skip(last + 1).any(|&word| word != 0)
 }
 
 /// A parameter that no constructor accepts is, in a file, damage.
@@ -80,6 +93,9 @@ impl Loadable for BloomFilter {
         secret: Option<&[u8; 16]>,
     ) -> Result<Self> {
         let filter = restore(header, 0, header.hasher(secret)?, memory)?;
+        if header.params.len() != PARAMS {
+            return Err(Error::format("the file holds parameters that no BloomFilter has; it is damaged"));
+        }
         if header.scheme != filter.shape.scheme as u16 {
             return Err(Error::format("the file's two scheme numbers differ; it is damaged"));
         }
@@ -99,19 +115,22 @@ impl BloomFilter {
 
     /// Brings the file of a filter opened with `r+` up to date: cells first, then the header that
     /// vouches for them. The file stays marked as open until [`BloomFilter::detach`].
-    pub fn flush(&mut self) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         self.write_back(true)
     }
 
     /// As [`BloomFilter::flush`], and lets go of the file: the filter is closed for good.
     pub fn detach(&mut self) -> Result<()> {
         self.write_back(false)?;
-        self.closed |= self.writer.take().is_some();
+        if let Some(writer) = self.writer.take() {
+            self.closed = true;
+            writer.release();
+        }
         Ok(())
     }
 
-    fn write_back(&mut self, still_open: bool) -> Result<()> {
-        let Some(writer) = &self.writer else { return Ok(()) };
+    fn write_back(&self, still_open: bool) -> Result<()> {
+        let Some(writer) = self.writer.as_ref().filter(|writer| writer.is_ours()) else { return Ok(()) };
         self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
         let mut container = container(self);
         container.header.unclean = still_open;

@@ -95,8 +95,11 @@ pub fn map(file: &File, path: &Path) -> Result<Mmap> {
 }
 
 /// A file held open for writing in place; the lock lives as long as the value.
+///
+/// A forked child inherits the value but not the right: [`Writer::is_ours`] is false there.
 pub struct Writer {
     file: File,
+    process: u32,
     path: PathBuf,
 }
 
@@ -106,7 +109,7 @@ impl Writer {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| Error::io(e, path))?;
         regular(&file, path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Writer { file, path: path.to_owned() }),
+            Ok(()) => Ok(Writer { file, process: std::process::id(), path: path.to_owned() }),
             Err(TryLockError::WouldBlock) => Err(Error::io(
                 std::io::Error::new(
                     std::io::ErrorKind::WouldBlock,
@@ -115,6 +118,33 @@ impl Writer {
                 path,
             )),
             Err(TryLockError::Error(e)) => Err(Error::io(e, path)),
+        }
+    }
+
+    /// True in the process that opened the file.
+    pub fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// True when `path` names the file this writer holds.
+    pub fn holds(&self, path: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let id = |m: fs::Metadata| (m.dev(), m.ino());
+            self.file.metadata().ok().map(id) == fs::metadata(path).ok().map(id)
+        }
+        #[cfg(not(unix))]
+        {
+            fs::canonicalize(&self.path).ok() == fs::canonicalize(path).ok()
+        }
+    }
+
+    /// Gives up the lock, which a mapping of the file would otherwise keep.
+    pub fn release(self) {
+        if self.is_ours() {
+            // Nothing can be done about a failure, and the lock ends with the process at latest.
+            let _ = self.file.unlock();
         }
     }
 

@@ -23,6 +23,9 @@ pub trait Law {
     fn items_sd(&self, items: f64) -> f64;
 }
 
+/// The lowest rate a filter of 64-bit hashes is built for, however few its keys.
+pub const LEAST_FPR: f64 = 1e-15;
+
 /// Refuses a rate outside of (0, 1).
 pub fn check_fpr(fpr: f64) -> Result<f64> {
     if fpr > 0.0 && fpr < 1.0 {
@@ -35,10 +38,10 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
 /// probability 2^-64, so n keys put a floor of n / 2^64 under every rate.
 pub fn check_reachable(capacity: u64, fpr: f64) -> Result<()> {
     let floor = capacity as f64 / 2f64.powi(64);
-    if fpr >= 2.0 * floor && fpr >= 1e-15 {
+    if fpr >= 2.0 * floor && fpr >= LEAST_FPR {
         return Ok(());
     }
-    let least = (2.0 * floor).max(1e-15);
+    let least = (2.0 * floor).max(LEAST_FPR);
     Err(Error::Parameter(format!(
         "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {}",
         shown(fpr)

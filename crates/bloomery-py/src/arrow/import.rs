@@ -15,29 +15,9 @@ use crate::keys::column::{Column, Dictionary, Fixed, Values};
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
 pub(crate) struct Chunk {
     pub(crate) source: Box<dyn HashSource + Send>,
-    pub(crate) validity: Option<Validity>,
+    /// A 0 for each null row; `None` when there is none.
+    pub(crate) valid: Option<Vec<u8>>,
     _owner: Array,
-}
-
-/// Arrow's validity bitmap; set bits are values.
-#[derive(Clone, Copy)]
-pub(crate) struct Validity {
-    bits: *const u8,
-    first: usize,
-}
-
-// SAFETY: a read-only view into the array that its chunk owns.
-unsafe impl Send for Validity {}
-// SAFETY: as above.
-unsafe impl Sync for Validity {}
-
-impl Validity {
-    /// True when row `i` holds a value.
-    pub(crate) fn is_valid(&self, i: usize) -> bool {
-        let bit = self.first + i;
-        // SAFETY: the bitmap has a bit for every row of its chunk.
-        unsafe { *self.bits.add(bit >> 3) >> (bit & 7) & 1 == 1 }
-    }
 }
 
 /// True when `keys` speaks the interface.
@@ -109,13 +89,21 @@ fn format_of(schema: &Schema) -> String {
 }
 
 fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> PyResult<Chunk> {
-    let validity = validity(&array);
+    let mut valid = validity(&array);
     let source: Box<dyn HashSource + Send> = if schema.dictionary.is_null() {
         Box::new(column(py, hasher, &format_of(schema), &array)?)
     } else {
-        Box::new(dictionary(py, hasher, schema, &array)?)
+        let (dictionary, nulls) = dictionary(py, hasher, schema, &array, valid.as_deref())?;
+        if let Some(values) = nulls {
+            // A row that points at a null value is a null too.
+            let rows = valid.get_or_insert_with(|| vec![1; dictionary.indices.len()]);
+            for (row, &i) in rows.iter_mut().zip(&dictionary.indices) {
+                *row &= values.get(i as usize).copied().unwrap_or(0);
+            }
+        }
+        Box::new(dictionary)
     };
-    Ok(Chunk { source, validity, _owner: array })
+    Ok(Chunk { source, valid, _owner: array })
 }
 
 fn buffer(array: &Array, i: i64) -> *const u8 {
@@ -126,9 +114,15 @@ fn buffer(array: &Array, i: i64) -> *const u8 {
     unsafe { *array.buffers.add(i as usize) }.cast()
 }
 
-fn validity(array: &Array) -> Option<Validity> {
+/// A 0 for each null row, from Arrow's bitmap; `None` when there is none.
+fn validity(array: &Array) -> Option<Vec<u8>> {
     let bits = buffer(array, 0);
-    (array.null_count != 0 && !bits.is_null()).then_some(Validity { bits, first: array.offset as usize })
+    if array.null_count == 0 || bits.is_null() {
+        return None;
+    }
+    let (first, len) = (array.offset as usize, array.length as usize);
+    // SAFETY: the bitmap has a bit for every row.
+    Some((first..first + len).map(|bit| unsafe { *bits.add(bit >> 3) } >> (bit & 7) & 1).collect())
 }
 
 /// A plain column; the format strings are those of the C data interface.
@@ -178,7 +172,14 @@ fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> Py
 }
 
 /// A dictionary column: the distinct values are hashed once.
-fn dictionary(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array) -> PyResult<Dictionary> {
+/// Also tells which of the values are null.
+fn dictionary(
+    py: Python<'_>,
+    hasher: &KeyHasher,
+    schema: &Schema,
+    array: &Array,
+    valid: Option<&[u8]>,
+) -> PyResult<(Dictionary, Option<Vec<u8>>)> {
     // SAFETY: both are alive as long as their parents, which the caller holds.
     let (inner_schema, inner) = unsafe { (&*schema.dictionary, array.dictionary.as_ref()) };
     let Some(inner) = inner else {
@@ -188,7 +189,6 @@ fn dictionary(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array
     let mut hashes = vec![0; distinct.len()];
     distinct.fill(0, &mut hashes);
     let (base, offset) = (buffer(array, 1), array.offset as usize);
-    let rows = validity(array);
     let width = match format_of(schema).as_str() {
         "c" | "C" => 1,
         "s" | "S" => 2,
@@ -197,7 +197,7 @@ fn dictionary(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array
         other => return Err(key_type(py, format!("dictionary indices of format {other:?} are not known"))),
     };
     let index = |i: usize| {
-        if rows.is_some_and(|rows| !rows.is_valid(i)) {
+        if valid.is_some_and(|valid| valid[i] == 0) {
             return Ok(0);
         }
         let mut raw = [0u8; 8];
@@ -209,5 +209,5 @@ fn dictionary(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array
         }
     };
     let indices = (0..array.length as usize).map(index).collect::<PyResult<_>>()?;
-    Ok(Dictionary { hashes, indices })
+    Ok((Dictionary { hashes, indices }, validity(inner)))
 }

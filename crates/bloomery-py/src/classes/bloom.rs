@@ -10,6 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods};
+use crate::classes::shared::warn_if_overfull;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
 use crate::gate::Gate;
@@ -73,7 +74,9 @@ impl BloomFilter {
             combine(&mut copy, b)?;
             Ok(copy)
         });
-        made.or_raise(py).map(Self::wrap)
+        let made = Self::wrap(made.or_raise(py)?);
+        warn_if_overfull(py, &made.gate)?;
+        Ok(made)
     }
 
     fn combine_into(
@@ -85,7 +88,8 @@ impl BloomFilter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.gate.write_from(&other.gate, py, combine).or_raise(py)
+        self.gate.write_from(&other.gate, py, combine).or_raise(py)?;
+        warn_if_overfull(py, &self.gate)
     }
 }
 
@@ -93,15 +97,15 @@ impl BloomFilter {
 impl BloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity: "int", fpr: "float" = None, *, layout: "str" = None, seed: "int" = None,
+        capacity: "int", fpr: "float" = params::Fpr(0.01), *, layout: "str" = params::LayoutChoice(None), seed: "int" = None,
         secret: "bytes | bool | None" = None, scheme: "str | None" = None, strict: "bool" = false
     ))]
     #[pyo3(text_signature = "(capacity, fpr=0.01, *, layout='auto', seed=0, secret=None, scheme=None, strict=False)")]
     #[allow(clippy::too_many_arguments)] // the public signature
     fn new(
         capacity: &Bound<'_, PyAny>,
-        fpr: Option<&Bound<'_, PyAny>>,
-        layout: Option<&Bound<'_, PyAny>>,
+        fpr: params::Fpr,
+        layout: params::LayoutChoice,
         seed: Option<&Bound<'_, PyAny>>,
         secret: Option<&Bound<'_, PyAny>>,
         scheme: Option<&Bound<'_, PyAny>>,
@@ -109,9 +113,9 @@ impl BloomFilter {
     ) -> PyResult<Self> {
         let py = capacity.py();
         let capacity = params::whole("capacity", capacity, 1)?;
-        let fpr = fpr.map_or(Ok(0.01), |fpr| params::real("fpr", fpr))?;
+        let fpr = fpr.0;
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
-        let shape = match (layout.map_or(Ok(None), params::layout)?, params::scheme(scheme)?) {
+        let shape = match (layout.0, params::scheme(scheme)?) {
             (Some(layout), scheme) => Shape::for_capacity(layout, scheme, capacity, fpr),
             (None, None) => Shape::auto(capacity, fpr),
             // A scheme asked for by name decides the layout that auto would choose.
@@ -132,7 +136,7 @@ impl BloomFilter {
     /// 1024
     #[staticmethod]
     #[pyo3(signature = (
-        num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = None,
+        num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = params::LayoutChoice(Some(Layout::Classic)),
         seed: "int" = None, secret: "bytes | bool | None" = None, scheme: "str | None" = None,
         strict: "bool" = false
     ))]
@@ -144,7 +148,7 @@ impl BloomFilter {
         num_bits: &Bound<'_, PyAny>,
         num_hashes: &Bound<'_, PyAny>,
         capacity: Option<&Bound<'_, PyAny>>,
-        layout: Option<&Bound<'_, PyAny>>,
+        layout: params::LayoutChoice,
         seed: Option<&Bound<'_, PyAny>>,
         secret: Option<&Bound<'_, PyAny>>,
         scheme: Option<&Bound<'_, PyAny>>,
@@ -152,8 +156,8 @@ impl BloomFilter {
     ) -> PyResult<Self> {
         let py = num_bits.py();
         let num_bits = params::whole("num_bits", num_bits, 1)?;
-        let num_hashes = u32::try_from(params::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
-        let layout = layout.map_or(Ok(None), params::layout)?.unwrap_or(Layout::Classic);
+        let num_hashes = params::num_hashes(num_hashes)?;
+        let layout = layout.0.unwrap_or(Layout::Classic);
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         let shape = Shape::explicit(layout, params::scheme(scheme)?, num_bits, num_hashes).or_raise(py)?;
         let capacity = match capacity {
@@ -188,7 +192,7 @@ impl BloomFilter {
 
     /// Brings the file of a filter opened with "r+" up to date and waits for the disk.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.gate.detach(py, |session| session.write(Core::flush)).or_raise(py)
+        self.gate.detach(py, |session| session.read(Core::flush)).or_raise(py)
     }
 
     /// Flushes a filter opened with "r+" and lets go of its file; nothing to do for others.

@@ -131,7 +131,7 @@ macro_rules! filter_methods {
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), crate::files::path(path)?);
-                let saved = self.gate.detach(py, |session| session.read(|filter| crate::files::save(filter, &path)));
+                let saved = self.gate.detach(py, |session| session.read(|filter| bloomery_core::filter::Filter::save(filter, &path)));
                 crate::errors::OrRaise::or_raise(saved, py)
             }
 

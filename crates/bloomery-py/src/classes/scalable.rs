@@ -56,8 +56,8 @@ addable_methods!(ScalableBloomFilter, Core, "ScalableBloomFilter");
 impl ScalableBloomFilter {
     #[new]
     #[pyo3(signature = (
-        initial_capacity: "int" = None, fpr: "float" = None, *, growth: "float" = None,
-        tightening: "float" = None, layout: "str" = None, seed: "int" = None,
+        initial_capacity: "int" = None, fpr: "float" = params::Fpr(0.01), *, growth: "float" = None,
+        tightening: "float" = None, layout: "str" = params::LayoutChoice(None), seed: "int" = None,
         secret: "bytes | bool | None" = None
     ))]
     #[pyo3(
@@ -67,19 +67,19 @@ impl ScalableBloomFilter {
     fn new(
         py: Python<'_>,
         initial_capacity: Option<&Bound<'_, PyAny>>,
-        fpr: Option<&Bound<'_, PyAny>>,
+        fpr: params::Fpr,
         growth: Option<&Bound<'_, PyAny>>,
         tightening: Option<&Bound<'_, PyAny>>,
-        layout: Option<&Bound<'_, PyAny>>,
+        layout: params::LayoutChoice,
         seed: Option<&Bound<'_, PyAny>>,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let plan = Plan {
             initial_capacity: initial_capacity.map_or(Ok(10_000), |n| params::whole("initial_capacity", n, 1))?,
-            fpr: fpr.map_or(Ok(0.01), |fpr| params::real("fpr", fpr))?,
+            fpr: fpr.0,
             growth: growth.map_or(Ok(2.0), |s| params::real("growth", s))?,
             tightening: tightening.map_or(Ok(0.5), |r| params::real("tightening", r))?,
-            layout: layout.map_or(Ok(None), params::layout)?,
+            layout: layout.0,
         };
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)

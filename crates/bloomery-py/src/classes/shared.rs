@@ -44,6 +44,14 @@ pub(crate) fn add_one<F: Counted>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> 
     added.or_raise(py)
 }
 
+/// Gives the warning after keys came from another filter.
+pub(crate) fn warn_if_overfull<F: Counted>(py: Python<'_>, gate: &Gate<F>) -> PyResult<()> {
+    match gate.write(py, |filter| filter.newly_overfull().then(|| filter.load())) {
+        Some((count, capacity)) => warn_overfull(py, count, capacity),
+        None => Ok(()),
+    }
+}
+
 /// A Python bool.
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyBool::new(py, value).to_owned().into_any())

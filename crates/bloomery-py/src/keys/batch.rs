@@ -193,10 +193,9 @@ fn arrow<'py, O: Operation>(
     let mut parts = Vec::new();
     for chunk in chunks {
         let len = chunk.source.len();
-        let valid: Option<Vec<u8>> =
-            chunk.validity.map(|validity| (0..len).map(|i| u8::from(validity.is_valid(i))).collect());
+        let valid = &chunk.valid;
         let mut out = vec![O::Out::default(); if wanted { len } else { 0 }];
-        match &valid {
+        match valid {
             Some(valid) if O::SKIPS_NULLS => {
                 let rows: Vec<usize> = (0..len).filter(|&i| valid[i] != 0).collect();
                 let mut all = vec![0; len];

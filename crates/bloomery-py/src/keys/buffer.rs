@@ -18,12 +18,20 @@ pub(crate) enum Buffer {
 /// Reads the layout of `keys`, which supports the buffer protocol.
 pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buffer> {
     let py = keys.py();
-    let buffer = PyUntypedBuffer::get(keys)?;
+    let dimensions =
+        |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
+    // NumPy refuses the buffer of a scalar array, and of dates, with errors of its own.
+    if let Ok(n) = keys.getattr("ndim").and_then(|ndim| ndim.extract::<usize>())
+        && n != 1
+    {
+        return Err(dimensions(n));
+    }
+    let buffer = PyUntypedBuffer::get(keys).map_err(|error| {
+        let remedy = "dates and times: view them as int64 first";
+        key_type(py, format!("the buffer holds no keys ({}); {remedy}", error.value(py)))
+    })?;
     if buffer.dimensions() != 1 {
-        return Err(parameter(
-            py,
-            format!("a batch of keys must have one dimension, got {}; pass keys.ravel()", buffer.dimensions()),
-        ));
+        return Err(dimensions(buffer.dimensions()));
     }
     let format = buffer.format().to_string_lossy();
     let Some(class) = parse(&format, buffer.item_size()) else {

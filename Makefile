@@ -35,7 +35,8 @@ check: build  ## Run every static check: format, lints, types, stubs, imports, e
 	scripts/check.sh
 
 bench: build $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, and write the record
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --record
+	$(BIN)/python -m benchmarks.report
 
 stubs: build  ## Write src/bloomery/_core.pyi anew from the extension
 	$(BIN)/python scripts/stubs.py

@@ -90,23 +90,18 @@ impl Kernel {
 
     /// Adds many, in order; returns how many were new and marks them in `new`.
     pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
-        let mut count = 0u64;
         match new {
             None => {
-                let tell = |_: usize, fresh: bool| count += u64::from(fresh);
+                let tell = |_: usize, _: bool| {};
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, 0, hashes, tell));
+                          P, probe => probe.add_all::<P>(words, 0, hashes, tell))
             }
             Some(new) => {
-                let tell = |i: usize, fresh: bool| {
-                    new[i] = u8::from(fresh);
-                    count += u64::from(fresh);
-                };
+                let tell = |i: usize, fresh: bool| new[i] = u8::from(fresh);
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, 0, hashes, tell));
+                          P, probe => probe.add_all::<P>(words, 0, hashes, tell))
             }
         }
-        count
     }
 
     /// Words of the smallest unit that must stay with one thread.
@@ -144,9 +139,9 @@ impl Kernel {
             dispatch!(self,
                 L => {
                     let unit = <<L as lines::LineScheme>::Portable as LineKernel>::WORDS;
-                    lines::add_part::<L>(words, (first_word / unit) as u64, total, hashes, tell)
+                    lines::add_part::<L>(words, (first_word / unit) as u64, total, hashes, tell);
                 },
-                P, probe => probe.add_all::<P>(words, first_word as u64 * 64, hashes, tell));
+                P, probe => { probe.add_all::<P>(words, first_word as u64 * 64, hashes, tell); });
             start += hashes.len();
         }
     }

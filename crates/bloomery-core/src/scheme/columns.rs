@@ -13,7 +13,7 @@
 //! ```
 //!
 //! k = 4T, T in 1..=3. Why columns: they fit two 256-bit registers without a gather, and distinct
-//! positions cost less space than free ones: 10.07, 15.69 and 21.99 bits a key at 1, 0.1 and
+//! positions cost less space than free ones: 10.07, 15.64 and 21.99 bits a key at 1, 0.1 and
 //! 0.01 % (one bit a 64-bit word: 10.10, 15.72, 23.61; the Parquet block: 10.53, 16.89, 26.34).
 //! Why the multiplications: the line has used up the top bits of `h`; the products' upper 56 bits
 //! depend on the rest.

@@ -86,12 +86,14 @@ pub unsafe fn contains_loop<K: LineKernel>(lines: Lines, hashes: &[u64], found: 
     }
 }
 
-/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell`.
+/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell` and returns
+/// how many were new (counted here, in a register, rather than through `tell`).
 ///
 /// # Safety
 /// As [`contains_loop`], and the lines are not accessed by anyone else meanwhile.
 #[inline(always)]
-pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: impl FnMut(usize, bool)) {
+pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
+    let mut count = 0;
     let ahead = AHEAD.min(hashes.len());
     for &hash in &hashes[..ahead] {
         prefetch(lines.address::<K>(hash));
@@ -100,12 +102,17 @@ pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: im
     for (i, (&hash, &next)) in hashes.iter().zip(&hashes[ahead..]).enumerate() {
         prefetch(lines.address::<K>(next));
         // SAFETY: as the caller vouches.
-        tell(i, unsafe { K::add(lines.address::<K>(hash), hash) });
+        let new = unsafe { K::add(lines.address::<K>(hash), hash) };
+        count += u64::from(new);
+        tell(i, new);
     }
     for (i, &hash) in hashes[rest..].iter().enumerate() {
         // SAFETY: as the caller vouches.
-        tell(rest + i, unsafe { K::add(lines.address::<K>(hash), hash) });
+        let new = unsafe { K::add(lines.address::<K>(hash), hash) };
+        count += u64::from(new);
+        tell(rest + i, new);
     }
+    count
 }
 
 /// A scheme of the line kind: the same rule in plain Rust and in this machine's vectors.
@@ -131,9 +138,9 @@ pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) 
     }
 }
 
-/// Adds `hashes` to a whole filter; tells each one's novelty to `tell`.
+/// Adds `hashes` to a whole filter; tells each one's novelty to `tell`, returns how many were new.
 #[inline]
-pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) {
+pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
     let total = (words.len() / S::Portable::WORDS) as u64;
     let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
     if Isa::current() == Isa::Portable {
@@ -173,10 +180,10 @@ pub fn add_part<S: LineScheme>(
         let tell = |i: usize, new: bool| tell(block * GATHER + index[i] as usize, new);
         if Isa::current() == Isa::Portable {
             // SAFETY: plain Rust; only hashes whose line is held were kept; `&mut` as in `add`.
-            unsafe { add_loop::<S::Portable>(lines, &mine[..kept], tell) }
+            unsafe { add_loop::<S::Portable>(lines, &mine[..kept], tell) };
         } else {
             // SAFETY: the vector set was detected; otherwise as above.
-            unsafe { vector::add::<S::Vector>(lines, &mine[..kept], tell) }
+            unsafe { vector::add::<S::Vector>(lines, &mine[..kept], tell) };
         }
     }
 }
@@ -224,7 +231,7 @@ mod vector {
     /// # Safety
     /// As [`add_loop`], and AVX2 must be present.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn add<K: LineKernel>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) {
+    pub(super) unsafe fn add<K: LineKernel>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
         // SAFETY: the caller's promise, passed on.
         unsafe { add_loop::<K>(lines, hashes, tell) }
     }

@@ -81,14 +81,15 @@ impl ProbeKernel {
     }
 
     /// Adds `hashes` in order to the part of the filter in `words` (see [`ProbeKernel::add`]);
-    /// tells for each whether it changed a bit of that part.
+    /// tells for each whether it changed a bit of that part, returns how many did.
     pub fn add_all<S: Sequence>(
         &self,
         words: &mut [u64],
         first: u64,
         hashes: &[u64],
         mut tell: impl FnMut(usize, bool),
-    ) {
+    ) -> u64 {
+        let mut count = 0;
         let whole = first == 0;
         if whole {
             hashes.iter().take(AHEAD).for_each(|&hash| self.fetch::<S>(words, hash));
@@ -97,7 +98,10 @@ impl ProbeKernel {
             if whole && let Some(&next) = hashes.get(i + AHEAD) {
                 self.fetch::<S>(words, next);
             }
-            tell(i, self.add::<S>(words, first, hash));
+            let changed = self.add::<S>(words, first, hash);
+            count += u64::from(changed);
+            tell(i, changed);
         }
+        count
     }
 }

@@ -28,7 +28,7 @@ use crate::params;
 /// strict: refuse keys past capacity with FilterFull instead of warning once.
 ///
 /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-/// Cost: 10.1, 15.7 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
+/// Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
 /// Source: Bloom, CACM 13(7), 1970; rate (1 - (1 - 1/m)^(kn))^k, by layout in bloomery.theory.
 ///
 /// >>> from bloomery import BloomFilter

@@ -20,6 +20,7 @@ KERNELS = {
     "container/file.rs",
     "hash/xxh3.rs",
     "scheme/columns.rs",
+    "scheme/deal.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
 }

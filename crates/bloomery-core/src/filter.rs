@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::container::{self, Container, Header};
 use crate::error::Result;
 use crate::key::KeyHasher;
+pub use crate::source::HashSource;
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,29 +19,6 @@ pub enum Fact {
     Text(String),
     /// Yes or no.
     Flag(bool),
-}
-
-/// Hashes on demand, for batches: a column of keys that can be hashed from any position on.
-pub trait HashSource: Sync {
-    /// Number of keys.
-    fn len(&self) -> usize;
-    /// True when there are no keys.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Writes the hashes of the keys from `start` on into `out`.
-    fn fill(&self, start: usize, out: &mut [u64]);
-}
-
-/// Ready hashes.
-impl HashSource for &[u64] {
-    fn len(&self) -> usize {
-        <[u64]>::len(self)
-    }
-
-    fn fill(&self, start: usize, out: &mut [u64]) {
-        out.copy_from_slice(&self[start..start + out.len()]);
-    }
 }
 
 /// Answers membership for 64-bit hashes.

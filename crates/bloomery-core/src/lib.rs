@@ -6,13 +6,14 @@
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
 //! | [`isa`] | which vector instructions this machine has | nothing |
+//! | [`source`] | a batch of keys as hashes on demand | nothing |
 //! | [`hash`] | XXH3-64 and SipHash-1-3 | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error |
-//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, cells |
+//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, source, cells |
 //! | [`sizing`] | m, k and rates, one law a layout | error |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
-//! | [`filter`] | what every structure can do, as traits | error, key, cells, container |
+//! | [`filter`] | what every structure can do, as traits | error, source, key, cells, container |
 //! | [`batch`] | many keys at once, on one thread or several | error, filter |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
@@ -32,6 +33,7 @@ pub mod lines;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;
+pub mod source;
 pub mod suspects;
 
 pub use error::{Error, Result};

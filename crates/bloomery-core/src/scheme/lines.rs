@@ -1,7 +1,7 @@
 //! Line kernels: filters that touch one line a key. The loops are written once, here, and
 //! compiled twice: for any machine and for the vector set of this one.
 
-use crate::isa::Isa;
+use crate::isa::{Isa, prefetch};
 
 /// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;
@@ -15,7 +15,7 @@ pub trait LineKernel: Copy + Send + Sync {
     /// 64-bit words of a line.
     const WORDS: usize;
 
-    /// The line of `hash` among `lines`.
+    /// The line of `hash` among `lines`: below `lines`, and never falling as `hash` rises.
     fn line(hash: u64, lines: u64) -> u64;
 
     /// True when all cells of `hash` are set.
@@ -29,18 +29,6 @@ pub trait LineKernel: Copy + Send + Sync {
     /// # Safety
     /// See the trait.
     unsafe fn add(line: *mut u64, hash: u64) -> bool;
-}
-
-/// Asks for the cache line at `address`, for reading or writing; never faults.
-#[inline(always)]
-pub(crate) fn prefetch(address: *const u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint, valid for any address; SSE is part of x86-64.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// A filter's lines as the loops see them: `first` is the number of the line at `base`, so that a

@@ -22,6 +22,8 @@ pub mod lines;
 pub mod mcg;
 pub mod parquet;
 pub mod probes;
+pub mod rendezvous;
+pub mod sift;
 
 pub use lines::LineKernel;
 pub use probes::ProbeKernel;

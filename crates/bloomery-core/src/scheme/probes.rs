@@ -1,10 +1,17 @@
 //! Probe kernels: k positions anywhere in the filter, or one in each of k slices.
 
-use super::lines::prefetch;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::cells::bits::mask;
+use crate::isa::prefetch;
+use crate::source::HashSource;
 
 /// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 8;
+/// Keys hashed at a time.
+const CHUNK: usize = 1024;
+/// Keys whose flags several threads raise before they are counted: 4 MiB.
+const FLAGGED: usize = 1 << 22;
 
 /// Successive positions of one hash below `range`.
 pub trait Sequence: Copy {
@@ -103,5 +110,61 @@ impl ProbeKernel {
             tell(i, changed);
         }
         count
+    }
+}
+
+/// Adds all keys of `source` on several threads; marks the new ones in `new`, returns how many there
+/// were.
+///
+/// Probes of a key fall anywhere, so each thread owns a range of words and looks at every key.
+/// Several may change bits of one key: each raises its flag, none lowers it.
+pub fn add_threads<S: Sequence>(
+    probe: &ProbeKernel,
+    words: &mut [u64],
+    source: &dyn HashSource,
+    threads: usize,
+    mut new: Option<&mut [u8]>,
+) -> u64 {
+    let share = words.len().div_ceil(threads).max(1);
+    let (mut flags, mut count, mut start): (Vec<AtomicU8>, _, _) = (Vec::new(), 0, 0);
+    while start < source.len() {
+        let end = source.len().min(start + FLAGGED);
+        // Plain loops over plain bytes, which the compiler turns into vectors: with the flags
+        // grown, counted and copied key by key, two threads gained nothing over one.
+        flags.iter_mut().for_each(|flag| *flag.get_mut() = 0);
+        flags.resize_with(end - start, || AtomicU8::new(0));
+        std::thread::scope(|scope| {
+            for (owner, words) in words.chunks_mut(share).enumerate() {
+                let (flags, first) = (&flags, (owner * share) as u64 * 64);
+                scope.spawn(move || add_share::<S>(probe, words, first, source, start, flags));
+            }
+        });
+        count += flags.iter_mut().map(|flag| u64::from(*flag.get_mut())).sum::<u64>();
+        if let Some(new) = new.as_deref_mut() {
+            new[start..end].iter_mut().zip(&mut flags).for_each(|(new, flag)| *new = *flag.get_mut());
+        }
+        start = end;
+    }
+    count
+}
+
+/// Adds the keys from `start` on, one a flag, to the part of the filter in `words`.
+fn add_share<S: Sequence>(
+    probe: &ProbeKernel,
+    words: &mut [u64],
+    first: u64,
+    source: &dyn HashSource,
+    start: usize,
+    flags: &[AtomicU8],
+) {
+    let mut hashes = [0u64; CHUNK];
+    for (i, flags) in flags.chunks(CHUNK).enumerate() {
+        let hashes = &mut hashes[..flags.len()];
+        source.fill(start + i * CHUNK, hashes);
+        probe.add_all::<S>(words, first, hashes, |i, changed| {
+            if changed {
+                flags[i].store(1, Ordering::Relaxed);
+            }
+        });
     }
 }

@@ -276,10 +276,10 @@ impl Addable for BloomFilter {
     }
 
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
+        self.memory.expect_writes(source.len());
         if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
             return batch::add(self, source, new);
         }
-        self.memory.expect_writes(source.len());
         let kernel = self.kernel;
         let count = kernel.add_threads(self.words_mut()?, source, threads, new);
         self.count += count;

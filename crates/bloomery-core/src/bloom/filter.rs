@@ -20,6 +20,8 @@ pub struct BloomFilter {
     pub(super) shape: Shape,
     pub(super) kernel: Kernel,
     pub(super) memory: Memory,
+    /// Words in use, `shape.words()`.
+    words: usize,
     pub(super) hasher: KeyHasher,
     pub(super) capacity: u64,
     pub(super) target_fpr: f64,
@@ -55,6 +57,7 @@ impl BloomFilter {
         Ok(BloomFilter {
             kernel: Kernel::new(&shape.check()?),
             shape,
+            words: shape.words() as usize,
             memory,
             hasher,
             capacity,
@@ -70,12 +73,12 @@ impl BloomFilter {
     /// The words in use.
     #[inline(always)]
     pub fn words(&self) -> &[u64] {
-        &self.memory.words()[..self.shape.words() as usize]
+        &self.memory.words()[..self.words]
     }
 
     #[inline(always)]
     pub(super) fn words_mut(&mut self) -> Result<&mut [u64]> {
-        let words = self.shape.words() as usize;
+        let words = self.words;
         match self.memory.words_mut() {
             Some(all) if !self.closed => Ok(&mut all[..words]),
             Some(_) => Err(Error::ReadOnly("the filter is closed; open its file again".into())),
@@ -233,6 +236,7 @@ impl Filter for BloomFilter {
         Ok(BloomFilter {
             shape: self.shape,
             kernel: self.kernel,
+            words: self.words,
             memory: self.memory.try_clone()?,
             hasher: self.hasher,
             capacity: self.capacity,

@@ -54,12 +54,23 @@ pub(crate) unsafe extern "C" fn contains<C: Hot>(slf: *mut ffi::PyObject, key: *
         if let Some(hash) = hash_exact(this.hasher(), key) {
             return c_int::from(this.gate().read(py, |filter| filter.contains_hash(hash)));
         }
-        ordinary(|py| {
-            let this = instance::<C>(py, slf);
-            let hash = hash_key(this.hasher(), &Bound::from_borrowed_ptr(py, key))?;
-            Ok(this.gate().read(py, |filter| filter.contains_hash(hash)))
-        })
+        contains_any::<C>(slf, key)
     }
+}
+
+/// [`contains`] for any key. Apart, so that the short way saves no registers for it.
+///
+/// # Safety
+/// As [`contains`].
+#[cold]
+#[inline(never)]
+unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> c_int {
+    ordinary(|py| {
+        // SAFETY: as in `contains`.
+        let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, key)) };
+        let hash = hash_key(this.hasher(), &key)?;
+        Ok(this.gate().read(py, |filter| filter.contains_hash(hash)))
+    })
 }
 
 /// `filter.add(key)`.
@@ -81,34 +92,46 @@ pub(crate) unsafe extern "C" fn add<C: Hot>(
             if let Some(hash) = hash_exact(this.hasher(), *args)
                 && let Some(new) = this.gate().write(py, shared::add_quietly(hash))
             {
-                return boolean(c_int::from(new));
+                return boolean(new);
             }
         }
-        boolean(ordinary(|py| {
-            if nargs != 1 || !kwnames.is_null() {
-                return Err(PyTypeError::new_err("add() takes exactly one argument, the key, by position"));
-            }
-            let this = instance::<C>(py, slf);
-            let hash = hash_key(this.hasher(), &Bound::from_borrowed_ptr(py, *args))?;
-            shared::add_one(py, this.gate(), hash)
-        }))
+        add_any::<C>(slf, args, nargs, kwnames)
     }
 }
 
-/// A new reference to True or False, or null for -1.
+/// [`add`] for any key, with its warnings and errors.
+///
+/// # Safety
+/// As [`add`].
+#[cold]
+#[inline(never)]
+unsafe fn add_any<C: Hot>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let answer = ordinary(|py| {
+        if nargs != 1 || !kwnames.is_null() {
+            return Err(PyTypeError::new_err("add() takes exactly one argument, the key, by position"));
+        }
+        // SAFETY: as in `add`; there is one argument.
+        let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
+        let hash = hash_key(this.hasher(), &key)?;
+        shared::add_one(py, this.gate(), hash)
+    });
+    // SAFETY: the GIL is held.
+    if answer < 0 { std::ptr::null_mut() } else { unsafe { boolean(answer == 1) } }
+}
+
+/// A new reference to True or False.
 ///
 /// # Safety
 /// The GIL must be held.
 #[inline(always)]
-unsafe fn boolean(answer: c_int) -> *mut ffi::PyObject {
+unsafe fn boolean(answer: bool) -> *mut ffi::PyObject {
     // SAFETY: the singletons live for ever; the GIL is held.
-    unsafe {
-        match answer {
-            0 => ffi::Py_NewRef(ffi::Py_False()),
-            1 => ffi::Py_NewRef(ffi::Py_True()),
-            _ => std::ptr::null_mut(),
-        }
-    }
+    unsafe { ffi::Py_NewRef(if answer { ffi::Py_True() } else { ffi::Py_False() }) }
 }
 
 /// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.

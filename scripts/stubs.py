@@ -44,13 +44,20 @@ def mended(text: str) -> str:
 
     Types given as text come out in quotes, a default of None stands beside a type without None (the real
     default is in the runtime signature), in-place operators are said to answer None, and imports of quoted
-    types are missing.
+    types are missing. `_Filter` stands for any of the filters.
     """
     text = re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", text)
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
     text = re.sub(r"(def __(?:and|or|le|ge)__\(self, other: )object", r"\1Self", text)
-    return text.replace("from typing import Any, final", "import os\nfrom typing import Any, Self, final", 1)
+    text = text.replace("from typing import Any, final", "import os\nfrom typing import Any, Self, TypeAlias, final", 1)
+    return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"
+
+
+def filters(text: str) -> list[str]:
+    """The classes that answer membership, in order of name."""
+    classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
+    return sorted(re.match(r"\w+", body)[0] for body in classes if "def contains_many(" in body)
 
 
 def tidy(text: str) -> str:

@@ -42,12 +42,12 @@ def test_built_files_are_those_of_python(bloomery, tmp_path):
     assert (found.capacity, found.target_fpr) == (3, 0.001)
     assert all(key in found for key in "abc")
     piped = json.loads(bloomery("build", "grown", "--json", cwd=tmp_path, stdin=b"a\nb\n", check=0).stdout)
-    assert (piped["class"], piped["count"]) == ("ScalableBloomFilter", 2)
+    assert (piped["class"], piped["num_added"]) == ("ScalableBloomFilter", 2)
 
 
 def test_info_tells_what_the_file_holds(bloomery, refused, built):
     facts = json.loads(bloomery("info", built, "--json", check=0).stdout)
-    assert (facts["capacity"], facts["count"], facts["target_fpr"]) == (1000, 3, 1e-9)
+    assert (facts["capacity"], facts["num_added"], facts["target_fpr"]) == (1000, 3, 1e-9)
     damaged = bytearray(built.read_bytes())
     damaged[-1] ^= 4
     built.write_bytes(damaged)

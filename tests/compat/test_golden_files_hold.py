@@ -48,7 +48,7 @@ def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
         assert bloom.contains_many(keys) == [True] * len(keys)
         assert bloom.to_bytes() == path.read_bytes()
         assert bloom == FILTERS[name]
-        for field in ("capacity", "target_fpr", "count", "seed", "layout", "keyed", "fill", "nbytes"):
+        for field in ("capacity", "target_fpr", "num_added", "seed", "layout", "keyed", "fill", "nbytes"):
             assert getattr(bloom, field) == getattr(FILTERS[name], field), field
     loaded.save(tmp_path / "again.bloom")
     assert (tmp_path / "again.bloom").read_bytes() == path.read_bytes()

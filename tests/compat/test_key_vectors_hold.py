@@ -164,7 +164,7 @@ def test_refused_keys(key: Any) -> None:
         with pytest.raises(bloomery.KeyTypeError) as caught:
             call(key)
         assert "key" in str(caught.value)
-    assert bloom.count == 0
+    assert bloom.num_added == 0
 
 
 def test_a_class_cannot_pass_as_a_key_by_its_name_only() -> None:

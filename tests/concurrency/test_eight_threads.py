@@ -58,7 +58,7 @@ def test_every_kind_of_call_at_once(variant: Variant, tmp_path: Path) -> None:
         bloom.save(path)
         assert all(bloomery.loads(bloom.to_bytes()).contains_many(texts))
         assert all(bloom.copy().contains_many(texts))
-        assert bloomery.open(path, verify="full").count > 0
+        assert bloomery.open(path, verify="full").num_added > 0
         repr(bloom)
         bloom.info()
         if variant.can("merge"):
@@ -91,8 +91,8 @@ def test_each_key_is_new_to_one_thread_at_most() -> None:
     told = sum(mask if i % 2 else mask[::-1] for i, mask in enumerate(np.asarray(m, np.int64) for m in masks))
     assert told.max() == 1
     # A key told new to none is a false positive; at 1e-6 there is hardly one among these.
-    assert told.sum() == bloom.count
-    assert bloom.count >= len(keys) - 5
+    assert told.sum() == bloom.num_added
+    assert bloom.num_added >= len(keys) - 5
 
 
 @pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
@@ -124,7 +124,7 @@ def test_clearing_while_adding_never_fails() -> None:
                 bloom.update(np.arange(2000) + step)
 
     run_together(work)
-    assert 0 <= bloom.count <= 100_000
+    assert 0 <= bloom.num_added <= 100_000
 
 
 class Ticker:

@@ -137,7 +137,7 @@ class AgainstASet(RuleBasedStateMachine):
         self.filter.clear()
         self.model.clear()
         self.keys.clear()
-        assert self.filter.count == 0
+        assert self.filter.num_added == 0
         assert self.filter.fill == 0.0
 
     @invariant()

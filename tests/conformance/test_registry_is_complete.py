@@ -18,6 +18,7 @@ FIELDS = {
     "family",
     "capabilities",
     "layouts",
+    "ns",
     "false_negatives",
     "merging",
     "formula",
@@ -25,7 +26,10 @@ FIELDS = {
 }
 METHODS = {
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
-    "merge": ("union", "__or__", "__ior__", "issubset", "union_count"),
+    "merge": ("merge",),
+    "remove": ("remove", "discard", "discard_many"),
+    "count": ("count", "count_many"),
+    "union": ("union", "__or__", "__ior__", "issubset", "union_count"),
     "intersect": ("intersection", "__and__", "__iand__", "intersection_count", "jaccard"),
     "estimate": ("approx_count", "fpr"),
     "map": ("open", "save"),
@@ -54,7 +58,7 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
         for method in METHODS[capability]:
             assert hasattr(cls, method), method
     # What a structure cannot do is absent from its class, not an exception.
-    for capability in {"merge", "intersect", "grow"} - set(row["capabilities"]):
+    for capability in {"merge", "remove", "count", "union", "intersect", "grow"} - set(row["capabilities"]):
         for method in METHODS[capability]:
             assert not hasattr(cls, method) or method.startswith("__"), method
 
@@ -78,10 +82,10 @@ def test_what_a_filter_says_of_itself(variant: Variant) -> None:
     assert (bloom.target_fpr, bloom.seed, bloom.keyed) == (0.01, 3, False)
     assert bloom.capacity >= 1000
     assert 0 < bloom.fill < 1
-    assert 490 <= bloom.count <= 500
+    assert 490 <= bloom.num_added <= 500
     assert bloom.nbytes > 0
     info = bloom.info()
-    assert info["count"] == bloom.count
+    assert info["num_added"] == bloom.num_added
     assert info["seed"] == 3
     shown = repr(bloom)
     assert variant.cls.__name__ in shown

@@ -60,7 +60,7 @@ def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> Non
         assert reopened.contains_many(np.arange(told)).all()
         estimate, sd = reopened.approx_count()
         # Keys of the last, unfinished round may be there too.
-        assert reopened.count == pytest.approx(estimate, abs=max(1.0, 5 * sd) + 100)
+        assert reopened.num_added == pytest.approx(estimate, abs=max(1.0, 5 * sd) + 100)
         with pytest.raises(bloomery.FormatError, match=r"never closed.*r\+"):
             bloomery.open(path, verify="full")
     with bloomery.open(path, mode="r+") as healing:
@@ -83,7 +83,7 @@ def test_in_place_gives_the_bytes_of_memory(layout: str, tmp_path: Path) -> None
         bloom.flush()
         assert bloomery.open(path) == free
     assert path.read_bytes() == free.to_bytes()
-    assert bloomery.open(path, verify="full").count == free.count
+    assert bloomery.open(path, verify="full").num_added == free.num_added
 
 
 def test_an_open_file_is_marked_and_readable(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_open_file_is_marked_and_readable(tmp_path: Path) -> None:
     with pytest.raises(bloomery.FormatError, match="open for writing"):
         bloomery.loads(path.read_bytes())
     bloom.close()
-    assert bloomery.loads(path.read_bytes()).count == bloom.count
+    assert bloomery.loads(path.read_bytes()).num_added == bloom.num_added
 
 
 def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
     with bloomery.open(path, mode="r+") as bloom, pytest.raises(bloomery.FilterFull):
         bloom.update(range(200))
     with bloomery.open(path, mode="r+") as bloom:
-        assert bloom.count == 100
+        assert bloom.num_added == 100
         with pytest.raises(bloomery.FilterFull):
             bloom.add("another")
     lax = tmp_path / "lax.bloom"

@@ -102,7 +102,7 @@ def test_arrow(name: str, form: str) -> None:
     assert new.type == pa.bool_()
     assert new.to_pylist() == [None if v is None else twin.add(v) for v in stored]
     assert bloom == twin
-    assert bloom.count == twin.count
+    assert bloom.num_added == twin.num_added
     found = bloom.contains_many(keys)
     assert isinstance(found, pa.ChunkedArray if isinstance(keys, pa.ChunkedArray) else pa.BooleanArray)
     assert found.to_pylist() == [None if v is None else True for v in values]
@@ -129,7 +129,7 @@ def test_a_null_inside_a_dictionary_is_a_null() -> None:
     bloom = bloomery.BloomFilter(100)
     assert bloom.add_many(keys).to_pylist() == [True, None, False, None]
     assert "" not in bloom
-    assert bloom.count == 1
+    assert bloom.num_added == 1
 
 
 def test_a_foreign_exporter_gets_arrow_back() -> None:
@@ -148,7 +148,7 @@ def test_a_foreign_exporter_gets_arrow_back() -> None:
     bloom = bloomery.BloomFilter(100)
     assert pa.array(bloom.add_many(Column())).to_pylist() == [True, None, True]
     bloom.update(Stream())
-    assert bloom.count == 2
+    assert bloom.num_added == 2
 
 
 def test_large_columns_cross_every_chunk() -> None:

@@ -218,7 +218,7 @@ def test_empty_batches(variant: Variant, kind: str) -> None:
         assert len(answer) == 0
         assert isinstance(answer, np.ndarray if kind.startswith("numpy") else list)
     assert bloom.update(keys()) is None
-    assert bloom.count == 0
+    assert bloom.num_added == 0
     assert bloom.fill == 0.0
 
 

@@ -62,7 +62,7 @@ def test_every_number_of_threads(layout: str, scheme: str, k: int, threads: int)
     one, many = build(layout, scheme, k), build(layout, scheme, k)
     assert np.array_equal(one.add_many(keys, threads=1), many.add_many(keys, threads=threads))
     assert bits_of(one) == bits_of(many)
-    assert one.count == many.count
+    assert one.num_added == many.num_added
     updated = build(layout, scheme, k)
     updated.update(keys, threads=threads)
     assert updated.to_bytes() == one.to_bytes()
@@ -90,7 +90,7 @@ def test_strict_filters_stop_at_the_same_key_on_every_path() -> None:
         with pytest.raises(bloomery.FilterFull):
             bloom.update(keys, threads=threads)
         states.add(bloom.to_bytes())
-        assert bloom.count == MANY // 2
+        assert bloom.num_added == MANY // 2
     scalar = bloomery.BloomFilter(MANY // 2, 0.01, strict=True)
     with pytest.raises(bloomery.FilterFull):
         for key in keys.tolist():
@@ -114,8 +114,8 @@ def test_large_pages_hold_the_same_bits(size: int) -> None:
 def test_a_batch_of_known_keys_opens_no_stage(variant: Variant) -> None:
     scalar, batch = variant.make(5, 0.01), variant.make(5, 0.01)
     for bloom in (scalar, batch):
-        while bloom.count < 5:
-            bloom.add(bloom.count)
+        while bloom.num_added < 5:
+            bloom.add(bloom.num_added)
     assert [scalar.add(key) for key in range(5)] == batch.add_many(list(range(5))) == [False] * 5
     assert (scalar.stages, batch.stages) == (1, 1)
     assert scalar.to_bytes() == batch.to_bytes()

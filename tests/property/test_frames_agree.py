@@ -57,7 +57,7 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
     assert as_list(hashes) == [None if v is None else bloomery.hash_key(v) for v in values]
     assert as_list(new) == [None if v is None else twin.add(v) for v in values]
     assert bloom == twin
-    assert bloom.count == twin.count
+    assert bloom.num_added == twin.num_added
     found = bloom.contains_many(keys)
     assert as_list(found) == [None if v is None else True for v in values]
     twin.clear()
@@ -107,4 +107,4 @@ def test_a_frame_is_not_a_column() -> None:
     for frame in (pl.DataFrame({"k": [1]}), pd.DataFrame({"k": [1]})):
         with pytest.raises(bloomery.BloomeryError):
             bloom.update(frame)
-    assert bloom.count == 0
+    assert bloom.num_added == 0

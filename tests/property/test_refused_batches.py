@@ -117,7 +117,7 @@ def test_hashes_are_64_bit_whole_numbers(hashes: Any) -> None:
     for method in (bloom.add_hashed, bloom.contains_hashed):
         with pytest.raises((bloomery.BloomeryError, OverflowError, TypeError)):
             method(hashes)
-    assert bloom.count == 0
+    assert bloom.num_added == 0
 
 
 def test_byte_swapped_arrays_are_refused_or_right() -> None:

@@ -1,10 +1,7 @@
 //! Many keys at once: chunks that stay in the first-level cache, on one thread or several.
 
-use crate::error::Result;
-use crate::filter::{Addable, Filter, HashSource};
-
-/// Hashes in flight between hashing and probing: 8 KiB.
-pub const CHUNK: usize = 1024;
+use crate::filter::{Filter, HashSource};
+pub use crate::source::CHUNK;
 
 /// Below this a second thread costs more than it brings (30 us to start, 10 ns a key).
 const KEYS_PER_THREAD: usize = 1 << 17;
@@ -42,20 +39,6 @@ pub fn contains_threads<F: Filter>(
             scope.spawn(move || contains(filter, source, start + i * part, found));
         }
     });
-}
-
-/// Adds all keys of `source`.
-pub fn add<F: Addable>(filter: &mut F, source: &dyn HashSource, mut new: Option<&mut [u8]>) -> Result<()> {
-    let mut hashes = [0u64; CHUNK];
-    let mut start = 0;
-    while start < source.len() {
-        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-        source.fill(start, hashes);
-        let new = new.as_deref_mut().map(|new| &mut new[start..start + hashes.len()]);
-        filter.add_hashes(hashes, new)?;
-        start += hashes.len();
-    }
-    Ok(())
 }
 
 /// A part of another source.

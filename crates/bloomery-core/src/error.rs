@@ -36,6 +36,14 @@ impl Error {
         Error::Parameter(message.into())
     }
 
+    /// A parameter that no constructor accepts is, in a file, damage.
+    pub fn as_format(self) -> Self {
+        match self {
+            Error::Parameter(message) => Error::Format(format!("the file holds an impossible parameter: {message}")),
+            other => other,
+        }
+    }
+
     /// Attaches the path to an operating-system error.
     pub fn io(error: std::io::Error, path: &Path) -> Self {
         Error::Io(error, path.display().to_string())

@@ -14,7 +14,9 @@
 //! | [`sizing`] | m, k and rates, one law a layout | error |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
 //! | [`filter`] | what every structure can do, as traits | error, source, key, cells, container |
-//! | [`batch`] | many keys at once, on one thread or several | error, filter |
+//! | [`batch`] | many keys at once, on one thread or several | filter |
+//! | [`load`] | what a structure was sized for and how far it is filled | error, sizing, container |
+//! | [`compat`] | why two structures cannot be combined | error, key |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
@@ -23,6 +25,7 @@
 pub mod batch;
 pub mod bloom;
 pub mod cells;
+pub mod compat;
 pub mod container;
 pub mod error;
 pub mod filter;
@@ -30,6 +33,7 @@ pub mod hash;
 pub mod isa;
 pub mod key;
 pub mod lines;
+pub mod load;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;

@@ -41,8 +41,11 @@ pub struct Variant {
     pub family: &'static str,
     /// What it can do beyond `in`.
     pub capabilities: &'static [&'static str],
-    /// Layouts it comes in.
+    /// Layouts it comes in; empty when there is nothing to choose.
     pub layouts: &'static [&'static str],
+    /// Nanoseconds a key of batch add and batch contains at 10 million keys, measured on one core of
+    /// a 2.5 GHz Xeon: for planning, not a promise.
+    pub ns: [f64; 2],
     /// Promise about false negatives.
     pub false_negatives: FalseNegatives,
     /// What merging two of them means.
@@ -62,8 +65,9 @@ pub const VARIANTS: &[Variant] = &[
         name: "bloom",
         class: "BloomFilter",
         family: "bloom",
-        capabilities: &["add", "merge", "intersect", "estimate", "map", "write-in-place"],
+        capabilities: &["add", "merge", "union", "intersect", "estimate", "map", "write-in-place"],
         layouts: LAYOUT_NAMES,
+        ns: [6.0, 5.0],
         false_negatives: FalseNegatives::Never,
         merging: "bitwise or: the filter of the united keys, bit for bit",
         formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
@@ -76,6 +80,7 @@ pub const VARIANTS: &[Variant] = &[
         family: "bloom",
         capabilities: &["add", "grow", "estimate", "map"],
         layouts: LAYOUT_NAMES,
+        ns: [40.0, 35.0],
         false_negatives: FalseNegatives::Never,
         merging: "not defined: the stages of two filters hold different numbers of keys",
         formula: "1 - prod(1 - p_i) <= p, p_i = p (1 - r) r^i",

@@ -1,5 +1,8 @@
 //! A batch of keys as the loops see it: hashes on demand.
 
+/// Hashes in flight between hashing and probing: 8 KiB, which stay in the first-level cache.
+pub const CHUNK: usize = 1024;
+
 /// Hashes on demand, for batches: a column of keys that can be hashed from any position on.
 pub trait HashSource: Sync {
     /// Number of keys.

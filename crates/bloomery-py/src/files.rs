@@ -20,6 +20,17 @@ pub(crate) enum Mode {
     Write,
 }
 
+/// Accepts `mode="r"` only, for structures that are not written in place.
+pub(crate) fn read_only_mode(py: Python<'_>, value: &str) -> PyResult<()> {
+    if mode(py, value)? == Mode::Write {
+        return Err(parameter(
+            py,
+            "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()",
+        ));
+    }
+    Ok(())
+}
+
 /// Reads `mode=`.
 pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     match name {

@@ -2,13 +2,12 @@
 
 use bloomery_core::bloom::{Layout, Shape};
 use bloomery_core::isa::Isa;
-use bloomery_core::registry::{self, BLOOM, SCALABLE};
+use bloomery_core::registry;
 use bloomery_core::sizing::{check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::classes::bloom::BloomFilter;
-use crate::classes::scalable::ScalableBloomFilter;
+use crate::classes::class_of;
 use crate::classes::shared::bytes_of;
 use crate::errors::{OrRaise, parameter};
 use crate::keys::{batch, scalar};
@@ -61,7 +60,7 @@ pub(crate) fn hash_many<'py>(
 #[pyo3(signature = (
     path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
     verify: "str" = "header", secret: "bytes | None" = None
-) -> "BloomFilter | ScalableBloomFilter")]
+) -> "_Filter")]
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
     mode: &str,
@@ -70,7 +69,7 @@ pub(crate) fn open<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
     let variant = files::variant_of(&files::path(path)?).or_raise(py)?;
-    let class = class_of(py, variant)?;
+    let class = known_class(py, variant)?;
     let options = PyDict::new(py);
     options.set_item("mode", mode)?;
     options.set_item("verify", verify)?;
@@ -88,26 +87,24 @@ pub(crate) fn open<'py>(
 /// True
 #[pyfunction]
 #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None)
-       -> "BloomFilter | ScalableBloomFilter")]
+       -> "_Filter")]
 pub(crate) fn loads<'py>(data: &Bound<'py, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     use bloomery_core::container::{Parsed, Verify};
     let py = data.py();
     let parsed = Parsed::new(&bytes_of(data)?, Verify::Header).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;
-    class_of(py, parsed.header.variant)?.call_method("from_bytes", (data,), Some(&options))
+    known_class(py, parsed.header.variant)?.call_method("from_bytes", (data,), Some(&options))
 }
 
-/// The class of a variant number.
-fn class_of(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyAny>> {
-    match variant {
-        BLOOM => Ok(py.get_type::<BloomFilter>().into_any()),
-        SCALABLE => Ok(py.get_type::<ScalableBloomFilter>().into_any()),
-        other => Err(bloomery_core::Error::format(format!(
-            "the file holds structure number {other}, which this release does not know; use a newer release"
-        )))
-        .or_raise(py),
-    }
+/// The class of a variant number in a file.
+fn known_class(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyAny>> {
+    let unknown = || {
+        bloomery_core::Error::format(format!(
+            "the file holds structure number {variant}, which this release does not know; use a newer release"
+        ))
+    };
+    class_of(py, variant).ok_or_else(unknown).or_raise(py)
 }
 
 /// One dict a variant: the registry from which classes, docs, tests and choices derive.
@@ -123,6 +120,7 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("family", variant.family)?;
         row.set_item("capabilities", variant.capabilities)?;
         row.set_item("layouts", variant.layouts)?;
+        row.set_item("ns", variant.ns)?;
         row.set_item("false_negatives", variant.false_negatives.name())?;
         row.set_item("merging", variant.merging)?;
         row.set_item("formula", variant.formula)?;

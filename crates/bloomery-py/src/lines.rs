@@ -1,42 +1,30 @@
 //! Records of text for the command line: blocks of bytes in, kept bytes out, the GIL released.
 
-use bloomery_core::filter::Filter;
+use bloomery_core::filter::{Addable, Filter};
 use bloomery_core::lines::{self, Tally};
 use bloomery_core::suspects::Suspects as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::classes::bloom::BloomFilter;
-use crate::classes::scalable::ScalableBloomFilter;
 use crate::classes::shared::bytes_of;
+use crate::classes::with_gate;
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::gate::Gate;
-use crate::operations::Counted;
 
 /// (records, marked, kept bytes, other bytes)
 type Sifted<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 
-/// Runs `$work` with the gate of whichever filter `$filter` is.
-macro_rules! with_gate {
-    ($filter:expr, $gate:ident => $work:expr) => {
-        if let Ok(filter) = $filter.cast::<BloomFilter>() {
-            let $gate = &filter.get().gate;
-            $work
-        } else if let Ok(filter) = $filter.cast::<ScalableBloomFilter>() {
-            let $gate = &filter.get().gate;
-            $work
-        } else {
-            let class = $filter.get_type().name()?;
-            Err(key_type($filter.py(), format!("expected a filter that takes keys, got {class}")))
-        }
-    };
+/// The answer for something that is no filter, or one whose `add` takes more than a key.
+fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    let class = value.get_type().name()?;
+    Err(key_type(value.py(), format!("expected a filter that takes keys, got {class}")))
 }
 
 fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
     bytes.map(|bytes| PyBytes::new(py, &bytes))
 }
 
-fn add<'py, F: Counted>(
+fn add<'py, F: Addable>(
     py: Python<'py>,
     gate: &Gate<F>,
     block: &[u8],
@@ -47,7 +35,7 @@ fn add<'py, F: Counted>(
     let (tally, overfull) = gate.detach(py, |session| {
         session.write(|filter| {
             let tally = lines::add(filter, block, kept.as_mut(), dropped.as_mut());
-            (tally, filter.newly_overfull().then(|| filter.load()))
+            (tally, filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())))
         })
     });
     if let Some((count, capacity)) = overfull {
@@ -61,7 +49,7 @@ fn add<'py, F: Counted>(
 ///
 /// A carriage return before a newline is not part of the key; a last line may lack its newline.
 #[pyfunction]
-#[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview",
+#[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview",
                     *, kept: "bool" = true, dropped: "bool" = false)
        -> "tuple[int, int, bytes | None, bytes | None]")]
 pub(crate) fn add_lines<'py>(
@@ -71,12 +59,12 @@ pub(crate) fn add_lines<'py>(
     dropped: bool,
 ) -> PyResult<Sifted<'py>> {
     let bytes = bytes_of(block)?;
-    with_gate!(filter, gate => add(filter.py(), gate, &bytes, kept, dropped))
+    with_gate!(filter, gate => add(filter.py(), gate, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
 }
 
 /// Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
 #[pyfunction]
-#[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview",
+#[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview",
                     *, found: "bool" = true, absent: "bool" = false)
        -> "tuple[int, int, bytes | None, bytes | None]")]
 pub(crate) fn check_lines<'py>(
@@ -93,7 +81,8 @@ pub(crate) fn check_lines<'py>(
             session.read(|filter| lines::check(filter, &bytes, found.as_mut(), absent.as_mut()))
         };
         gate.detach(py, work).or_raise(py)
-    })?;
+    })
+    .unwrap_or_else(|| not_a_filter(filter))?;
     Ok((tally.records, tally.marked, out(py, found), out(py, absent)))
 }
 
@@ -112,7 +101,7 @@ impl Suspects {
     }
 
     /// First pass: adds the lines of `block` to `filter`; (lines, new lines).
-    #[pyo3(signature = (filter: "BloomFilter | ScalableBloomFilter", block: "bytes | bytearray | memoryview")
+    #[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview")
            -> "tuple[int, int]")]
     fn note(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
         let py = filter.py();
@@ -124,7 +113,8 @@ impl Suspects {
             let (tally, hashes, hasher) = noted.or_raise(py)?;
             self.gate.write(py, |suspects| suspects.remember(hasher, &hashes));
             Ok(tally)
-        })?;
+        })
+        .unwrap_or_else(|| not_a_filter(filter))?;
         Ok((tally.records, tally.marked))
     }
 

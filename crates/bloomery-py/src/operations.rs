@@ -1,7 +1,8 @@
 //! The three batch operations: check, add, hash.
 
 use bloomery_core::batch::{self, Part};
-use bloomery_core::filter::{Addable, Filter, HashSource};
+use bloomery_core::filter::{Addable, Countable, Filter, HashSource, Removable};
+use bloomery_core::source::CHUNK;
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, warn_overfull};
@@ -15,14 +16,6 @@ const HELD_THREADED: usize = 1 << 22;
 
 fn held(threads: usize) -> usize {
     if threads > 1 { HELD_THREADED } else { HELD }
-}
-
-/// A filter that knows when it is past its capacity.
-pub(crate) trait Counted: Addable {
-    /// (keys, capacity) for the warning.
-    fn load(&self) -> (u64, u64);
-    /// True when one more key is neither refused nor worth a warning.
-    fn is_roomy(&self) -> bool;
 }
 
 /// Checking.
@@ -53,7 +46,7 @@ pub(crate) struct Add<'a, F> {
     pub(crate) threads: usize,
 }
 
-impl<F: Counted> Operation for Add<'_, F> {
+impl<F: Addable> Operation for Add<'_, F> {
     type Out = u8;
     const SKIPS_NULLS: bool = true;
 
@@ -68,7 +61,7 @@ impl<F: Counted> Operation for Add<'_, F> {
                 session.write(|filter| {
                     let added = filter.add_source(&part, self.threads, new);
                     if filter.newly_overfull() {
-                        overfull = Some(filter.load());
+                        overfull = Some((filter.num_added(), filter.capacity()));
                     }
                     added
                 })?;
@@ -79,6 +72,58 @@ impl<F: Counted> Operation for Add<'_, F> {
         if let Some((count, capacity)) = overfull.or_raise(py)? {
             warn_overfull(py, count, capacity)?;
         }
+        Ok(())
+    }
+}
+
+/// Removing.
+pub(crate) struct Remove<'a, F> {
+    pub(crate) gate: &'a Gate<F>,
+}
+
+impl<F: Removable> Operation for Remove<'_, F> {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        let removed = self.gate.detach(py, |session| {
+            let mut hashes = [0u64; CHUNK];
+            for held in (0..source.len()).step_by(HELD) {
+                session.write(|filter| {
+                    for start in (held..source.len().min(held + HELD)).step_by(CHUNK) {
+                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+                        source.fill(start, hashes);
+                        let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
+                        filter.remove_hashes(hashes, removed)?;
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        });
+        removed.or_raise(py)
+    }
+}
+
+/// Counting occurrences.
+pub(crate) struct Count<'a, F> {
+    pub(crate) gate: &'a Gate<F>,
+}
+
+impl<F: Countable> Operation for Count<'_, F> {
+    type Out = u64;
+    const SKIPS_NULLS: bool = false;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
+        let Some(out) = out else { return Ok(()) };
+        self.gate.detach(py, |session| {
+            let mut hashes = [0u64; CHUNK];
+            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
+                let hashes = &mut hashes[..out.len()];
+                source.fill(i * CHUNK, hashes);
+                session.read(|filter| filter.count_hashes(hashes, out));
+            }
+        });
         Ok(())
     }
 }

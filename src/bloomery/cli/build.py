@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         progress.clear()
         seen.save(args.out)
     facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
-    text = f"{args.out}: {seen!r}\n{lines:,} lines read, {seen.count:,} different; rate now {seen.fpr():.3g}"
+    text = f"{args.out}: {seen!r}\n{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
     report(args, facts, [text], stdout_is_free=True)
     return 0
 

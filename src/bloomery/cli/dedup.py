@@ -90,7 +90,7 @@ def _report(args: argparse.Namespace, job: Job) -> None:
         "peak_memory": memory.peak(),
         "memory": args.memory,
         "filter": {"class": type(job.seen).__name__, "nbytes": job.seen.nbytes, "capacity": job.seen.capacity,
-                   "target_fpr": job.seen.target_fpr, "layout": job.seen.layout, "count": job.seen.count},
+                   "target_fpr": job.seen.target_fpr, "layout": job.seen.layout, "num_added": job.seen.num_added},
         "state": args.state,
     }  # fmt: skip
     if args.select:
@@ -103,8 +103,8 @@ def _report(args: argparse.Namespace, job: Job) -> None:
         f"peak memory         {units.size_text(facts['peak_memory'])}"
         + (f" of {units.size_text(args.memory)}" if args.memory else ""),
     ]
-    if job.seen.count > job.seen.capacity:
-        note(args, f"the filter holds {job.seen.count:,} lines and was sized for {job.seen.capacity:,}; "
+    if job.seen.num_added > job.seen.capacity:
+        note(args, f"the filter holds {job.seen.num_added:,} lines and was sized for {job.seen.capacity:,}; "
                    "give more --memory or --expected, or --verify")  # fmt: skip
     free = bool(args.no_output or args.output) and args.output != "-" and args.json
     report(args, facts, lines, stdout_is_free=free)

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         finally:
             if state:
                 state.save(seen)
-    facts = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.count}
+    facts = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, facts, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
     return 0
 

@@ -69,17 +69,17 @@ class Load:
         """Return the rate now."""
         seen = self._seen
         if isinstance(seen, BloomFilter):
-            return _core.fpr_at(seen.layout, seen.num_bits, seen.num_hashes, seen.count)
+            return _core.fpr_at(seen.layout, seen.num_bits, seen.num_hashes, seen.num_added)
         if seen.stages != self._stages:
             *full, last = seen.stage_info()
             self._stages = seen.stages
-            self._earlier = sum(stage["count"] for stage in full)
+            self._earlier = sum(stage["num_added"] for stage in full)
             self._last = (last["layout"], last["num_bits"], last["num_hashes"])
             self._denied = 1.0
             for stage in full:
                 shape = (stage["layout"], stage["num_bits"], stage["num_hashes"])
-                self._denied *= 1.0 - _core.fpr_at(*shape, stage["count"])
-        return 1.0 - self._denied * (1.0 - _core.fpr_at(*self._last, max(seen.count - self._earlier, 0)))
+                self._denied *= 1.0 - _core.fpr_at(*shape, stage["num_added"])
+        return 1.0 - self._denied * (1.0 - _core.fpr_at(*self._last, max(seen.num_added - self._earlier, 0)))
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
 
     >>> from bloomery import BloomFilter
     >>> f = BloomFilter(100)
-    >>> fresh(b"a\nb\na\n", f), f.count
+    >>> fresh(b"a\nb\na\n", f), f.num_added
     ((3, 2, b'a\nb\n', b''), 0)
     """
     records, _, found, absent = _core.check_lines(seen, block, found=dropped, absent=True)

@@ -58,12 +58,12 @@ def test_stages_follow_the_plan(variant: Variant) -> None:
     for i, stage in enumerate(stages):
         assert stage["capacity"] == 100 * 2**i
         assert stage["target_fpr"] == pytest.approx(0.01 * 0.5 * 0.5**i)
-        assert stage["count"] <= stage["capacity"]
-    assert sum(stage["count"] for stage in stages) == bloom.count
+        assert stage["num_added"] <= stage["capacity"]
+    assert sum(stage["num_added"] for stage in stages) == bloom.num_added
     estimate, sd = bloom.approx_count()
-    assert abs(estimate - bloom.count) <= 5 * sd
+    assert abs(estimate - bloom.num_added) <= 5 * sd
     bloom.clear()
-    assert (bloom.stages, bloom.count) == (1, 0)
+    assert (bloom.stages, bloom.num_added) == (1, 0)
 
 
 @pytest.mark.parametrize("variant", every_variant("grow"))

@@ -6,44 +6,11 @@
 
 use super::filter::BloomFilter;
 use crate::cells::bits;
+use crate::compat::Differences;
 use crate::error::{Error, Result};
-use crate::filter::Filter;
+use crate::filter::{Estimating, Filter, Mergeable};
 
 impl BloomFilter {
-    /// Names every field in which the two filters differ.
-    pub fn check_compatible(&self, other: &Self) -> Result<()> {
-        let (a, b) = (&self.shape, &other.shape);
-        let fields = [
-            ("layout", a.layout.name().to_string(), b.layout.name().to_string()),
-            ("scheme", a.scheme.name().to_string(), b.scheme.name().to_string()),
-            ("num_bits", a.num_bits.to_string(), b.num_bits.to_string()),
-            ("num_hashes", a.num_hashes.to_string(), b.num_hashes.to_string()),
-            ("seed", self.hasher.seed().to_string(), other.hasher.seed().to_string()),
-            (
-                "secret",
-                format!("{:016x}", self.hasher.secret_fingerprint()),
-                format!("{:016x}", other.hasher.secret_fingerprint()),
-            ),
-        ];
-        let differing: Vec<String> = fields
-            .iter()
-            .filter(|(_, x, y)| x != y)
-            .map(|(name, x, y)| if *name == "secret" { "secret".into() } else { format!("{name} ({x} and {y})") })
-            .collect();
-        if differing.is_empty() {
-            return Ok(());
-        }
-        Err(Error::Incompatible(format!(
-            "the filters differ in {}; build both with the same capacity, fpr, layout, seed and secret",
-            differing.join(", ")
-        )))
-    }
-
-    /// True when the two have one shape, one hash and the same bits.
-    pub fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.words() == other.words()
-    }
-
     /// `self |= other`.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
         let (count, _) = self.union_count(other)?;
@@ -104,5 +71,21 @@ impl BloomFilter {
         self.check_compatible(other)?;
         let overlap = self.words().iter().zip(other.words()).any(|(x, y)| x & y != 0);
         Ok(!overlap || self.fill() == 0.0 || other.fill() == 0.0)
+    }
+}
+
+impl Mergeable for BloomFilter {
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        let (a, b) = (&self.shape, &other.shape);
+        Differences::of(&self.hasher, &other.hasher)
+            .field("layout", a.layout.name(), b.layout.name())
+            .field("scheme", a.scheme.name(), b.scheme.name())
+            .field("num_bits", a.num_bits, b.num_bits)
+            .field("num_hashes", a.num_hashes, b.num_hashes)
+            .check()
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.unite(other)
     }
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
-use crate::batch::{self, useful_threads};
-use crate::cells::{Memory, bits};
+use crate::batch::useful_threads;
+use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, HashSource};
+use crate::filter::{Addable, Estimating, Fact, Filter, HashSource, Mergeable, Sizable};
 use crate::key::KeyHasher;
 use crate::sizing::check_fpr;
 
@@ -93,38 +93,9 @@ impl BloomFilter {
         &self.shape
     }
 
-    /// Keys the filter was sized for.
-    pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// Rate asked for at capacity.
-    pub fn target_fpr(&self) -> f64 {
-        self.target_fpr
-    }
-
-    /// Keys that were new when added (fewer than were added by the false positives met then).
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// True when adding past capacity is refused.
     pub fn strict(&self) -> bool {
         self.strict
-    }
-
-    /// Estimate of the number of distinct keys from the share of set bits, with its standard
-    /// deviation (Swamidass and Baldi, 2007); infinite when all bits are set.
-    pub fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
-    }
-
-    /// True when one more key is within capacity, or the warning was given and none is refused.
-    #[inline(always)]
-    pub fn has_room(&self) -> bool {
-        self.count < self.capacity || (self.warned && !self.strict)
     }
 
     /// True when nothing can be added: mapped read-only, or closed.
@@ -170,6 +141,21 @@ impl BloomFilter {
     }
 }
 
+impl Sizable for BloomFilter {
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        Ok(Shape::auto(capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
+    }
+}
+
+impl Estimating for BloomFilter {
+    /// From the share of set bits (Swamidass and Baldi, 2007); infinite when all bits are set.
+    fn approx_count(&self) -> (f64, f64) {
+        let law = self.shape.law();
+        let items = law.items(self.fill());
+        (items, law.items_sd(items))
+    }
+}
+
 impl Filter for BloomFilter {
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
@@ -182,6 +168,18 @@ impl Filter for BloomFilter {
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
         self.kernel.contains_all(self.words(), hashes, found);
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    fn num_added(&self) -> u64 {
+        self.count
     }
 
     fn fpr(&self) -> f64 {
@@ -203,7 +201,7 @@ impl Filter for BloomFilter {
         vec![
             ("capacity", Fact::Number(self.capacity)),
             ("target_fpr", Fact::Real(self.target_fpr)),
-            ("count", Fact::Number(self.count)),
+            ("num_added", Fact::Number(self.count)),
             ("approx_count", Fact::Real(approx)),
             ("approx_count_sd", Fact::Real(sd)),
             ("fpr", Fact::Real(self.fpr())),
@@ -248,6 +246,10 @@ impl Filter for BloomFilter {
             closed: false,
         })
     }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.check_compatible(other).is_ok() && self.words() == other.words()
+    }
 }
 
 impl Addable for BloomFilter {
@@ -282,12 +284,17 @@ impl Addable for BloomFilter {
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         self.memory.expect_writes(source.len());
         if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
-            return batch::add(self, source, new);
+            return self.add_in_turn(source, new);
         }
         let kernel = self.kernel;
         let count = kernel.add_threads(self.words_mut()?, source, threads, new);
         self.count += count;
         Ok(())
+    }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        (self.count < self.capacity || (self.warned && !self.strict)) && !self.is_read_only()
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use crate::batch;
 use crate::cells::Memory;
 use crate::container::{Container, Header, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, HashSource, Loadable};
+use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
@@ -62,14 +62,19 @@ impl Plan {
         Ok(())
     }
 
+    /// Capacity and rate of stage `index`.
+    fn rung(&self, index: usize) -> (u64, f64) {
+        let capacity = (self.initial_capacity as f64 * self.growth.powi(index as i32)).min(1e18) as u64;
+        (capacity, self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32))
+    }
+
     fn stage(&self, index: usize, hasher: KeyHasher) -> Result<BloomFilter> {
         if index >= MAX_STAGES {
             return Err(Error::Capacity(format!(
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
-        let capacity = (self.initial_capacity as f64 * self.growth.powi(index as i32)).min(1e18) as u64;
-        let fpr = self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32);
+        let (capacity, fpr) = self.rung(index);
         let shape = match self.layout {
             Some(layout) => Shape::for_capacity(layout, None, capacity, fpr),
             None => Shape::auto(capacity, fpr),
@@ -103,47 +108,15 @@ impl ScalableBloomFilter {
         &self.stages
     }
 
-    /// Keys that were new when added.
-    pub fn count(&self) -> u64 {
-        self.stages.iter().map(BloomFilter::count).sum()
-    }
-
-    /// Keys the present stages hold before the next is opened.
-    pub fn capacity(&self) -> u64 {
-        self.stages.iter().map(BloomFilter::capacity).fold(0, u64::saturating_add)
-    }
-
-    /// True when the newest stage takes one more key.
-    #[inline(always)]
-    pub fn has_room(&self) -> bool {
-        self.stages.last().is_some_and(|last| last.count() < last.capacity())
-    }
-
     /// True when the stages are mapped read-only.
     #[inline(always)]
     pub fn is_read_only(&self) -> bool {
         self.stages.last().is_some_and(BloomFilter::is_read_only)
     }
 
-    /// Sum of the stages' estimates, with the deviation of independent terms.
-    pub fn approx_count(&self) -> (f64, f64) {
-        let (sum, variance) = self.stages.iter().fold((0.0, 0.0), |(sum, variance), stage| {
-            let (items, sd) = stage.approx_count();
-            (sum + items, variance + sd * sd)
-        });
-        (sum, variance.sqrt())
-    }
-
-    /// True when both have one plan, one hash and the same stages.
-    pub fn same_as(&self, other: &Self) -> bool {
-        self.plan == other.plan
-            && self.stages.len() == other.stages.len()
-            && self.stages.iter().zip(&other.stages).all(|(a, b)| a.same_as(b))
-    }
-
     /// The newest stage, opening another when it is full.
     fn open_stage(&mut self) -> Result<&mut BloomFilter> {
-        let full = self.stages.last().is_none_or(|last| last.count() >= last.capacity());
+        let full = self.stages.last().is_none_or(|last| last.num_added() >= last.capacity());
         if full {
             self.stages.push(self.plan.stage(self.stages.len(), self.hasher)?);
         }
@@ -165,7 +138,7 @@ impl ScalableBloomFilter {
 
     /// Keys the newest stage still takes.
     fn room(&self) -> u64 {
-        self.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.count()))
+        self.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.num_added()))
     }
 
     /// Adds at most as many keys as the newest stage still takes, so that no stage changes
@@ -187,6 +160,35 @@ impl ScalableBloomFilter {
             *new = if seen == 0 { fresh.next().copied().unwrap_or(0) } else { 0 };
         }
         Ok(())
+    }
+}
+
+impl Sizable for ScalableBloomFilter {
+    /// Of a filter that grew from 10,000 keys to `capacity` by doubling.
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        let plan = Plan { initial_capacity: 10_000, fpr, growth: 2.0, tightening: 0.5, layout: None };
+        plan.check()?;
+        let (mut held, mut bytes) = (0u64, 0u64);
+        for index in 0..MAX_STAGES {
+            let (stage, fpr) = plan.rung(index);
+            held = held.saturating_add(stage);
+            bytes = bytes.saturating_add(BloomFilter::nbytes_for(stage, fpr)?);
+            if held >= capacity {
+                break;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+impl Estimating for ScalableBloomFilter {
+    /// Sum of the stages' estimates, with the deviation of independent terms.
+    fn approx_count(&self) -> (f64, f64) {
+        let (sum, variance) = self.stages.iter().fold((0.0, 0.0), |(sum, variance), stage| {
+            let (items, sd) = stage.approx_count();
+            (sum + items, variance + sd * sd)
+        });
+        (sum, variance.sqrt())
     }
 }
 
@@ -212,6 +214,19 @@ impl Filter for ScalableBloomFilter {
         }
     }
 
+    /// Keys the present stages hold before the next is opened.
+    fn capacity(&self) -> u64 {
+        self.stages.iter().map(BloomFilter::capacity).fold(0, u64::saturating_add)
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.plan.fpr
+    }
+
+    fn num_added(&self) -> u64 {
+        self.stages.iter().map(BloomFilter::num_added).sum()
+    }
+
     fn fpr(&self) -> f64 {
         let all_deny: f64 = self.stages.iter().map(|stage| (-stage.fpr()).ln_1p()).sum();
         -all_deny.exp_m1()
@@ -235,7 +250,7 @@ impl Filter for ScalableBloomFilter {
             ("growth", Fact::Real(self.plan.growth)),
             ("tightening", Fact::Real(self.plan.tightening)),
             ("stages", Fact::Number(self.stages.len() as u64)),
-            ("count", Fact::Number(self.count())),
+            ("num_added", Fact::Number(self.num_added())),
             ("approx_count", Fact::Real(approx)),
             ("approx_count_sd", Fact::Real(sd)),
             ("fpr", Fact::Real(self.fpr())),
@@ -266,6 +281,12 @@ impl Filter for ScalableBloomFilter {
     fn try_clone(&self) -> Result<Self> {
         let stages = self.stages.iter().map(Filter::try_clone).collect::<Result<_>>()?;
         Ok(ScalableBloomFilter { plan: self.plan, hasher: self.hasher, stages })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.plan == other.plan
+            && self.stages.len() == other.stages.len()
+            && self.stages.iter().zip(&other.stages).all(|(a, b)| a.same_as(b))
     }
 }
 
@@ -310,9 +331,11 @@ impl Addable for ScalableBloomFilter {
         Ok(())
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        // Stages open in the order of keys, so one thread adds; contains uses several.
-        batch::add(self, source, new)
+    // Stages open in the order of keys, so one thread adds; contains uses several.
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        self.stages.last().is_some_and(|last| last.num_added() < last.capacity()) && !self.is_read_only()
     }
 
     fn newly_overfull(&mut self) -> bool {
@@ -347,7 +370,7 @@ impl Loadable for ScalableBloomFilter {
             tightening: header.get_f64(tag::TIGHTENING, WHOLE)?,
             layout,
         };
-        plan.check().map_err(stored::as_format)?;
+        plan.check().map_err(Error::as_format)?;
         let mut stages = Vec::new();
         for index in 0..MAX_STAGES as u16 {
             if header.get(tag::NUM_BITS, index).is_err() {

@@ -51,7 +51,7 @@ pub(super) fn restore(
     let scheme = scheme.ok_or_else(|| damaged("scheme"))?;
     let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, index)?).unwrap_or(u32::MAX);
     let shape = Shape { layout, scheme, num_bits: header.get(tag::NUM_BITS, index)?, num_hashes };
-    let shape = shape.check().map_err(as_format)?;
+    let shape = shape.check().map_err(Error::as_format)?;
     let strict = match header.get(tag::STRICT, index)? {
         0 => false,
         1 => true,
@@ -62,7 +62,8 @@ pub(super) fn restore(
     if has_bits_past(memory.words(), shape.num_bits) {
         return Err(Error::format("the file has bits set beyond its num_bits; it is damaged"));
     }
-    let mut filter = BloomFilter::with_memory(shape, capacity, fpr, hasher, strict, memory).map_err(as_format)?;
+    let mut filter =
+        BloomFilter::with_memory(shape, capacity, fpr, hasher, strict, memory).map_err(Error::as_format)?;
     filter.count = header.get(tag::COUNT, index)?;
     filter.warned = filter.count > capacity;
     if header.unclean {
@@ -76,14 +77,6 @@ fn has_bits_past(words: &[u64], num_bits: u64) -> bool {
     let (last, used) = ((num_bits / 64) as usize, num_bits % 64);
     let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);
     partial || words.iter().skip(last + 1).any(|&word| word != 0)
-}
-
-/// A parameter that no constructor accepts is, in a file, damage.
-pub(super) fn as_format(error: Error) -> Error {
-    match error {
-        Error::Parameter(message) => Error::format(format!("the file holds an impossible parameter: {message}")),
-        other => other,
-    }
 }
 
 impl Loadable for BloomFilter {

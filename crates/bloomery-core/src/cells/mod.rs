@@ -1,12 +1,15 @@
 //! Bit storage: memory a filter lives in, whoever owns it.
 //!
-//! [`memory`] owns or maps the bytes; [`bits`] counts and combines them. Bits are LSB-first in
+//! [`memory`] owns or maps the bytes; [`bits`] counts and combines them; [`packed`] reads and writes
+//! cells of several bits. Bits are LSB-first in
 //! little-endian 64-bit words, so that byte `i >> 3`, mask `1 << (i & 7)` is bit `i` everywhere.
 
 pub mod bits;
 pub mod memory;
+pub mod packed;
 
 pub use memory::Memory;
+pub use packed::Packed;
 
 /// Bytes of a cache line; every filter's payload starts on such a boundary, in memory and in files.
 pub const LINE_BYTES: usize = 64;

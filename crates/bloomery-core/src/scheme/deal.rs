@@ -12,13 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::lines::{LineKernel, LineScheme, Lines, add_lines};
 use super::rendezvous::Rendezvous;
 use super::sift::{Range, SLACK};
-use crate::source::HashSource;
+use crate::source::{CHUNK, HashSource};
 
 /// Keys a thread deals in a round; a number in the round fits 16 bits. Two rounds of hashes,
 /// numbers and answers are 352 KiB, which stay in the second-level cache.
 const ROUND: usize = 1 << 14;
-/// Keys hashed at a time.
-const CHUNK: usize = 1024;
 
 /// Keys dealt by one thread to one owner: the first `len` of each row.
 struct Hand {

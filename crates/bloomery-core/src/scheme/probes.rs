@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
-use crate::source::HashSource;
+use crate::source::{CHUNK, HashSource};
 
 /// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 8;
-/// Keys hashed at a time.
-const CHUNK: usize = 1024;
 /// Keys whose flags several threads raise before they are counted: 4 MiB.
 const FLAGGED: usize = 1 << 22;
 

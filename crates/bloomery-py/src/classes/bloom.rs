@@ -3,18 +3,17 @@
 use std::ffi::c_int;
 
 use bloomery_core::bloom::{BloomFilter as Core, Layout, Shape};
-use bloomery_core::filter::Filter;
+use bloomery_core::filter::{Filter, Mergeable};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::BLOOM;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::{addable_methods, filter_methods};
+use super::{addable_methods, estimating_methods, filter_methods, mergeable_methods};
 use crate::classes::shared::warn_if_overfull;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
 use crate::gate::Gate;
-use crate::operations::Counted;
 use crate::params;
 
 /// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
@@ -43,19 +42,10 @@ pub(crate) struct BloomFilter {
     pub(crate) gate: Gate<Core>,
 }
 
-impl Counted for Core {
-    fn load(&self) -> (u64, u64) {
-        (self.count(), self.capacity())
-    }
-
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.has_room() && !self.is_read_only()
-    }
-}
-
 filter_methods!(BloomFilter, Core, BLOOM, "BloomFilter");
 addable_methods!(BloomFilter, Core, "BloomFilter");
+estimating_methods!(BloomFilter);
+mergeable_methods!(BloomFilter, "The union, in place: bitwise or.");
 
 impl BloomFilter {
     fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
@@ -208,18 +198,6 @@ impl BloomFilter {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
         let _ = args;
         self.close(py)
-    }
-
-    /// Keys the filter was sized for.
-    #[getter]
-    fn capacity(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::capacity)
-    }
-
-    /// Rate asked for at capacity.
-    #[getter]
-    fn target_fpr(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, Core::target_fpr)
     }
 
     /// m, the number of bits.

@@ -10,7 +10,7 @@
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bloomery_core::filter::Filter;
+use bloomery_core::filter::{Addable, Filter};
 use bloomery_core::key::KeyHasher;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -19,12 +19,11 @@ use pyo3::{PyClass, ffi};
 use super::shared;
 use crate::gate::Gate;
 use crate::keys::scalar::{hash_exact, hash_key};
-use crate::operations::Counted;
 
 /// A class whose keys come one by one.
 pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     /// The structure behind it.
-    type Core: Counted + 'static;
+    type Core: Addable + 'static;
     /// How its keys become hashes.
     fn hasher(&self) -> &KeyHasher;
     /// The structure.

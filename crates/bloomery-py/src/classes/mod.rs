@@ -3,10 +3,61 @@
 //! `filter_methods!` gives what every structure has; `addable_methods!` what the growing kind has.
 //! An operation that a structure cannot do is simply not stamped. Bodies are one delegating line.
 
+use pyo3::prelude::*;
+
 pub(crate) mod bloom;
 pub(crate) mod hot;
 pub(crate) mod scalable;
 pub(crate) mod shared;
+
+/// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
+/// alone (`keys`) or with something else (`pairs`). The one list that all look-ups expand; a test
+/// compares it with the registry.
+macro_rules! every_class {
+    ($($do:ident)::+ !($($with:tt)*)) => {
+        $($do)::+! { ($($with)*)
+            BLOOM bloom BloomFilter keys;
+            SCALABLE scalable ScalableBloomFilter keys;
+        }
+    };
+}
+
+/// The class with registry number `variant`, if this release has one.
+pub(crate) fn class_of(py: Python<'_>, variant: u16) -> Option<Bound<'_, PyAny>> {
+    macro_rules! pick {
+        (() $($ID:ident $file:ident $Class:ident $adds:ident;)*) => {
+            match variant {
+                $(bloomery_core::registry::$ID => Some(py.get_type::<$file::$Class>().into_any()),)*
+                _ => None,
+            }
+        };
+    }
+    every_class!(pick!())
+}
+
+/// `Some($work)` with the gate of `$filter` as `$gate`, whichever class that takes keys alone it is
+/// of; `None` for anything else.
+macro_rules! with_gate {
+    ($filter:expr, $gate:ident => $work:expr) => {
+        crate::classes::every_class!(crate::classes::try_class!($filter, $gate => $work))
+    };
+}
+
+/// The chain of casts behind [`with_gate!`].
+macro_rules! try_class {
+    (($filter:expr, $gate:ident => $work:expr)) => { None };
+    (($filter:expr, $gate:ident => $work:expr) $ID:ident $file:ident $Class:ident keys; $($rest:tt)*) => {
+        if let Ok(filter) = $filter.cast::<crate::classes::$file::$Class>() {
+            let $gate = &filter.get().gate;
+            Some($work)
+        } else {
+            crate::classes::try_class!(($filter, $gate => $work) $($rest)*)
+        }
+    };
+    (($filter:expr, $gate:ident => $work:expr) $ID:ident $file:ident $Class:ident pairs; $($rest:tt)*) => {
+        crate::classes::try_class!(($filter, $gate => $work) $($rest)*)
+    };
+}
 
 /// Methods of every filter. `$Class` holds `hasher` and `gate`; `$variant` is its registry number.
 macro_rules! filter_methods {
@@ -15,7 +66,7 @@ macro_rules! filter_methods {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
-                self.gate.read_both(&other.get().gate, other.py(), |a, b| a.same_as(b))
+                self.gate.read_both(&other.get().gate, other.py(), bloomery_core::filter::Filter::same_as)
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
@@ -62,11 +113,6 @@ macro_rules! filter_methods {
                 self.gate.read(py, bloomery_core::filter::Filter::fpr)
             }
 
-            /// Estimated number of distinct keys and its standard deviation, from the set bits.
-            fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.gate.read(py, |filter| filter.approx_count())
-            }
-
             /// Share of set bits, counted: O(nbytes).
             #[getter]
             fn fill(&self, py: Python<'_>) -> f64 {
@@ -79,10 +125,32 @@ macro_rules! filter_methods {
                 self.gate.read(py, bloomery_core::filter::Filter::nbytes)
             }
 
-            /// Keys that were new when they were added.
+            /// Keys the structure was sized for.
             #[getter]
-            fn count(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, |filter| filter.count())
+            fn capacity(&self, py: Python<'_>) -> u64 {
+                self.gate.read(py, bloomery_core::filter::Filter::capacity)
+            }
+
+            /// Rate asked for at capacity.
+            #[getter]
+            fn target_fpr(&self, py: Python<'_>) -> f64 {
+                self.gate.read(py, bloomery_core::filter::Filter::target_fpr)
+            }
+
+            /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+            #[staticmethod]
+            #[pyo3(signature = (capacity: "int", fpr: "float" = crate::params::Fpr(0.01)))]
+            #[pyo3(text_signature = "(capacity, fpr=0.01)")]
+            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: crate::params::Fpr) -> PyResult<u64> {
+                let keys = crate::params::whole("capacity", capacity, 1)?;
+                let bytes = <$core as bloomery_core::filter::Sizable>::nbytes_for(keys, fpr.0);
+                crate::errors::OrRaise::or_raise(bytes, capacity.py())
+            }
+
+            /// Keys that were new when they were added, less those removed.
+            #[getter]
+            fn num_added(&self, py: Python<'_>) -> u64 {
+                self.gate.read(py, bloomery_core::filter::Filter::num_added)
             }
 
             /// Seed of the key hash.
@@ -268,4 +336,121 @@ macro_rules! addable_methods {
     };
 }
 
+/// Methods of filters that tell their number of keys from their cells.
+macro_rules! estimating_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+            fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
+                self.gate.read(py, bloomery_core::filter::Estimating::approx_count)
+            }
+        }
+    };
+}
+
+/// `==`, and opening a file that is not written in place.
+macro_rules! plain_methods {
+    ($Class:ident, $variant:expr, $name:literal) => {
+        #[pymethods]
+        impl $Class {
+            fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+                self.equals(other)
+            }
+
+            #[doc = concat!(
+                "Opens the file of a ", $name, ", mapped read-only; copy() it to change it.\n\n",
+                "verify \"header\" checks lengths and tables, \"full\" every byte. Raises FormatError, OSError.")]
+            #[staticmethod]
+            #[pyo3(signature = (
+                path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+                verify: "str" = "header", secret: "bytes | None" = None
+            ))]
+            fn open(
+                path: &Bound<'_, PyAny>,
+                mode: &str,
+                verify: &str,
+                secret: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let py = path.py();
+                crate::files::read_only_mode(py, mode)?;
+                let (verify, secret) = (crate::files::verify(py, verify)?, crate::params::secret(secret)?);
+                let path = crate::files::path(path)?;
+                let opened = py.detach(|| crate::files::open_read(&path, $variant, verify, secret.as_ref()));
+                crate::errors::OrRaise::or_raise(opened, py).map(Self::wrap)
+            }
+        }
+    };
+}
+
+/// Methods of filters that take keys out again.
+macro_rules! removable_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// Removes one occurrence of a key; KeyError when it was certainly never added, and then
+            /// nothing changes. Removing a key that only seems to be there harms others: see the class.
+            #[pyo3(signature = (key: "object", /) -> "None")]
+            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                crate::classes::shared::remove_one(&self.gate, hash, key)
+            }
+
+            /// As remove, but answers: True when the key was removed, False when it was certainly absent.
+            #[pyo3(signature = (key: "object", /))]
+            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let py = key.py();
+                let removed = self.gate.write(py, |f| bloomery_core::filter::Removable::remove_hash(f, hash));
+                crate::errors::OrRaise::or_raise(removed, py)
+            }
+
+            /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+            #[pyo3(signature = (keys: "object") -> "Any")]
+            fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let remove = crate::operations::Remove { gate: &self.gate };
+                crate::keys::batch::run(&remove, &self.hasher, keys, true)
+            }
+        }
+    };
+}
+
+/// Methods of filters that count occurrences.
+macro_rules! countable_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// Estimated number of occurrences of a key; 0 when it was certainly never added.
+            #[pyo3(signature = (key: "object", /))]
+            fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.gate.read(key.py(), |f| bloomery_core::filter::Countable::count_hash(f, hash)))
+            }
+
+            /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+            #[pyo3(signature = (keys: "object") -> "Any")]
+            fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let count = crate::operations::Count { gate: &self.gate };
+                crate::keys::batch::run(&count, &self.hasher, keys, true)
+            }
+        }
+    };
+}
+
+/// Merging with a filter of the same kind; `$meaning` is the first line of its documentation.
+macro_rules! mergeable_methods {
+    ($Class:ident, $meaning:literal) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
+            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+                use bloomery_core::filter::Mergeable;
+                crate::classes::shared::merge(py, &self.gate, &other.gate, |a, b| a.merge(b))
+            }
+        }
+    };
+}
+
 pub(crate) use {add_doc, add_doc_text, addable_methods, filter_methods};
+pub(crate) use {countable_methods, estimating_methods, mergeable_methods, plain_methods, removable_methods};
+pub(crate) use {every_class, try_class, with_gate};

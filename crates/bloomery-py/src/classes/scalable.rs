@@ -8,11 +8,9 @@ use bloomery_core::registry::SCALABLE;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{addable_methods, filter_methods, shared};
-use crate::errors::{OrRaise, parameter};
-use crate::files::{self, Mode};
+use super::{addable_methods, estimating_methods, filter_methods, plain_methods, shared};
+use crate::errors::OrRaise;
 use crate::gate::Gate;
-use crate::operations::Counted;
 use crate::params;
 
 /// A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
@@ -38,19 +36,10 @@ pub(crate) struct ScalableBloomFilter {
     pub(crate) gate: Gate<Core>,
 }
 
-impl Counted for Core {
-    fn load(&self) -> (u64, u64) {
-        (self.count(), self.capacity())
-    }
-
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.has_room() && !self.is_read_only()
-    }
-}
-
 filter_methods!(ScalableBloomFilter, Core, SCALABLE, "ScalableBloomFilter");
 addable_methods!(ScalableBloomFilter, Core, "ScalableBloomFilter");
+estimating_methods!(ScalableBloomFilter);
+plain_methods!(ScalableBloomFilter, SCALABLE, "ScalableBloomFilter");
 
 #[pymethods]
 impl ScalableBloomFilter {
@@ -85,47 +74,10 @@ impl ScalableBloomFilter {
         py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)
     }
 
-    /// Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to add.
-    ///
-    /// verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
-    #[staticmethod]
-    #[pyo3(signature = (
-        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-        verify: "str" = "header", secret: "bytes | None" = None
-    ))]
-    fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let py = path.py();
-        if files::mode(py, mode)? == Mode::Write {
-            return Err(parameter(
-                py,
-                "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()",
-            ));
-        }
-        let (verify, secret) = (files::verify(py, verify)?, params::secret(secret)?);
-        let path = files::path(path)?;
-        py.detach(|| files::open_read(&path, SCALABLE, verify, secret.as_ref())).or_raise(py).map(Self::wrap)
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        self.equals(other)
-    }
-
     /// Keys of the first stage.
     #[getter]
     fn initial_capacity(&self, py: Python<'_>) -> u64 {
         self.gate.read(py, |f| f.plan().initial_capacity)
-    }
-
-    /// Keys the present stages take before the next one is opened.
-    #[getter]
-    fn capacity(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::capacity)
-    }
-
-    /// Bound on the rate of the whole.
-    #[getter]
-    fn target_fpr(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, |f| f.plan().fpr)
     }
 
     /// Factor between the capacities of successive stages.

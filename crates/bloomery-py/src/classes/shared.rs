@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use bloomery_core::filter::Fact;
+use bloomery_core::filter::{Addable, Fact, Removable};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::errors::{OrRaise, warn_overfull};
 use crate::gate::Gate;
-use crate::operations::Counted;
 use crate::params;
 
 /// The `threads=` argument, checked.
@@ -29,27 +29,52 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
 /// Adds one hash if nothing has to be said about it: `None` leaves the filter as it was, and
 /// [`add_one`] does it with its warning or error.
 #[inline(always)]
-pub(crate) fn add_quietly<F: Counted>(hash: u64) -> impl FnOnce(&mut F) -> Option<bool> + Send {
+pub(crate) fn add_quietly<F: Addable>(hash: u64) -> impl FnOnce(&mut F) -> Option<bool> + Send {
     move |filter| if filter.is_roomy() { filter.add_hash(hash).ok() } else { None }
 }
 
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]
-pub(crate) fn add_one<F: Counted>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> PyResult<bool> {
+pub(crate) fn add_one<F: Addable>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> PyResult<bool> {
     let (added, overfull) = gate.write(py, |filter| (filter.add_hash(hash), filter.newly_overfull()));
     if overfull {
-        let (count, capacity) = gate.read(py, Counted::load);
+        let (count, capacity) = gate.read(py, |filter| (filter.num_added(), filter.capacity()));
         warn_overfull(py, count, capacity)?;
     }
     added.or_raise(py)
 }
 
+/// Removes one key; KeyError when it was certainly absent.
+pub(crate) fn remove_one<F: Removable>(gate: &Gate<F>, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = key.py();
+    if gate.write(py, |filter| filter.remove_hash(hash)).or_raise(py)? {
+        return Ok(());
+    }
+    Err(PyKeyError::new_err(key.clone().unbind()))
+}
+
 /// Gives the warning after keys came from another filter.
-pub(crate) fn warn_if_overfull<F: Counted>(py: Python<'_>, gate: &Gate<F>) -> PyResult<()> {
-    match gate.write(py, |filter| filter.newly_overfull().then(|| filter.load())) {
+pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, gate: &Gate<F>) -> PyResult<()> {
+    match gate.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity()))) {
         Some((count, capacity)) => warn_overfull(py, count, capacity),
         None => Ok(()),
     }
+}
+
+/// Merges `other` into `gate`, or a copy of itself where both are one, and gives the warning when due.
+pub(crate) fn merge<F: Addable>(
+    py: Python<'_>,
+    gate: &Gate<F>,
+    other: &Gate<F>,
+    combine: impl FnOnce(&mut F, &F) -> bloomery_core::Result<()> + Send,
+) -> PyResult<()> {
+    if std::ptr::eq(gate, other) {
+        let copy = gate.read(py, F::try_clone).or_raise(py)?;
+        gate.write(py, |filter| combine(filter, &copy)).or_raise(py)?;
+    } else {
+        gate.write_from(other, py, combine).or_raise(py)?;
+    }
+    warn_if_overfull(py, gate)
 }
 
 /// A Python bool.

@@ -1,0 +1,85 @@
+//! [`Packed`]: cells of w bits, side by side in words, LSB first; a cell may straddle two words.
+
+/// The width of a run of cells. The cells themselves are words of a [`super::Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    width: u32,
+}
+
+impl Packed {
+    /// Cells of `width` bits, 1 to 64.
+    pub fn new(width: u32) -> Option<Self> {
+        (1..=64).contains(&width).then_some(Packed { width })
+    }
+
+    /// Bits of a cell.
+    pub fn width(self) -> u32 {
+        self.width
+    }
+
+    /// Largest value of a cell.
+    #[inline(always)]
+    pub fn max(self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// Words that `cells` cells need; `None` beyond what a machine can address.
+    pub fn words(self, cells: u64) -> Option<u64> {
+        cells.checked_mul(u64::from(self.width)).map(|bits| bits.div_ceil(64))
+    }
+
+    /// Word and shift of cell `i`.
+    #[inline(always)]
+    fn place(self, i: u64) -> (usize, u32) {
+        let bit = i * u64::from(self.width);
+        ((bit >> 6) as usize, (bit & 63) as u32)
+    }
+
+    /// The value of cell `i`, which must lie in `words`.
+    #[inline(always)]
+    pub fn get(self, words: &[u64], i: u64) -> u64 {
+        let (word, shift) = self.place(i);
+        let low = u64::from_le(words[word]) >> shift;
+        if shift + self.width <= 64 {
+            return low & self.max();
+        }
+        (low | u64::from_le(words[word + 1]) << (64 - shift)) & self.max()
+    }
+
+    /// Sets cell `i`, which must lie in `words`, to `value`, which must not exceed [`Packed::max`].
+    #[inline(always)]
+    pub fn set(self, words: &mut [u64], i: u64, value: u64) {
+        debug_assert!(value <= self.max());
+        let (word, shift) = self.place(i);
+        let old = u64::from_le(words[word]);
+        words[word] = ((old & !(self.max() << shift)) | value << shift).to_le();
+        if shift + self.width > 64 {
+            let done = 64 - shift;
+            let old = u64::from_le(words[word + 1]);
+            words[word + 1] = ((old & !(self.max() >> done)) | value >> done).to_le();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_every_width_keep_their_values_and_leave_their_neighbours() {
+        for width in 1..=64 {
+            let packed = Packed::new(width).unwrap();
+            let cells = 200;
+            let mut words = vec![0u64; packed.words(cells).unwrap() as usize];
+            let mut model = vec![0u64; cells as usize];
+            let mut x = 7u64;
+            for _ in 0..2000 {
+                x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (i, value) = ((x >> 33) % cells, x.rotate_left(17) & packed.max());
+                packed.set(&mut words, i, value);
+                model[i as usize] = value;
+            }
+            assert!((0..cells).all(|i| packed.get(&words, i) == model[i as usize]), "width {width}");
+        }
+    }
+}

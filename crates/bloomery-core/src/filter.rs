@@ -96,6 +96,11 @@ pub trait Addable: Filter {
     /// True when one more key is neither refused nor worth a warning. The scalar path asks this
     /// before every key.
     fn is_roomy(&self) -> bool;
+    /// Adds if nothing has to be said about it; otherwise `None`, and nothing has changed.
+    #[inline(always)]
+    fn add_quietly(&mut self, hash: u64) -> Option<bool> {
+        if self.is_roomy() { self.add_hash(hash).ok() } else { None }
+    }
     /// True once, when the filter has just gone past its capacity.
     fn newly_overfull(&mut self) -> bool;
     /// Forgets every key.

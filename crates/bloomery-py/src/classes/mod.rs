@@ -110,13 +110,13 @@ macro_rules! filter_methods {
 
             /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
             fn fpr(&self, py: Python<'_>) -> f64 {
-                self.gate.read(py, bloomery_core::filter::Filter::fpr)
+                self.gate.look(py, bloomery_core::filter::Filter::fpr)
             }
 
             /// Share of set bits, counted: O(nbytes).
             #[getter]
             fn fill(&self, py: Python<'_>) -> f64 {
-                self.gate.read(py, bloomery_core::filter::Filter::fill)
+                self.gate.look(py, bloomery_core::filter::Filter::fill)
             }
 
             /// Bytes of cells held.
@@ -168,12 +168,12 @@ macro_rules! filter_methods {
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let facts = self.gate.read(py, bloomery_core::filter::Filter::facts);
+                let facts = self.gate.look(py, bloomery_core::filter::Filter::facts);
                 crate::classes::shared::info($name, &facts, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                let facts = self.gate.read(py, bloomery_core::filter::Filter::facts);
+                let facts = self.gate.look(py, bloomery_core::filter::Filter::facts);
                 crate::classes::shared::repr($name, &facts)
             }
 
@@ -181,7 +181,7 @@ macro_rules! filter_methods {
             #[pyo3(signature = () -> "bytes")]
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
                 use crate::errors::OrRaise;
-                let bytes = self.gate.read(py, crate::files::to_bytes).or_raise(py)?;
+                let bytes = self.gate.look(py, crate::files::to_bytes).or_raise(py)?;
                 Ok(pyo3::types::PyBytes::new(py, &bytes))
             }
 
@@ -205,7 +205,7 @@ macro_rules! filter_methods {
 
             /// An independent copy in memory, also of a mapped filter.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                let copy = self.gate.read(py, bloomery_core::filter::Filter::try_clone);
+                let copy = self.gate.look(py, bloomery_core::filter::Filter::try_clone);
                 crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
             }
 
@@ -343,7 +343,7 @@ macro_rules! estimating_methods {
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.gate.read(py, bloomery_core::filter::Estimating::approx_count)
+                self.gate.look(py, bloomery_core::filter::Estimating::approx_count)
             }
         }
     };

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import bloomery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy as np
     import numpy.typing as npt
@@ -29,36 +29,89 @@ SECRET = b"sixteen secrets!"
 
 
 class Variant(NamedTuple):
-    """One row of the registry in one layout."""
+    """One row of the registry in one layout; ``layout`` is None where there is nothing to choose."""
 
     name: str
     cls: Any
-    layout: str
+    layout: str | None
     capabilities: tuple[str, ...]
     row: dict[str, Any]
 
+    @property
+    def id(self) -> str:
+        """Name of the golden file, and of the variant in test reports."""
+        return self.name if self.layout is None else f"{self.name}-{self.layout}"
+
     def make(self, capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build an empty filter of this variant."""
-        return self.cls(capacity, fpr, layout=self.layout, **options)
+        if self.layout is not None:
+            options["layout"] = self.layout
+        return self.cls(capacity, fpr, **options)
 
     def can(self, capability: str) -> bool:
-        """Tell whether the registry promises ``capability``."""
-        return capability in self.capabilities
+        """Tell whether the registry promises ``capability``, or what READINGS derives from it."""
+        reading = READINGS.get(capability)
+        return capability in self.capabilities if reading is None else reading(self)
+
+    def companion(self, key: Any) -> int:
+        """The label or value that the tests give ``key`` where ``add`` takes pairs: 1, 2 or 3."""
+        return 1 + bloomery.hash_key(key) % 3
+
+    def add(self, made: Any, key: Any) -> Any:
+        """Add a key, with its companion where the class wants one."""
+        return made.add(key, self.companion(key)) if self.can("pairs") else made.add(key)
+
+    def update(self, made: Any, keys: Iterable[Any]) -> None:
+        """Add many keys, one by one where the class takes pairs."""
+        if not self.can("pairs"):
+            made.update(keys)
+            return
+        for key in keys:
+            self.add(made, key)
+
+
+#: What tests ask for that is not a word of the registry but follows from one.
+READINGS: dict[str, Callable[[Variant], bool]] = {
+    # add takes more than the key
+    "pairs": lambda v: bool({"label", "value"} & set(v.capabilities)),
+    # add takes the key alone
+    "keys": lambda v: "add" in v.capabilities and not v.can("pairs"),
+    # a key that was added is found, unless others were wrongly removed
+    "keeps": lambda v: v.row["false_negatives"] != "by design",
+    # takes any number of keys
+    "stages": lambda v: hasattr(v.cls, "stages"),
+}
+
+
+def variants_with(*needs: str) -> list[Variant]:
+    """All variants in all layouts that have the capabilities ``needs``."""
+    found = []
+    for row in bloomery.variants():
+        cls, capabilities = getattr(bloomery, row["class"]), tuple(row["capabilities"])
+        for layout in row["layouts"] or [None]:
+            variant = Variant(row["name"], cls, layout, capabilities, row)
+            if all(variant.can(need) for need in needs):
+                found.append(variant)
+    return found
 
 
 def every_variant(*needs: str) -> list[Any]:
     """All variants in all layouts that have the capabilities ``needs``, as pytest parameters."""
     import pytest
 
-    found = []
-    for row in bloomery.variants():
-        for layout in row["layouts"]:
-            variant = Variant(
-                row["name"], getattr(bloomery, row["class"]), layout, tuple(row["capabilities"]), row
-            )
-            if all(variant.can(need) for need in needs):
-                found.append(pytest.param(variant, id=f"{variant.name}-{layout}"))
-    return found
+    return [pytest.param(variant, id=variant.id) for variant in variants_with(*needs)]
+
+
+def most_counted(made: Any) -> int:
+    """The largest count that ``made`` can tell; counters of w bits stay at their last value."""
+    bits = getattr(made, "counter_bits", None)
+    return (1 << bits) - 1 if isinstance(bits, int) else 2**64 - 1
+
+
+def window_of(made: Any) -> int:
+    """How many of the last additions a filter that forgets still finds: its ``window``, at least one."""
+    window = getattr(made, "window", None)
+    return window if isinstance(window, int) and window > 0 else 1
 
 
 def layouts() -> list[str]:
@@ -76,8 +129,11 @@ SCHEMES: dict[str, tuple[str, ...]] = {
 
 
 def bits_of(bloom: Any) -> bytes:
-    """The bytes of the bit array."""
-    return bytes(memoryview(bloom))
+    """The bytes of the bit array, or of the whole file where a class shows no array."""
+    try:
+        return bytes(memoryview(bloom))
+    except TypeError:
+        return bytes(bloom.to_bytes())
 
 
 def binomial_sd(rate: float, trials: int) -> float:

@@ -27,7 +27,7 @@ def read(path: str, start: int) -> tuple[bool, int]:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("variant", every_variant("map")[1::4])
+@pytest.mark.parametrize("variant", every_variant("map", "keys", "keeps")[1::4])
 def test_readers_in_other_processes(variant: Variant, method: str, tmp_path: Path) -> None:
     bloom = variant.make(COUNT, 0.01)
     bloom.update(np.arange(COUNT))
@@ -53,7 +53,7 @@ def in_child(work: Any) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("variant", every_variant("add"))
+@pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
 def test_a_forked_child_has_a_copy_of_its_own(variant: Variant) -> None:
     bloom = variant.make(400_000)
     bloom.update(np.arange(300_000), threads=2)

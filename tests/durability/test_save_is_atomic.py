@@ -63,7 +63,7 @@ def litter(directory: Path, *expected: str) -> set[str]:
     return {entry.name for entry in directory.iterdir()} - set(expected)
 
 
-@pytest.mark.parametrize("variant", every_variant("map"))
+@pytest.mark.parametrize("variant", every_variant("map", "keys"))
 def test_saving_replaces_and_keeps_permissions(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     one, two = variant.make(100, seed=1), variant.make(5000, seed=2)

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from compat import key_oracle  # noqa: E402
-from support import SCHEMES, SECRET, Keys  # noqa: E402
+from support import SCHEMES, SECRET, Keys, variants_with  # noqa: E402
 
 import bloomery  # noqa: E402
 
@@ -99,24 +99,23 @@ def contents() -> list[Any]:
 def filters() -> dict[str, Any]:
     """Every golden filter by file name, filled."""
     made: dict[str, Any] = {}
-    for row in bloomery.variants():
-        cls = getattr(bloomery, row["class"])
-        for layout in row["layouts"]:
-            # A growing filter goes through three stages; a fixed one stays below its capacity.
-            capacity = 20 if "grow" in row["capabilities"] else 120
-            made[f"{row['name']}-{layout}"] = cls(capacity, 0.01, layout=layout, seed=7)
+    for variant in variants_with("add"):
+        # A filter of stages goes through three of them; a fixed one stays below its capacity.
+        made[variant.id] = variant.make(20 if variant.can("stages") else 120, 0.01, seed=7)
+        variant.update(made[variant.id], contents())
+    rest: dict[str, Any] = {}
     for layout, schemes in SCHEMES.items():
         for scheme in schemes[1:]:
-            made[f"bloom-{layout}-{scheme}"] = bloomery.BloomFilter(
+            rest[f"bloom-{layout}-{scheme}"] = bloomery.BloomFilter(
                 120, 0.01, layout=layout, scheme=scheme, seed=7
             )
-    made["bloom-keyed"] = bloomery.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
-    made["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
-    made["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
-    for name, made_filter in made.items():
+    rest["bloom-keyed"] = bloomery.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
+    rest["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
+    rest["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
+    for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
-    return made
+    return made | rest
 
 
 def false_positives() -> dict[str, int]:

@@ -71,10 +71,12 @@ def test_every_number_of_threads(layout: str, scheme: str, k: int, threads: int)
 
 
 @pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
-@pytest.mark.parametrize("variant", every_variant("add"))
+@pytest.mark.parametrize("variant", every_variant("keys"))
 def test_threads_and_batches_of_every_variant(variant: Variant) -> None:
     keys = Keys("sequential", 1).take(MANY)
-    scalar, batch, threaded, text = (variant.make(MANY // 4, 0.01) for _ in range(4))
+    # Far past its capacity, where that is no error.
+    capacity = MANY // 4 if variant.row["family"] == "bloom" else MANY
+    scalar, batch, threaded, text = (variant.make(capacity, 0.01) for _ in range(4))
     expected = [scalar.add(key) for key in keys.tolist()]
     assert batch.add_many(keys).tolist() == expected
     assert threaded.add_many(keys, threads=4).tolist() == expected
@@ -110,7 +112,7 @@ def test_large_pages_hold_the_same_bits(size: int) -> None:
     assert twin.contains_many(keys).all()
 
 
-@pytest.mark.parametrize("variant", every_variant("grow"))
+@pytest.mark.parametrize("variant", every_variant("stages"))
 def test_a_batch_of_known_keys_opens_no_stage(variant: Variant) -> None:
     scalar, batch = variant.make(5, 0.01), variant.make(5, 0.01)
     for bloom in (scalar, batch):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Variant, every_variant
+from support import Variant, every_variant, variants_with
 
 import bloomery
 
@@ -24,18 +25,54 @@ FIELDS = {
     "formula",
     "paper",
 }
-METHODS = {
+# What a word of the registry promises: each of these methods. Classes whose add takes pairs have batches of
+# their own, so they promise less under "add".
+METHODS: dict[str, tuple[str, ...]] = {
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
     "merge": ("merge",),
     "remove": ("remove", "discard", "discard_many"),
+    "delete": ("remove", "remove_many"),
     "count": ("count", "count_many"),
     "union": ("union", "__or__", "__ior__", "issubset", "union_count"),
     "intersect": ("intersection", "__and__", "__iand__", "intersection_count", "jaccard"),
     "estimate": ("approx_count", "fpr"),
+    "expire": (),
+    "label": ("label", "label_many"),
+    "value": ("get", "get_many"),
     "map": ("open", "save"),
     "write-in-place": ("flush", "close"),
-    "grow": ("stages", "stage_info", "growth", "tightening"),
 }
+PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
+# Growing is either a chain of stages or one table that is made larger.
+GROWING = (("stages", "stage_info"), ("grow",))
+# Words whose methods are absent from a class without them.
+ABSENT = ("merge", "remove", "delete", "count", "union", "intersect", "label", "value")
+EVERYWHERE = (
+    "contains_many",
+    "fpr",
+    "fill",
+    "nbytes",
+    "nbytes_for",
+    "capacity",
+    "target_fpr",
+    "num_added",
+    "seed",
+    "keyed",
+    "info",
+    "to_bytes",
+    "from_bytes",
+    "save",
+    "open",
+    "copy",
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def methods_of(row: dict[str, Any], capability: str) -> tuple[str, ...]:
+    """The methods that ``capability`` promises in this row."""
+    if capability == "add" and {"label", "value"} & set(row["capabilities"]):
+        return PAIRS_ADD
+    return METHODS[capability]
 
 
 def test_rows_are_whole_and_unique() -> None:
@@ -43,7 +80,9 @@ def test_rows_are_whole_and_unique() -> None:
         assert set(row) >= FIELDS
         assert row["paper"]
         assert row["formula"]
+        assert row["merging"]
         assert row["false_negatives"] in {"never", "only on misuse", "by design"}
+        assert all(0 < ns < 10_000 for ns in row["ns"])
     for field in ("id", "name", "class"):
         values = [row[field] for row in ROWS]
         assert len(set(values)) == len(values)
@@ -53,19 +92,40 @@ def test_rows_are_whole_and_unique() -> None:
 def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
     cls = getattr(bloomery, row["class"])
     assert row["class"] in bloomery.__all__
-    for capability in row["capabilities"]:
+    for method in EVERYWHERE:
+        assert hasattr(cls, method), method
+    for capability in set(row["capabilities"]) - {"grow"}:
         assert capability in METHODS, f"say in METHODS what {capability!r} promises"
-        for method in METHODS[capability]:
+        for method in methods_of(row, capability):
             assert hasattr(cls, method), method
+    grows = any(all(hasattr(cls, method) for method in methods) for methods in GROWING)
+    assert grows == ("grow" in row["capabilities"])
     # What a structure cannot do is absent from its class, not an exception.
-    for capability in {"merge", "remove", "count", "union", "intersect", "grow"} - set(row["capabilities"]):
-        for method in METHODS[capability]:
+    promised = {method for word in set(row["capabilities"]) - {"grow"} for method in methods_of(row, word)}
+    for capability in set(ABSENT) - set(row["capabilities"]):
+        for method in set(METHODS[capability]) - promised:
             assert not hasattr(cls, method) or method.startswith("__"), method
+
+
+def test_files_lead_to_the_class_of_the_row() -> None:
+    """The list of classes in the binding has the order and the classes of the registry."""
+    source = (ROOT / "crates/bloomery-py/src/classes/mod.rs").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +[A-Z_]+ \w+ (\w+) (keys|pairs);$", source, re.MULTILINE)
+    assert [name for name, _ in listed] == [row["class"] for row in sorted(ROWS, key=lambda row: row["id"])]
+    pairs = {variant.cls.__name__ for variant in variants_with("pairs")}
+    assert {name for name, adds in listed if adds == "pairs"} == pairs
 
 
 @pytest.mark.parametrize("variant", every_variant())
 def test_every_row_has_a_golden_file(variant: Variant, golden: Path) -> None:
-    assert (golden / f"{variant.name}-{variant.layout}.bloom").is_file(), "run tests/golden/make.py"
+    path = golden / f"{variant.id}.bloom"
+    assert path.is_file(), "run tests/golden/make.py"
+    assert type(bloomery.open(path)) is variant.cls
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+def test_every_row_has_a_page(row: dict[str, Any]) -> None:
+    assert (ROOT / "docs" / "filters" / f"{row['name']}.md").is_file(), "run scripts/variant_pages.py"
 
 
 @pytest.mark.parametrize("variant", every_variant())
@@ -77,13 +137,15 @@ def test_classes_are_final(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", every_variant("add"))
 def test_what_a_filter_says_of_itself(variant: Variant) -> None:
     bloom = variant.make(1000, 0.01, seed=3)
-    bloom.update(range(500))
-    assert bloom.layout in {variant.layout, "auto"}
+    variant.update(bloom, range(500))
+    assert getattr(bloom, "layout", None) in {variant.layout, "auto"}
     assert (bloom.target_fpr, bloom.seed, bloom.keyed) == (0.01, 3, False)
     assert bloom.capacity >= 1000
     assert 0 < bloom.fill < 1
-    assert 490 <= bloom.num_added <= 500
+    assert 480 <= bloom.num_added <= 500
     assert bloom.nbytes > 0
+    assert 0 <= bloom.fpr() <= 0.05
+    assert variant.cls.nbytes_for(1000, 0.01) <= variant.cls.nbytes_for(100_000, 0.01)
     info = bloom.info()
     assert info["num_added"] == bloom.num_added
     assert info["seed"] == 3

@@ -60,12 +60,30 @@ class File:
         """Change a float parameter."""
         self.set(tag, struct.unpack("<Q", struct.pack("<d", value))[0], index)
 
+    def start(self, section: int) -> int:
+        """Where a section starts within the payload; 0 for one that lies outside of it."""
+        head = aligned(HEAD.size + PARAM.size * len(self.params) + SECTION.size * len(self.sections))
+        start = self.sections[section][2] - head
+        return start if 0 <= start <= len(self.payload) else 0
+
+    def move_sections(self, original: bytes) -> File:
+        """After parameters went or came: the sections where they now are, and the length of it all."""
+        before, head = File.parse(original), HEAD.size + PARAM.size * len(self.params)
+        head = aligned(head + SECTION.size * len(self.sections))
+        self.sections = [
+            (kind, index, head + before.start(i), length, crc, rest)
+            for i, (kind, index, _, length, crc, rest) in enumerate(before.sections)
+        ]
+        self.length = head + len(self.payload)
+        return self
+
     def build(self, *, fix_payload_crc: bool = True) -> bytes:
         """The file with valid checksums, whatever its fields say."""
-        if fix_payload_crc and self.sections:
-            kind, index, offset, length, _, rest = self.sections[0]
-            crc = zlib.crc32(self.payload[:length])
-            self.sections[0] = (kind, index, offset, length, crc, rest)
+        if fix_payload_crc:
+            for i, (kind, index, offset, length, _, rest) in enumerate(self.sections):
+                start = self.start(i)
+                crc = zlib.crc32(self.payload[start : start + length])
+                self.sections[i] = (kind, index, offset, length, crc, rest)
         fixed = (self.magic, self.version, self.variant, self.scheme, self.rule, self.seed, self.secret)
         counts = (self.length, self.flags, self.num_params, self.num_sections, self.reserved)
         tables = b"".join(PARAM.pack(*param) for param in self.params)

@@ -79,7 +79,7 @@ def test_every_flipped_bit_is_found_in_bytes(stored: bytes) -> None:
     assert bytes(data) == stored
 
 
-@pytest.mark.parametrize("stored", ["bloom-classic", "scalable-classic"], indirect=True)
+@every_golden
 def test_every_flipped_bit_is_found_in_a_file(stored: bytes, tmp_path: Path) -> None:
     head = 64 + 16 * int.from_bytes(stored[44:46], "little") + 32 * int.from_bytes(stored[46:48], "little")
     path = tmp_path / "flipped.bloom"

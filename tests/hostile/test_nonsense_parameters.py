@@ -6,6 +6,7 @@ allocate first would end in an abort.
 
 from __future__ import annotations
 
+import inspect
 import json
 import signal
 import subprocess
@@ -167,6 +168,61 @@ CASES: list[tuple[str, str, str]] = [
     ("_core.layout_for(10**15, 0.01)", IMPOSSIBLE, "0000"),
     ("_core.layout_for(10**12, 0.01)", "", ""),
 ]
+
+
+def of_every_class() -> Iterator[tuple[str, str, str]]:
+    """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
+    for row in bloomery.variants():
+        cls = row["class"]
+        first = next(iter(inspect.signature(getattr(bloomery, cls)).parameters.values()))
+        for value, error, shown in [
+            ("0", "ParameterError", "0"),
+            ("-1", "ParameterError", "-1"),
+            ("10**18", IMPOSSIBLE, f"{HUGE}|bytes"),
+            ("2**63", IMPOSSIBLE, f"{2**63}|bytes"),
+            ("2**64 - 1", IMPOSSIBLE, f"{2**64 - 1}|bytes"),
+            ("2**64", "ParameterError", str(2**64)),
+            ("'x'", "ParameterTypeError", "'x'"),
+            ("float('nan')", "ParameterTypeError", "nan"),
+            ("1e18", "ParameterTypeError", "1e+18"),
+            ("True", "ParameterTypeError", "True"),
+            ("[5]", "ParameterTypeError", "[5]"),
+        ]:
+            yield f"{cls}({value})", error, shown
+        if first.default is inspect.Parameter.empty:
+            yield f"{cls}(None)", "ParameterTypeError", "None"
+            yield f"{cls}()", "TypeError", first.name
+        for value, error, shown in [
+            ("0", "ParameterError", "0"),
+            ("1", "ParameterError", "1"),
+            ("-0.5", "ParameterError", "-0.5"),
+            ("float('nan')", "ParameterError", "NaN|nan"),
+            ("float('inf')", "ParameterError", "inf"),
+            ("1e-300", "ParameterError", "1e-300"),
+            ("'x'", "ParameterTypeError", "'x'"),
+            ("None", "ParameterTypeError", "None"),
+        ]:
+            yield f"{cls}(100, {value})", error, shown
+        for options, error, shown in [
+            ("seed=-1", "ParameterError", "-1"),
+            ("seed=2**64", "ParameterError", str(2**64)),
+            ("seed='a'", "ParameterTypeError", "'a'"),
+            ("secret=b'short'", "ParameterError", "5"),
+            ("secret='sixteen letters!'", "ParameterTypeError", "str"),
+            ("no_such_option=1", "TypeError", "no_such_option"),
+        ]:
+            yield f"{cls}(100, {options})", error, shown
+        for arguments, error, shown in [
+            ("0", "ParameterError", "0"),
+            ("'x'", "ParameterTypeError", "'x'"),
+            ("100, 1.5", "ParameterError", "1.5"),
+            ("2**64 - 1, 1e-15", IMPOSSIBLE, ""),
+        ]:
+            yield f"{cls}.nbytes_for({arguments})", error, shown
+
+
+_KNOWN = {case[0] for case in CASES}
+CASES += [case for case in of_every_class() if case[0] not in _KNOWN]
 
 # Reads an expression a line; runs each in a forked child with limited memory and a limited life.
 PROGRAM = """

@@ -1,0 +1,213 @@
+"""Run in a process of its own: opens damaged variations of one golden file and does everything with them.
+
+``python prober.py FILE {payload|params} ROUNDS`` prints one JSON object: how often a variation was opened,
+how many there were, and what went wrong. Memory is limited and every variation has an alarm, so that a hang,
+a crash or an allocation by a lying number ends this process; the last line then names the variation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from hostile.container import File
+
+import bloomery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HANG_SECONDS = 20
+#: What the process may take beyond what it has at the start.
+ROOM = 64 << 20
+KEYS = [*range(300), "a", b"\xff", 1.5, ("t", 1), *(f"key-{i}" for i in range(30))]
+NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
+INFINITY = struct.unpack("<Q", struct.pack("<d", float("inf")))[0]
+WILD = (0, 1, 2, 63, 2**31, 2**32, 2**62, 2**63, 2**64 - 1, NAN, INFINITY)
+
+
+def payloads(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
+    """The golden file with other cells, under valid checksums."""
+    rng = random.Random(len(stored))
+    plain = File.parse(stored)
+    size = len(plain.payload)
+
+    cells = bytearray(size)  # 255 where a section lies: what is between sections must stay zero
+    for i, (_, _, _, length, _, _) in enumerate(plain.sections):
+        cells[plain.start(i) : plain.start(i) + length] = b"\xff" * length
+
+    def with_payload(payload: bytes) -> bytes:
+        made = File.parse(stored)
+        made.payload = bytes(map(int.__and__, payload, cells))
+        return made.build()
+
+    yield "zeros", with_payload(b"\0" * size)
+    yield "ones", with_payload(b"\xff" * size)
+    for pattern in (b"\x55", b"\xaa", b"\x01", b"\x80", b"\0\xff", b"\x7f\0\0\0\0\0\0\0", b"\x11" * 8):
+        yield f"pattern {pattern.hex()}", with_payload((pattern * size)[:size])
+    for i, (_, _, _, length, _, _) in enumerate(plain.sections):
+        start = plain.start(i)
+        for name, fill in (("zeros", b"\0"), ("ones", b"\xff")):
+            payload = plain.payload[:start] + fill * length + plain.payload[start + length :]
+            yield f"section {i} {name}", with_payload(payload)
+    for round_ in range(rounds):
+        payload = bytearray(plain.payload)
+        kind = round_ % 4
+        if kind == 0:
+            payload = bytearray(rng.randbytes(size))
+        elif kind == 1:
+            for _ in range(rng.choice([1, 3, 20])):
+                bit = rng.randrange(8 * size)
+                payload[bit // 8] ^= 1 << bit % 8
+        elif kind == 2:
+            at = 8 * rng.randrange(max(1, size // 8))
+            payload[at : at + 8] = rng.choice(WILD).to_bytes(8, "little")
+        else:
+            at, length = rng.randrange(size), rng.randrange(1, 200)
+            length = min(length, size - at)
+            payload[at : at + length] = rng.choice([b"\0", b"\xff", rng.randbytes(1)]) * length
+        yield f"round {round_}", with_payload(bytes(payload))
+
+
+def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
+    """The golden file with other header parameters, under valid checksums."""
+    rng = random.Random(len(stored))
+    plain = File.parse(stored)
+    for i, (tag, index, zero, value) in enumerate(plain.params):
+        for wild in (*WILD, value + 1, max(value, 1) - 1, value ^ 1 << 63, 2 * value, value // 2):
+            made = File.parse(stored)
+            made.params[i] = (tag, index, zero, wild % 2**64)
+            yield f"param {i} (tag {tag}, index {index}) = {wild:#x}", made.build()
+        made = File.parse(stored)
+        del made.params[i]
+        made.num_params -= 1
+        yield f"param {i} (tag {tag}, index {index}) missing", made.move_sections(stored).build()
+    for round_ in range(rounds):
+        made = File.parse(stored)
+        for _ in range(rng.randint(2, 4)):
+            i = rng.randrange(len(made.params))
+            tag, index, zero, value = made.params[i]
+            value = rng.choice([*WILD, value ^ 1 << rng.randrange(64), value + 1, value - 1])
+            made.params[i] = (tag, index, zero, value % 2**64)
+        yield f"round {round_}", made.build()
+
+
+def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Everything that can be asked of a filter and done to a copy of it."""
+    row = next(row for row in bloomery.variants() if row["class"] == type(opened).__name__)
+    pairs = bool({"label", "value"} & set(row["capabilities"]))
+    copy = opened.copy()
+    yield from questions(opened)
+    yield from changes(copy, opened, pairs=pairs)
+    yield "again", lambda: [key in copy for key in KEYS]
+    yield "loads", lambda: bloomery.loads(copy.to_bytes()) == copy
+    yield "clear", copy.clear
+    yield "add after clear", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:20]]
+
+
+def having(made: Any, *names: str) -> list[str]:
+    """Those of the methods that the class has."""
+    return [name for name in names if hasattr(made, name)]
+
+
+def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What can be asked."""
+    yield "in", lambda: [key in opened for key in KEYS]
+    yield "contains_many", lambda: opened.contains_many(KEYS)
+    for name in having(opened, "fpr", "info", "approx_count", "to_bytes", "stage_info"):
+        yield name, getattr(opened, name)
+    yield "repr", lambda: repr(opened)
+    yield "attributes", lambda: [getattr(opened, name) for name in dir(type(opened)) if name[0] != "_"]
+    for name in having(opened, "count", "label", "get", "depth"):
+        yield name, lambda name=name: [getattr(opened, name)(key) for key in KEYS[:50]]
+    for name in having(opened, "count_many", "label_many", "get_many", "depth_many"):
+        yield name, lambda name=name: getattr(opened, name)(KEYS)
+    yield "equal", lambda: (opened == opened, opened == opened.copy())  # noqa: PLR0124
+
+
+def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What can be done."""
+    yield "add", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:100]]
+    if not pairs:
+        yield "add_many", lambda: copy.add_many(KEYS)
+    for name in having(copy, "remove", "discard"):
+        yield name, lambda name=name: [quietly(getattr(copy, name), key) for key in KEYS[:150]]
+    for name in having(copy, "discard_many", "remove_many"):
+        yield name, lambda name=name: getattr(copy, name)(KEYS)
+    for name in having(copy, "merge"):
+        yield name, lambda: copy.merge(opened)
+        yield "merge with itself", lambda: copy.merge(copy)
+    for name in having(copy, "grow"):
+        yield name, copy.grow
+
+
+def quietly(call: Callable[[Any], Any], key: Any) -> None:
+    """Call it; KeyError is an answer."""
+    with contextlib.suppress(KeyError):
+        call(key)
+
+
+def wrong_with(data: bytes, path: Path) -> tuple[int, list[str]]:
+    """How often ``data`` was opened, and what then went wrong."""
+    path.write_bytes(data)
+    opened, problems = 0, []
+    for way, read in (
+        ("header", lambda: bloomery.open(path, verify="header")),
+        ("loads", lambda: bloomery.loads(data)),
+    ):
+        try:
+            found = read()
+        except (bloomery.FormatError, bloomery.ParameterError) as error:
+            if "internal" in str(error):
+                problems.append(f"{way}: {error}")
+            continue
+        except BaseException as error:  # noqa: BLE001 - a panic is a BaseException
+            problems.append(f"{way}: {type(error).__name__}: {error}")
+            continue
+        opened += 1
+        at = "copy"
+        try:
+            for name, operation in operations(found):
+                at = name
+                # A growing filter may be refused memory, a table may be full: that is told, not a fault.
+                with contextlib.suppress(bloomery.FilterFull, bloomery.FilterMemoryError):
+                    operation()
+        except (bloomery.ParameterError, bloomery.FormatError) as error:
+            if at not in {"add", "add_many", "grow", "merge", "merge with itself", "add after clear"}:
+                problems.append(f"{way}, {at}: {type(error).__name__}: {error}")
+        except BaseException as error:  # noqa: BLE001
+            problems.append(f"{way}, {at}: {type(error).__name__}: {error}")
+    return opened, problems
+
+
+def main(golden: str, kind: str, rounds: int) -> None:
+    """Probe all variations and print the outcome."""
+    warnings.simplefilter("ignore")
+    stored = Path(golden).read_bytes()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM,) * 2)
+    opened, total, problems = 0, 0, []
+    with tempfile.TemporaryDirectory() as directory:
+        for name, data in {"payload": payloads, "params": params}[kind](stored, rounds):
+            print(name, flush=True)
+            signal.alarm(HANG_SECONDS)
+            times, wrong = wrong_with(data, Path(directory) / "probe.bloom")
+            opened, total = opened + times, total + 1
+            problems += [f"{name}: {text}"[:300] for text in wrong]
+    signal.alarm(0)
+    print(json.dumps({"opened": opened, "variations": total, "problems": problems}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -62,22 +62,26 @@ def payloads(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
             payload = plain.payload[:start] + fill * length + plain.payload[start + length :]
             yield f"section {i} {name}", with_payload(payload)
     for round_ in range(rounds):
-        payload = bytearray(plain.payload)
-        kind = round_ % 4
-        if kind == 0:
-            payload = bytearray(rng.randbytes(size))
-        elif kind == 1:
-            for _ in range(rng.choice([1, 3, 20])):
-                bit = rng.randrange(8 * size)
-                payload[bit // 8] ^= 1 << bit % 8
-        elif kind == 2:
-            at = 8 * rng.randrange(max(1, size // 8))
-            payload[at : at + 8] = rng.choice(WILD).to_bytes(8, "little")
-        else:
-            at, length = rng.randrange(size), rng.randrange(1, 200)
-            length = min(length, size - at)
-            payload[at : at + length] = rng.choice([b"\0", b"\xff", rng.randbytes(1)]) * length
-        yield f"round {round_}", with_payload(bytes(payload))
+        yield f"round {round_}", with_payload(disturbed(plain.payload, round_ % 4, rng))
+
+
+def disturbed(payload: bytes, kind: int, rng: random.Random) -> bytes:
+    """Noise, flipped bits, a wild word, or a run of one byte."""
+    size, changed = len(payload), bytearray(payload)
+    if kind == 0:
+        return rng.randbytes(size)
+    if kind == 1:
+        for _ in range(rng.choice([1, 3, 20])):
+            bit = rng.randrange(8 * size)
+            changed[bit // 8] ^= 1 << bit % 8
+    elif kind == 2:
+        at = 8 * rng.randrange(max(1, size // 8))
+        changed[at : at + 8] = rng.choice(WILD).to_bytes(8, "little")
+    else:
+        at = rng.randrange(size)
+        length = min(rng.randrange(1, 200), size - at)
+        changed[at : at + length] = rng.choice([b"\0", b"\xff", rng.randbytes(1)]) * length
+    return bytes(changed)
 
 
 def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:

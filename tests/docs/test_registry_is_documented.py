@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 ROWS = bloomery.variants()
 STUB = ROOT / "src" / "bloomery" / "_core.pyi"
-CLASSES = [bloomery.BloomFilter, bloomery.ScalableBloomFilter]
+CLASSES = [getattr(bloomery, str(row["class"])) for row in ROWS]
 
 
 def by_name(row: dict[str, object]) -> str:
@@ -54,11 +54,24 @@ def test_a_variant_has_a_class_a_stub_and_a_golden_file(row):
     cls = getattr(bloomery, row["class"])
     public = {name for name in vars(cls) if not name.startswith("_")}
     assert public <= stub_members()[row["class"]], "run make stubs"
-    assert list((ROOT / "tests" / "golden").glob(f"{row['name']}-*.bloom"))
+    golden = ROOT / "tests" / "golden"
+    names = [f"{row['name']}-{layout}" for layout in row["layouts"]] or [row["name"]]
+    assert all((golden / f"{name}.bloom").is_file() for name in names), "run tests/golden/make.py"
 
 
 def test_pages_of_filters_are_those_of_the_registry():
-    assert {page.stem for page in (DOCS / "filters").glob("*.md")} == {row["name"] for row in ROWS}
+    assert {page.stem for page in (DOCS / "filters").glob("*.md")} == {row["name"] for row in ROWS} | {
+        "index"
+    }
+    table = (DOCS / "filters" / "index.md").read_text(encoding="utf-8")
+    assert all(f"[{row['name']}]({row['name']}.md)" in table for row in ROWS), "run scripts/variant_pages.py"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
+def test_a_page_tells_the_guarantee_and_what_merging_means(row):
+    text = " ".join((DOCS / "filters" / f"{row['name']}.md").read_text(encoding="utf-8").split())
+    assert f"False negatives: {row['false_negatives']}" in text, "run scripts/variant_pages.py"
+    assert " ".join(row["merging"].split()) in text
 
 
 def test_every_public_name_is_exported_and_every_export_is_there():

@@ -1,0 +1,157 @@
+"""Write what the pages under docs/filters say of the registry; ``--check`` only tells what is out of date.
+
+Every row has a page. What this script writes stands between two marks; the rest of a page belongs to people
+and is never touched. A page with nothing of their own also gets the class's docstring and example.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import bloomery
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "filters"
+START, END = "<!-- generated from the registry -->", "<!-- end -->"
+BLOCK = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)
+WIDTH = 110
+KEYS = 1_000_000
+RATES = ((0.01, "1 %"), (0.001, "0.1 %"))
+GUARANTEES = {
+    "never": "never; a key that was added is found",
+    "only on misuse": "only on misuse, such as removing a key that was never added",
+    "by design": "by design; the structure forgets or is told to",
+}
+#: Operations that the registry's words stand for, as a reader would say them.
+OPERATIONS = {
+    "add": "add",
+    "remove": "remove",
+    "delete": "remove where it can",
+    "count": "count",
+    "merge": "merge",
+    "union": "union",
+    "intersect": "intersect",
+    "estimate": "estimate the number of keys",
+    "expire": "forget old keys",
+    "label": "tell a key's label",
+    "value": "tell a key's value",
+    "grow": "grow",
+    "map": "open a file in constant time",
+    "write-in-place": "write a file in place",
+}
+
+
+def bits_a_key(cls: Any, fpr: float) -> str:
+    """Bits for each of a million keys, or a dash where the class has no filter of this rate."""
+    try:
+        return f"{8 * cls.nbytes_for(KEYS, fpr) / KEYS:.1f}"
+    except bloomery.BloomeryError:
+        return "-"
+
+
+def methods(cls: Any) -> str:
+    """The public methods and attributes of a class."""
+    names = [name for name in dir(cls) if not name.startswith("_")]
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Text in lines of the repository's width."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def facts(row: dict[str, Any], cls: Any) -> str:
+    """The registry row and the cost of its class, as a list and its law."""
+    bits = ", ".join(f"{bits_a_key(cls, rate)} at {name}" for rate, name in RATES)
+    add, ask = row["ns"]
+    entries = {
+        "Class": f"`{cls.__name__}{inspect.signature(cls)}`",
+        "False negatives": GUARANTEES[row["false_negatives"]],
+        "Operations": ", ".join(OPERATIONS.get(word, word) for word in row["capabilities"]),
+        "Layouts": ", ".join(f"`{layout}`" for layout in row["layouts"]),
+        "Merging": row["merging"],
+        "Cost": f"bits a key for a million keys: {bits}; a batch of ten million keys takes about {add:g} ns"
+        f" a key to add and {ask:g} to look up",
+        "Source": row["paper"],
+        "Methods and attributes": methods(cls),
+    }
+    listed = [wrapped(f"* {name}: {text}", "  ") for name, text in entries.items() if text]
+    return "\n".join([*listed, "", "```text", row["formula"], "```"])
+
+
+def docstring(cls: Any) -> str:
+    """What the class says of itself: prose, then its example."""
+    prose, _, example = (inspect.getdoc(cls) or "").partition(">>>")
+    paragraphs = [wrapped(" ".join(part.split())) for part in prose.strip().split("\n\n") if part.strip()]
+    if example:
+        paragraphs.append(f"```pycon\n>>>{example.rstrip()}\n```")
+    return "\n\n".join(paragraphs)
+
+
+def page(row: dict[str, Any], text: str) -> str:
+    """The page of a row: ``text``, with what is between the marks made anew."""
+    cls = getattr(bloomery, row["class"])
+    text = text or f"# {row['name']}\n"
+    own = BLOCK.sub("", text).split("\n", 1)[1].strip()
+    parts = [START, facts(row, cls), END] if own else [START, docstring(cls), facts(row, cls), END]
+    block = "\n\n".join(parts)
+    if BLOCK.search(text):
+        return BLOCK.sub(lambda _: block, text, count=1)
+    head, heading, rest = text.partition("\n## ")
+    return f"{head.rstrip()}\n\n{block}\n" + (f"{heading}{rest}" if heading else "")
+
+
+def index(rows: list[dict[str, Any]], text: str) -> str:
+    """The table of all rows."""
+    text = text or "# Filters\n\nEvery structure of this release; `bloomery.variants()` has the same rows.\n"
+    head = (
+        "| filter | class | false negatives | beyond add and look up | bits a key at 1 %, 0.1 % | ns a key |"
+    )
+    lines = [head, "|---|---|---|---|---|---|"]
+    for row in rows:
+        cls = getattr(bloomery, row["class"])
+        bits = ", ".join(bits_a_key(cls, rate) for rate, _ in RATES)
+        more = ", ".join(word for word in row["capabilities"] if word not in {"add", "map"})
+        name = f"[{row['name']}]({row['name']}.md)"
+        add, ask = row["ns"]
+        lines.append(
+            f"| {name} | `{row['class']}` | {row['false_negatives']} | {more} | {bits} | {add:g}, {ask:g} |"
+        )
+    note = (
+        "Bits a key are those of a filter made for a million keys with default parameters; a dash means that "
+        "there is none of that rate. The times are those of a batch of ten million integers, to add and to "
+        "look up, on one core: for planning, not a promise."
+    )
+    block = "\n\n".join([START, "\n".join(lines), wrapped(note), END])
+    if BLOCK.search(text):
+        return BLOCK.sub(lambda _: block, text, count=1)
+    return f"{text.rstrip()}\n\n{block}\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with ``--check`` fail when one is out of date."""
+    rows = bloomery.variants()
+    stale = []
+    for name, make in [("index", None), *((row["name"], row) for row in rows)]:
+        path = PAGES / f"{name}.md"
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        after = index(rows, before) if make is None else page(make, before)
+        if after != before:
+            stale.append(path.name)
+            if "--check" not in arguments:
+                path.write_text(after, encoding="utf-8")
+    if "--check" in arguments and stale:
+        print(f"out of date: {', '.join(stale)}; run python scripts/variant_pages.py", file=sys.stderr)
+        return 1
+    print(f"{len(stale)} written" if stale else f"{len(rows) + 1} pages are current")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

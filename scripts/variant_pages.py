@@ -110,9 +110,7 @@ def page(row: dict[str, Any], text: str) -> str:
 def index(rows: list[dict[str, Any]], text: str) -> str:
     """The table of all rows."""
     text = text or "# Filters\n\nEvery structure of this release; `bloomery.variants()` has the same rows.\n"
-    head = (
-        "| filter | class | false negatives | beyond add and look up | bits a key at 1 %, 0.1 % | ns a key |"
-    )
+    head = "| filter | class | false negatives | further operations | bits a key at 1 %, 0.1 % | ns a key |"
     lines = [head, "|---|---|---|---|---|---|"]
     for row in rows:
         cls = getattr(bloomery, row["class"])

@@ -5,7 +5,7 @@ The native half of bloomery; import from `bloomery` instead.
 """
 
 import os
-from typing import Any, Self, final
+from typing import Any, Self, TypeAlias, final
 
 __all__ = [
     "ArrowColumn",
@@ -123,12 +123,12 @@ class BloomFilter:
         """
     def approx_count(self, /) -> tuple[float, float]:
         """
-        Estimated number of distinct keys and its standard deviation, from the set bits.
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
         """
     @property
     def capacity(self, /) -> int:
         """
-        Keys the filter was sized for.
+        Keys the structure was sized for.
         """
     def clear(self, /) -> None:
         """
@@ -160,11 +160,6 @@ class BloomFilter:
     def copy(self, /) -> BloomFilter:
         """
         An independent copy in memory, also of a mapped filter.
-        """
-    @property
-    def count(self, /) -> int:
-        """
-        Keys that were new when they were added.
         """
     @property
     def fill(self, /) -> float:
@@ -226,10 +221,26 @@ class BloomFilter:
         """
         True when the bits live in a file.
         """
+    def merge(self, /, other: BloomFilter) -> None:
+        """
+        The union, in place: bitwise or.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
     @property
     def nbytes(self, /) -> int:
         """
         Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
         """
     @property
     def num_bits(self, /) -> int:
@@ -395,12 +406,12 @@ class ScalableBloomFilter:
         """
     def approx_count(self, /) -> tuple[float, float]:
         """
-        Estimated number of distinct keys and its standard deviation, from the set bits.
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
         """
     @property
     def capacity(self, /) -> int:
         """
-        Keys the present stages take before the next one is opened.
+        Keys the structure was sized for.
         """
     def clear(self, /) -> None:
         """
@@ -428,11 +439,6 @@ class ScalableBloomFilter:
     def copy(self, /) -> ScalableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter.
-        """
-    @property
-    def count(self, /) -> int:
-        """
-        Keys that were new when they were added.
         """
     @property
     def fill(self, /) -> float:
@@ -480,6 +486,16 @@ class ScalableBloomFilter:
         Bytes of cells held.
         """
     @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
@@ -488,7 +504,7 @@ class ScalableBloomFilter:
         secret: bytes | None = None,
     ) -> ScalableBloomFilter:
         """
-        Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to add.
+        Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
         """
@@ -513,7 +529,7 @@ class ScalableBloomFilter:
     @property
     def target_fpr(self, /) -> float:
         """
-        Bound on the rate of the whole.
+        Rate asked for at capacity.
         """
     @property
     def tightening(self, /) -> float:
@@ -547,9 +563,7 @@ class Suspects:
         """
         Memory in use, approximately.
         """
-    def note(
-        self, /, filter: BloomFilter | ScalableBloomFilter, block: bytes | bytearray | memoryview
-    ) -> tuple[int, int]:
+    def note(self, /, filter: _Filter, block: bytes | bytearray | memoryview) -> tuple[int, int]:
         """
         First pass: adds the lines of `block` to `filter`; (lines, new lines).
         """
@@ -561,11 +575,7 @@ class Suspects:
         """
 
 def add_lines(
-    filter: BloomFilter | ScalableBloomFilter,
-    block: bytes | bytearray | memoryview,
-    *,
-    kept: bool = True,
-    dropped: bool = False,
+    filter: _Filter, block: bytes | bytearray | memoryview, *, kept: bool = True, dropped: bool = False
 ) -> tuple[int, int, bytes | None, bytes | None]:
     """
     Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
@@ -579,11 +589,7 @@ def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float) -> int:
     """
 
 def check_lines(
-    filter: BloomFilter | ScalableBloomFilter,
-    block: bytes | bytearray | memoryview,
-    *,
-    found: bool = True,
-    absent: bool = False,
+    filter: _Filter, block: bytes | bytearray | memoryview, *, found: bool = True, absent: bool = False
 ) -> tuple[int, int, bytes | None, bytes | None]:
     """
     Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
@@ -636,9 +642,7 @@ def layout_for(capacity: int, fpr: float) -> str:
     The layout that "auto" stands for.
     """
 
-def loads(
-    data: bytes | bytearray | memoryview, *, secret: bytes | None = None
-) -> BloomFilter | ScalableBloomFilter:
+def loads(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> _Filter:
     """
     The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
 
@@ -656,7 +660,7 @@ def open(
     mode: str = "r",
     verify: str = "header",
     secret: bytes | None = None,
-) -> BloomFilter | ScalableBloomFilter:
+) -> _Filter:
     """
     Opens the file of any filter, as the class it holds.
 
@@ -673,3 +677,5 @@ def variants() -> list[dict[str, Any]]:
     """
     One dict a variant: the registry from which classes, docs, tests and choices derive.
     """
+
+_Filter: TypeAlias = BloomFilter | ScalableBloomFilter

@@ -3,6 +3,11 @@
 >>> best, *others = choices(items=1_000_000, fpr=0.01)
 >>> best.layout, round(best.bits_per_key, 1), best.recommended
 ('blocked', 10.1, True)
+
+Without needs it compares the layouts of the plain filter; with needs, all structures that meet them:
+
+>>> [choice.structure for choice in choices(1_000_000, 0.01, needs={"union"})]
+['bloom']
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
 from bloomery.errors import FilterMemoryError, ParameterError
@@ -34,14 +39,20 @@ _BASE_NS = 3.0
 _STRETCH = 1.2
 #: What a need asks of a layout or structure beyond the registry's capabilities.
 PARQUET = "parquet"
+#: Capabilities of classes whose ``add`` takes more than a key: of use to those only who ask for them.
+_PAIRS = frozenset({"label", "value"})
+_FORGETS = "by design"
+_MOST_ITEMS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One way to build the filter: ``nbytes`` of memory, ``fpr`` at ``items``, and its speed.
 
-    ``ns_per_key`` is expected of a batch lookup on one core when half of the keys are found;
-    within a factor of two on other machines.
+    ``ns_per_key`` is expected of a batch lookup on one core when half of the keys are found,
+    ``add_ns_per_key`` of a batch add (0 where it was not asked for); within a factor of two on
+    other machines. ``num_hashes`` is 0 for structures that are not made of probes.
+    ``false_negatives`` is the registry's guarantee: "never", "only on misuse" or "by design".
     """
 
     structure: str
@@ -53,6 +64,8 @@ class Choice:
     ns_per_key: float
     fits: bool = True
     recommended: bool = False
+    add_ns_per_key: float = 0.0
+    false_negatives: str = "never"
 
     @property
     def nbytes(self) -> int:
@@ -96,10 +109,12 @@ def choices(
     """Return all ways to build the filter, best first; the first one that fits is recommended.
 
     Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
-    ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("merge",
-    "grow", "map", ...) or "parquet". Within 1.2 times the least space the faster comes first.
-    Raises `ParameterError` when fewer than two are given, for values out of range, and for a need
-    that no structure meets. Costs milliseconds.
+    ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
+    "count", "expire", "merge", "label", "grow", ...) or "parquet". Within 1.2 times the least space
+    the faster comes first; what forgets keys by design comes after what does not. Raises
+    `ParameterError` when fewer than two are given, for values out of range, for a need that is
+    unknown (the message lists those that are known) and for needs that no structure meets. Costs
+    milliseconds.
 
     >>> choices(fpr=0.001, memory=1 << 20)[0].items > 500_000
     True
@@ -107,22 +122,19 @@ def choices(
     ['split']
     """
     _check(items, fpr, memory)
-    rows = []
-    for structure, layout in _candidates(frozenset(needs)):
-        try:
-            row = _choice(structure, layout, items, fpr, memory)
-        except FilterMemoryError:
-            continue  # this layout has no shape so large; another may
-        if row is not None:
-            rows.append(row)
+    _check_needs(frozenset(needs))
+    if set(needs) <= {PARQUET}:
+        rows = _layouts(frozenset(needs), items, fpr, memory)
+    else:
+        rows = _structures(frozenset(needs), items, fpr, memory)
     if not rows:
-        raise ParameterError("no layout can hold so many items at this rate; lower items or raise fpr")
+        raise ParameterError("no structure can hold so many items at this rate; lower items or raise fpr")
     least = min(row.bits_per_key for row in rows)
-    first = rows[0].structure
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, float]:
         wasteful = row.bits_per_key > _STRETCH * least
-        return (not row.fits, row.structure != first, wasteful, row.ns_per_key, row.bits_per_key)
+        forgets = row.false_negatives == _FORGETS
+        return (not row.fits, forgets, wasteful, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -141,40 +153,143 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         raise ParameterError(f"memory must be at least 64 bytes, got {memory}")
 
 
-def _candidates(needs: frozenset[str]) -> list[tuple[str, str]]:
+def _check_needs(needs: frozenset[str]) -> None:
     known = {PARQUET}.union(*(row["capabilities"] for row in _core.variants()))
     if unknown := needs - known:
         raise ParameterError(
             f"unknown need {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}"
         )
-    wanted = needs - {PARQUET}
-    found = [
-        (row["name"], layout)
-        for row in _core.variants()
-        if wanted <= set(row["capabilities"]) and (row["name"] == "bloom" or "grow" in needs)
-        for layout in row["layouts"]
-        if PARQUET not in needs or (layout == "split" and row["name"] == "bloom")
-    ]
-    if not found:
-        raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
+
+
+def _layouts(needs: frozenset[str], items: int | None, fpr: float | None, memory: int | None) -> list[Choice]:
+    """Return the layouts of the plain filter."""
+    row = next(row for row in _core.variants() if row["name"] == "bloom")
+    found = []
+    for layout in ("split",) if PARQUET in needs else row["layouts"]:
+        try:
+            choice = _choice(row["name"], layout, items, fpr, memory)
+        except FilterMemoryError:
+            continue  # this layout has no shape so large; another may
+        if choice is not None:
+            found.append(choice)
     return found
+
+
+def _structures(
+    needs: frozenset[str], items: int | None, fpr: float | None, memory: int | None
+) -> list[Choice]:
+    """Return every structure of the registry that meets ``needs``, with its default parameters."""
+    meet = [
+        row
+        for row in _core.variants()
+        if needs - {PARQUET} <= set(row["capabilities"])
+        and (PARQUET not in needs or row["name"] == "bloom")
+        and (needs & _PAIRS or not _PAIRS & set(row["capabilities"]))
+    ]
+    if not meet:
+        raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
+    if PARQUET in needs:
+        return _layouts(frozenset({PARQUET}), items, fpr, memory)
+    found = (_structure(row, items, fpr, memory) for row in meet)
+    return [choice for choice in found if choice is not None]
+
+
+def _structure(
+    row: dict[str, Any], items: int | None, fpr: float | None, memory: int | None
+) -> Choice | None:
+    """Return a structure as its own class sizes it; None where it has none of this size and rate."""
+    if items is None:
+        items = most_items(row, fpr or 0.5, memory or 0)
+    elif fpr is None:
+        fpr = best_rate(row, items, memory or 0)
+    nbytes = _nbytes(row, items, fpr) if items and fpr else None
+    if not items or not fpr or nbytes is None:
+        return None
+    add_ns, ns = row["ns"]
+    return Choice(
+        structure=row["name"],
+        layout="auto" if row["layouts"] else "-",
+        items=items,
+        num_bits=8 * nbytes,
+        num_hashes=0,
+        fpr=fpr,
+        ns_per_key=ns,
+        fits=memory is None or nbytes <= memory,
+        add_ns_per_key=add_ns,
+        false_negatives=row["false_negatives"],
+    )
+
+
+def _nbytes(row: dict[str, Any], items: int, fpr: float) -> int | None:
+    """Return the bytes that the class of ``row`` would take; None where it refuses."""
+    try:
+        nbytes: int = getattr(_core, row["class"]).nbytes_for(items, fpr)
+    except (ParameterError, FilterMemoryError):
+        return None
+    return nbytes
+
+
+def most_items(row: dict[str, Any], fpr: float, memory: int) -> int:
+    """Return the number of keys at ``fpr`` for which ``memory`` is enough; 0 when it is for none.
+
+    ``row`` is one of `bloomery.variants`. Costs some dozen sizings, microseconds each.
+
+    >>> import bloomery
+    >>> 800_000 < most_items(bloomery.variants()[0], 0.01, 1 << 20) < 900_000
+    True
+    """
+
+    def enough(items: int) -> bool:
+        nbytes = _nbytes(row, items, fpr)
+        return nbytes is not None and nbytes <= memory
+
+    low, high = 0, 1
+    while high <= _MOST_ITEMS and enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low
+
+
+def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
+    """Return about the lowest rate for which ``memory`` is enough; 0 when it is for none.
+
+    ``row`` is one of `bloomery.variants`. Costs some dozen sizings, microseconds each.
+
+    >>> import bloomery
+    >>> 0.0 < best_rate(bloomery.variants()[0], 1_000_000, 1 << 21) < 0.001
+    True
+    """
+
+    def enough(rate: float) -> bool:
+        nbytes = _nbytes(row, items, rate)
+        return nbytes is not None and nbytes <= memory
+
+    low, high = -50.0, math.log2(0.99)  # rates as powers of two
+    if not enough(math.exp2(high)):
+        return 0.0
+    if enough(math.exp2(low)):
+        return math.exp2(low)
+    while high - low > 1e-3:  # noqa: PLR2004 - a rate within a thousandth
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp2(middle)) else (middle, high)
+    return math.exp2(high)
 
 
 def _choice(
     structure: str, layout: str, items: int | None, fpr: float | None, memory: int | None
 ) -> Choice | None:
-    # The first stage of a growing filter takes half of the rate.
-    share = 0.5 if structure == "scalable" else 1.0
     if items is not None and fpr is not None:
-        bits, hashes = _core.size_for(layout, items, fpr * share)
+        bits, hashes = _core.size_for(layout, items, fpr)
     else:
-        bits, hashes = _best_in(layout, 8 * (memory or 0), items, None if fpr is None else fpr * share)
+        bits, hashes = _best_in(layout, 8 * (memory or 0), items, None if fpr is None else fpr)
         if bits == 0:
             return None
         if items is None and fpr is not None:
-            items = max(1, _core.capacity_at(layout, bits, hashes, fpr * share))
+            items = max(1, _core.capacity_at(layout, bits, hashes, fpr))
     keys = items or 1
-    reached = _core.fpr_at(layout, bits, hashes, keys) / share
+    reached = _core.fpr_at(layout, bits, hashes, keys)
     fits = memory is None or bits <= 8 * memory
     return Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes), fits)
 

@@ -16,7 +16,8 @@ __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 
 HELP = "write a filter of all lines to a file"
 DETAIL = """Without --capacity, regular files are read twice: to count their lines, then to add them.
-A pipe makes a filter that grows. The file appears when it is whole."""
+A pipe makes a filter that grows. The file appears when it is whole. --kind names another structure of
+"bloomery plan"; one that counts gets every line, a table each different line once."""
 EXAMPLE = "bloomery build --fpr 1e-3 words.bloom words.txt"
 FPR = 0.01
 _FIRST_STAGE = 1 << 16
@@ -35,17 +36,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
+    from bloomery.cli import filters
     from bloomery.cli.inputs import Blocks, sources
     from bloomery.cli.progress import Progress
     from bloomery.cli.report import report
     from bloomery.cli.stops import Stops
 
+    _check(args)
     with Stops() as stops:
         inputs = sources(args.files)
         blocks = Blocks(inputs, stops)
         progress = Progress(blocks, quiet=args.quiet)
         capacity = args.capacity
-        if capacity is None and args.kind != "scalable" and all(source.repeatable for source in inputs):
+        if capacity is None and not filters.grows(args.kind) and all(source.repeatable for source in inputs):
             capacity = _count(blocks, progress)
             inputs = sources(args.files)
             blocks = Blocks(inputs, stops)
@@ -55,9 +58,18 @@ def run(args: argparse.Namespace) -> int:
         progress.clear()
         seen.save(args.out)
     facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
-    text = f"{args.out}: {seen!r}\n{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
+    told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
+    text = f"{args.out}: {seen!r}\n{told}"
     report(args, facts, [text], stdout_is_free=True)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    from bloomery.cli import filters
+    from bloomery.cli.failures import Refusal
+
+    if args.kind is not None and filters.row_named(args.kind)["false_negatives"] == "by design":
+        raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
 
 
 def _count(blocks: Any, progress: Any) -> int:
@@ -74,12 +86,12 @@ def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
     from bloomery.cli.failures import Refusal
 
     fpr = args.fpr or FPR
-    if args.kind == "scalable":
+    if filters.grows(args.kind):
         return filters.growing(args, args.capacity or _FIRST_STAGE, fpr, quick=False)
     if capacity is None:
-        if args.kind == "bloom":
+        if args.kind is not None:
             raise Refusal(
-                "--kind bloom has a fixed size, and a pipe cannot be counted first: give --capacity"
+                f"--kind {args.kind} has a fixed size, and a pipe cannot be counted first: give --capacity"
             )
         return filters.growing(args, _FIRST_STAGE, fpr, quick=False)
     return filters.sized(args, capacity, fpr, quick=False)
@@ -87,17 +99,27 @@ def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
 
 def _fill(args: argparse.Namespace, seen: Seen, blocks: Any, inputs: Any, stops: Any, progress: Any) -> int:
     from bloomery import _core
+    from bloomery.cli import filters
+    from bloomery.recipes.dedup import add_new, fresh, remember
 
+    # A table has room for a few copies of one line only.
+    once = filters.row_of(seen)["family"] == "table"
     lines = 0
     if args.select:
         from bloomery.cli.records import Records
 
         for batch in Records(args, blocks, inputs, stops):
-            seen.update([key for key in batch.keys if key is not None])
+            keys = [key for key in batch.keys if key is not None]
+            add_new(keys, seen) if once else seen.update(keys)
             lines += len(batch.keys)
             progress.show()
         return lines
     for block in blocks:
-        lines += _core.add_lines(seen, block, kept=False)[0]
+        if once:
+            records, _, new, _ = fresh(block, seen)
+            remember(new, seen)
+        else:
+            records = _core.add_lines(seen, block, kept=False)[0]
+        lines += records
         progress.show()
     return lines

@@ -19,7 +19,7 @@ HELP = "drop repeated lines, order kept, in bounded memory"
 DETAIL = """A line that was not seen before is printed unchanged; a repeated one is dropped, and a new
 one wrongly with a probability below --fpr. The filter is sized by --memory, by --expected, or
 grows. The report on stderr states how many lines were probably dropped wrongly; with --verify none
-are."""
+are. A --kind that forgets by design prints a line again when the last one like it is long ago."""
 EXAMPLE = "bloomery dedup --memory 2G urls.txt > unique.txt"
 #: One wrongly dropped line in a million; a tenth of that costs 4.8 bits a line more (classic).
 FPR = 1e-6
@@ -66,14 +66,27 @@ def _check(args: argparse.Namespace) -> None:
         raise Refusal("--no-output and --output exclude each other")
     if args.output and args.output == args.dupes_output:
         raise Refusal("--output and --dupes-output must be two files")
-    if args.kind == "scalable" and (args.memory or args.expected):
-        raise Refusal("--kind scalable grows: it takes neither --memory nor --expected")
-    if args.kind == "bloom" and not (args.memory or args.expected or args.state):
-        raise Refusal("--kind bloom has a fixed size: give --memory or --expected")
+    if args.kind is not None:
+        _check_kind(args, args.kind)
+
+
+def _check_kind(args: argparse.Namespace, kind: str) -> None:
+    from bloomery.cli import filters
+
+    if filters.grows(kind):
+        if args.memory or args.expected:
+            raise Refusal(f"--kind {kind} grows: it takes neither --memory nor --expected")
+        return
+    if not (args.memory or args.expected or args.state):
+        raise Refusal(f"--kind {kind} has a fixed size: give --memory or --expected")
+    if kind != "bloom" and args.memory and args.state:
+        raise Refusal(f"--kind {kind} does not go with both --memory and --state; give --expected instead")
+    if args.verify and filters.row_named(kind)["false_negatives"] == "by design":
+        raise Refusal(f"--kind {kind} forgets lines by design, so --verify cannot be exact")
 
 
 def _report(args: argparse.Namespace, job: Job) -> None:
-    from bloomery.cli import memory
+    from bloomery.cli import filters, memory
     from bloomery.cli.report import note, report
 
     tally, seconds = job.tally, max(job.progress.seconds, 1e-9)
@@ -90,7 +103,8 @@ def _report(args: argparse.Namespace, job: Job) -> None:
         "peak_memory": memory.peak(),
         "memory": args.memory,
         "filter": {"class": type(job.seen).__name__, "nbytes": job.seen.nbytes, "capacity": job.seen.capacity,
-                   "target_fpr": job.seen.target_fpr, "layout": job.seen.layout, "num_added": job.seen.num_added},
+                   "target_fpr": job.seen.target_fpr, "layout": getattr(job.seen, "layout", None),
+                   "num_added": job.seen.num_added},
         "state": args.state,
     }  # fmt: skip
     if args.select:
@@ -103,7 +117,7 @@ def _report(args: argparse.Namespace, job: Job) -> None:
         f"peak memory         {units.size_text(facts['peak_memory'])}"
         + (f" of {units.size_text(args.memory)}" if args.memory else ""),
     ]
-    if job.seen.num_added > job.seen.capacity:
+    if job.seen.num_added > job.seen.capacity and not filters.forgets(job.seen):
         note(args, f"the filter holds {job.seen.num_added:,} lines and was sized for {job.seen.capacity:,}; "
                    "give more --memory or --expected, or --verify")  # fmt: skip
     free = bool(args.no_output or args.output) and args.output != "-" and args.json

@@ -14,11 +14,12 @@ from bloomery.cli.failures import Refusal
 from bloomery.cli.inputs import Blocks, require_repeatable, sources
 from bloomery.cli.output import Output
 from bloomery.cli.progress import Progress
+from bloomery.cli.report import note
 from bloomery.cli.state import State
 from bloomery.cli.stops import Stops
 from bloomery.cli.units import size_text
 from bloomery.errors import CapacityWarning
-from bloomery.recipes.dedup import Load, Tally, fresh, remember, sift
+from bloomery.recipes.dedup import Load, Tally, fresh, keeps_copies, remember, sift
 
 if TYPE_CHECKING:
     import argparse
@@ -68,6 +69,8 @@ class Job:
         if room is not None:
             if args.verify:  # half for the filter, half for the hashes of suspects
                 room = self.suspects_limit = room // 2
+            if args.kind not in {None, "bloom"}:
+                return filters.of_kind_in_memory(args, room, fpr)
             if args.expected is not None:
                 return filters.in_memory_for(args, room, args.expected, fpr)
             return filters.in_memory(args, room, fpr)
@@ -116,6 +119,8 @@ class Job:
         What is written and cannot be taken back is in the state however the run ends; what is
         discarded is not.
         """
+        if filters.forgets(self.seen):
+            note(self.args, filters.FORGETS.format(filters.row_of(self.seen)["name"]))
         try:
             self._open_outputs()
             # The report says it, with the remedies of this command.
@@ -156,10 +161,13 @@ class Job:
         elif self.args.verify:
             self._verified()
         else:
-            self._lines(fresh if self.state else sift)
+            self._lines(fresh if self.state or keeps_copies(self.seen) else sift)
 
     def _lines(self, step: Callable[..., tuple[int, int, bytes, bytes]]) -> None:
-        seen, dropped = self.seen, self.dupes is not None
+        seen = self.seen
+        # Where adding again renews a line, lines that were seen are added too.
+        renew = step is fresh and filters.forgets(seen)
+        dropped = self.dupes is not None or renew
         load = Load(seen)
         rate = load.rate()
         for block in self.blocks:
@@ -167,6 +175,8 @@ class Job:
             self.emit(new, old)
             if step is fresh:
                 remember(new, seen)
+            if renew:
+                remember(old, seen)
             before, rate = rate, load.rate()
             self.tally.count(records, kept, (before + rate) / 2)
             self.progress.show()

@@ -8,7 +8,7 @@ from bloomery import BloomFilter, hash_many
 from bloomery.cli import filters
 from bloomery.cli.inputs import sources
 from bloomery.cli.records import Batch, Records
-from bloomery.recipes.dedup import Load
+from bloomery.recipes.dedup import Load, add_new
 
 if TYPE_CHECKING:
     from bloomery.cli.dedup_job import Job
@@ -63,7 +63,7 @@ def _plain(job: Job, batch: Batch) -> list[bool]:
 
 
 def _marks(seen: filters.Seen, keys: list[Any]) -> list[bool | None]:
-    marks = iter(seen.add_many([key for key in keys if key is not None]))
+    marks = iter(add_new([key for key in keys if key is not None], seen))
     return [None if key is None else next(marks) for key in keys]
 
 

@@ -14,7 +14,8 @@ from bloomery.cli.units import rate_text, size_text
 if TYPE_CHECKING:
     import argparse
 
-    Seen = BloomFilter | ScalableBloomFilter
+    #: Any filter whose ``add`` takes the key alone.
+    Seen = Any
 
 _SECRET_BYTES = 16
 #: A stream is read once, so its time counts as much as its memory: one cache miss a line instead
@@ -23,6 +24,63 @@ _SECRET_BYTES = 16
 _SPEED_IS_WORTH = 1.5
 _BLOCKED_HASHES = (4, 8, 12)
 _MOST_HASHES = 64
+
+
+#: Capabilities of classes whose ``add`` takes more than a key: of no use to lines.
+_PAIRS = {"label", "value"}
+#: The note on stderr about such a --kind.
+FORGETS = "--kind {} forgets lines by design: one that was seen long ago passes as new"
+
+
+def kinds() -> list[dict[str, Any]]:
+    """Return the registry rows that --kind names: those whose ``add`` takes the key alone."""
+    rows = bloomery.variants()
+    return [row for row in rows if "add" in row["capabilities"] and not _PAIRS & set(row["capabilities"])]
+
+
+def row_of(seen: Seen) -> dict[str, Any]:
+    """Return the registry row of a filter."""
+    return next(row for row in bloomery.variants() if row["class"] == type(seen).__name__)
+
+
+def row_named(kind: str) -> dict[str, Any]:
+    """Return the registry row of a --kind."""
+    return next(row for row in bloomery.variants() if row["name"] == kind)
+
+
+def grows(kind: str | None) -> bool:
+    """Tell whether a --kind takes any number of lines."""
+    return kind is not None and hasattr(getattr(bloomery, row_named(kind)["class"]), "stages")
+
+
+def forgets(seen: Seen) -> bool:
+    """Tell whether a filter denies, by design, lines of long ago."""
+    return bool(row_of(seen)["false_negatives"] == "by design")
+
+
+def of_kind(args: argparse.Namespace, capacity: int, fpr: float) -> Seen:
+    """Return an empty filter of --kind; one that has no layouts, or not this one, is refused."""
+    row = row_named(args.kind)
+    options = common(args)
+    if args.layout != "auto":
+        if args.layout not in row["layouts"]:
+            has = ", ".join(row["layouts"]) or "none to choose"
+            raise Refusal(f"--kind {args.kind} has no layout {args.layout}; it has {has}")
+        options["layout"] = args.layout
+    return getattr(bloomery, row["class"])(capacity, fpr, **options)
+
+
+def of_kind_in_memory(args: argparse.Namespace, nbytes: int, fpr: float) -> Seen:
+    """Return the filter of --kind that holds --expected lines, or as many as it can, in ``nbytes``."""
+    from bloomery.plan import most_items
+
+    most = most_items(row_named(args.kind), fpr, nbytes)
+    if most < (args.expected or 1):
+        raise Refusal(
+            f"--kind {args.kind} at fpr {rate_text(fpr)} holds {most:,} lines in --memory "
+            f"{size_text(args.memory)}; raise --memory or --fpr"
+        )
+    return of_kind(args, args.expected or most, fpr)
 
 
 def secret_from(path: str | None) -> bytes | None:
@@ -47,8 +105,10 @@ def common(args: argparse.Namespace) -> dict[str, Any]:
     return {"seed": args.seed or 0, "secret": secret_from(args.secret_file)}
 
 
-def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -> BloomFilter:
+def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -> Seen:
     """Return a filter for ``capacity`` keys; ``quick`` lets "auto" spend memory on speed."""
+    if args.kind not in {None, "bloom"}:
+        return of_kind(args, capacity, fpr)
     layout = args.layout
     if quick and layout == "auto":
         layout = quick_layout(capacity, fpr)
@@ -143,21 +203,21 @@ def _shaped(args: argparse.Namespace, layout: str, bits: int, hashes: int, capac
 
 def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen:
     """Open a filter's file as it is, mapped; whichever class it holds."""
-    found = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
-    if not isinstance(found, (BloomFilter, ScalableBloomFilter)):
+    found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
+    if row_of(found) not in kinds():
         raise Refusal(f"{path}: holds a {type(found).__name__}, which takes no lines")
     return found
 
 
 def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
     """Refuse options that contradict a filter that exists already."""
-    kind = "scalable" if isinstance(seen, ScalableBloomFilter) else "bloom"
+    kind = row_of(seen)["name"]
     asked = {
         "kind": (args.kind, kind),
         "fpr": (args.fpr, seen.target_fpr),
         "seed": (args.seed, seen.seed),
-        "layout": (None if args.layout == "auto" else args.layout, seen.layout),
-        "expected": (getattr(args, "expected", None), seen.capacity if kind == "bloom" else None),
+        "layout": (None if args.layout == "auto" else args.layout, getattr(seen, "layout", None)),
+        "expected": (getattr(args, "expected", None), None if grows(kind) else seen.capacity),
     }
     if getattr(args, "memory", None) is not None and args.expected is None:
         del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal

@@ -26,13 +26,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Open the file and print its facts."""
-    from bloomery import ScalableBloomFilter
+    import bloomery
     from bloomery.cli import filters
     from bloomery.cli.report import report
 
-    seen = filters.load(args.filter, args, verify=args.verify)
+    secret = filters.secret_from(args.secret_file)
+    seen: Any = bloomery.open(args.filter, verify=args.verify, secret=secret)
     facts: dict[str, Any] = {"file": args.filter, **seen.info()}
-    if isinstance(seen, ScalableBloomFilter):
+    if hasattr(seen, "stage_info"):
         facts["stage_info"] = seen.stage_info()
     width = max(map(len, facts))
     lines = [f"{name:<{width}}  {_text(value)}" for name, value in facts.items() if name != "stage_info"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.parser import QUIET, add_secret
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 
 HELP = "unite filters of one shape into a file"
-DETAIL = """The union answers as if all keys had been added to one filter. It holds more keys than each,
-so build the parts with the capacity of the whole; a union above it is reported on stderr."""
+DETAIL = """The result answers as if all keys had been added to one filter. It holds more keys than each,
+so build the parts with the capacity of the whole; a result above it is reported on stderr. Any kind that
+merges will do; the filters must be of one kind, shape, seed and secret."""
 EXAMPLE = "bloomery merge week.bloom monday.bloom tuesday.bloom"
 
 
@@ -26,28 +27,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Unite and save."""
-    from bloomery import BloomFilter
-    from bloomery.cli import filters
-    from bloomery.cli.failures import Refusal
     from bloomery.cli.report import note, report
-    from bloomery.errors import IncompatibleFilters
 
-    merged: BloomFilter | None = None
-    for path in args.filters:
-        part = filters.load(path, args)
-        if not isinstance(part, BloomFilter):
-            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; build it with a --capacity")
-        try:
-            merged = part.copy() if merged is None else merged.union(part)
-        except IncompatibleFilters as error:
-            raise Refusal(f"{path}: {error}") from None
-    if merged is None:
-        raise Refusal("merge needs at least one filter")
+    merged = _merged(args)
     merged.save(args.out)
-    keys, deviation = merged.approx_count()
+    estimates = hasattr(merged, "approx_count")
+    keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:
         text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
         note(args, f"{args.out} is fuller than it was made for: {text}, not {merged.target_fpr:.3g}")
     facts = {"file": args.out, "merged": len(args.filters), **merged.info()}
     report(args, facts, [f"{args.out}: {merged!r}"], stdout_is_free=True)
     return 0
+
+
+def _merged(args: argparse.Namespace) -> Any:
+    """Return the first filter with all others merged into it, in memory."""
+    import warnings
+
+    import bloomery
+    from bloomery.cli import filters
+    from bloomery.cli.failures import Refusal
+
+    secret = filters.secret_from(args.secret_file)
+    merged: Any = None
+    for path in args.filters:
+        part: Any = bloomery.open(path, secret=secret)
+        if not hasattr(part, "merge"):
+            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; build it with a --capacity")
+        if merged is None:
+            merged = part.copy()
+            continue
+        if type(part) is not type(merged):
+            raise Refusal(
+                f"{path}: holds a {type(part).__name__}, and {args.filters[0]} a {type(merged).__name__}"
+            )
+        try:
+            with warnings.catch_warnings():  # the note tells it, with the rate
+                warnings.simplefilter("ignore", bloomery.CapacityWarning)
+                merged.merge(part)
+        except (bloomery.IncompatibleFilters, bloomery.FilterFull) as error:
+            raise Refusal(f"{path}: {error}") from None
+    return merged

@@ -88,14 +88,17 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
 
 def add_shape(parser: argparse.ArgumentParser, *, fpr: float) -> None:
     """Add what a new filter is made from; ``fpr`` is the default, told in the help."""
-    from bloomery import variants
+    from bloomery.cli.filters import kinds
 
-    rows = [row for row in variants() if "add" in row["capabilities"]]
+    rows = kinds()
     layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
     group = parser.add_argument_group("filter")
     group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
     group.add_argument(
-        "--kind", choices=[row["name"] for row in rows], help="structure (default: by the need)"
+        "--kind",
+        choices=[row["name"] for row in rows],
+        metavar="NAME",
+        help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
     )
     group.add_argument("--layout", choices=["auto", *layouts], default="auto", help="arrangement of the bits")
     group.add_argument("--seed", type=int, metavar="N", help="seed of the hash (default 0)")

@@ -10,13 +10,18 @@ from bloomery.cli import units
 if TYPE_CHECKING:
     import argparse
 
+    from bloomery.plan import Choice
+
 HELP = "compare what filters for so many items would cost"
-DETAIL = """Give two of --items, --fpr and --memory; with all three, what does not fit is marked. The
-times are expected of batch lookups on one core, within a factor of two."""
-EXAMPLE = "bloomery plan --items 100e6 --fpr 1e-4"
+DETAIL = """Give two of --items, --fpr and --memory; with all three, what does not fit is marked. Without
+--needs the table has the layouts of the plain filter; with it, every structure that can do what is
+needed, and when it may deny a key that was added. The times are expected of batches on one core,
+within a factor of two."""
+EXAMPLE = "bloomery plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
 _ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
+_NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>7} {:>7}  {}"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +30,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fpr", type=units.rate, metavar="P", help="false-positive rate")
     parser.add_argument("--memory", type=units.size, metavar="SIZE", help="bytes at most, such as 64M")
     parser.add_argument(
+        "--needs",
         "--need",
         action="append",
         default=[],
-        metavar="WHAT",
-        help='a capability: "merge", "grow", "map", "parquet", ...',
+        metavar="WHAT[,WHAT...]",
+        help="what the filter must be able to do: " + ", ".join(needs()),
     )
+
+
+def needs() -> list[str]:
+    """Return the words that --needs knows: the registry's, and "parquet"."""
+    from bloomery import variants
+
+    return [*dict.fromkeys(word for row in variants() for word in row["capabilities"]), "parquet"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,10 +51,21 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.report import report
     from bloomery.plan import choices
 
-    rows = choices(args.items, args.fpr, memory=args.memory, needs=args.need)
+    needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
+    rows = choices(args.items, args.fpr, memory=args.memory, needs=needed)
     facts = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
+    lines = _layouts(rows) if rows[0].num_hashes else _structures(rows)
+    lines.append(
+        "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
+    )
+    report(args, {"choices": facts}, lines, stdout_is_free=True)
+    return 0 if rows[0].recommended else 1
+
+
+def _layouts(rows: list[Choice]) -> list[str]:
+    """Return the table of layouts."""
     head = ("structure", "layout", "items", "k", "bits/key", "bytes", "fpr", "ns/key")
-    lines = [_ROW.format(" ", *head)] + [
+    return [_ROW.format(" ", *head)] + [
         _ROW.format(
             "*" if row.recommended else " ",
             row.structure,
@@ -56,8 +80,23 @@ def run(args: argparse.Namespace) -> int:
         + ("" if row.fits else "  too large")
         for row in rows
     ]
-    lines.append(
-        "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
-    )
-    report(args, {"choices": facts}, lines, stdout_is_free=True)
-    return 0 if rows[0].recommended else 1
+
+
+def _structures(rows: list[Choice]) -> list[str]:
+    """Return the table of structures."""
+    head = ("structure", "items", "bits/key", "bytes", "fpr", "ns add", "ns look", "false negatives")
+    return [_NEEDS_ROW.format(" ", *head)] + [
+        _NEEDS_ROW.format(
+            "*" if row.recommended else " ",
+            row.structure,
+            f"{row.items:,}",
+            f"{row.bits_per_key:.2f}",
+            units.size_text(row.nbytes),
+            f"{row.fpr:.2e}",
+            f"{row.add_ns_per_key:.0f}",
+            f"{row.ns_per_key:.0f}",
+            row.false_negatives,
+        )
+        + ("" if row.fits else "  too large")
+        for row in rows
+    ]

@@ -20,7 +20,8 @@ __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 
 HELP = "filter a live stream by what came by before"
 DETAIL = """Every line is answered as soon as it is whole. With --state the filter lives on from run to
-run; it is saved every --save-every seconds and at the end, also on Ctrl-C and on a closed pipe."""
+run; it is saved every --save-every seconds and at the end, also on Ctrl-C and on a closed pipe. A
+--kind that forgets by design passes a line as new when the last one like it is long ago."""
 EXAMPLE = "tail -F app.log | bloomery seen --state seen.bloom --new-only"
 FPR = 1e-6
 _FIRST_STAGE = 1 << 16
@@ -49,14 +50,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer until the input ends."""
+    from bloomery.cli import filters
     from bloomery.cli.inputs import Blocks, sources
-    from bloomery.cli.report import report
+    from bloomery.cli.report import note, report
     from bloomery.cli.state import State
     from bloomery.cli.stops import Stops
 
     inputs = sources(args.files)
     state = State(args.state, args) if args.state else None
     seen = state.load() if state and state.exists else _empty(args)
+    if filters.forgets(seen):
+        note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
     with Stops() as stops:
         blocks = Blocks(inputs, stops, size=1 << 16, tick=args.save_every if state else None)
         try:
@@ -73,37 +77,44 @@ def _empty(args: argparse.Namespace) -> Seen:
     from bloomery.cli import filters
 
     if args.expected is not None:
-        if args.kind == "scalable":
-            raise Refusal("--kind scalable grows: it does not take --expected")
+        if filters.grows(args.kind):
+            raise Refusal(f"--kind {args.kind} grows: it does not take --expected")
         return filters.sized(args, args.expected, args.fpr or FPR, quick=True)
-    if args.kind == "bloom":
-        raise Refusal("--kind bloom has a fixed size: give --expected")
+    if args.kind is not None and not filters.grows(args.kind):
+        raise Refusal(f"--kind {args.kind} has a fixed size: give --expected")
     return filters.growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
 
 
 def _answer(args: argparse.Namespace, seen: Seen, blocks: Blocks, state: State | None) -> tuple[int, int]:
     from bloomery import _core
+    from bloomery.cli import filters
     from bloomery.cli.output import Output
-    from bloomery.recipes.dedup import fresh, remember
-    from bloomery.recipes.seen import mark_lines
+    from bloomery.recipes.dedup import fresh, keeps_copies, remember
+    from bloomery.recipes.seen import mark_lines, old_lines
 
     output, lines, new = Output(None), 0, 0
+    # Where adding again renews a line, lines that were seen are added too.
+    renew = filters.forgets(seen)
     saved = time.monotonic()
     for block in blocks:
         if args.mark:
             records, fresh_ones, text = mark_lines(bytes(block), seen)
             output.write(text)
+        elif args.old_only and keeps_copies(seen):
+            records, fresh_ones, text = old_lines(bytes(block), seen)
+            output.write(text)
         elif args.old_only:
             records, fresh_ones, _, text_or_none = _core.add_lines(seen, block, kept=False, dropped=True)
             output.write(text_or_none or b"")
         else:
-            records, fresh_ones, text, _ = fresh(block, seen)
+            records, fresh_ones, text, known = fresh(block, seen, dropped=renew)
             before = output.written
             try:
                 output.write(text)
             finally:  # only what went out is remembered
                 out = output.written - before
                 remember(text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1], seen)
+                remember(known, seen)
         lines, new = lines + records, new + fresh_ones
         if state and time.monotonic() - saved >= args.save_every:
             state.save(seen)

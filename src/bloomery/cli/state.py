@@ -48,7 +48,8 @@ class State:
                 f"{self.path}: the state has {size_text(found.nbytes)}, --memory leaves {size_text(room)}"
             )
         if not isinstance(found, BloomFilter):
-            raise Refusal(f"{self.path}: the state grows, so it cannot go with --memory; drop the option")
+            kind = filters.row_of(found)["name"]
+            raise Refusal(f"{self.path}: a state of kind {kind} cannot go with --memory; drop the option")
         found.close()
         working = self._target.with_name(f".{self._target.name}.{os.getpid()}.working")
         shutil.copyfile(self._target, working)

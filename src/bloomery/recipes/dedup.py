@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloomery import BloomFilter, ScalableBloomFilter, _core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Seen = BloomFilter | ScalableBloomFilter
+    #: Any filter whose ``add`` takes the key alone.
+    Seen = Any
     Block = bytes | bytearray | memoryview
     Sifted = tuple[int, int, bytes, bytes]
 
@@ -26,6 +27,36 @@ T = TypeVar("T")
 _WITHIN_BLOCK_FPR = 1e-12
 
 
+#: The rate of other structures is looked up anew after this share of new keys.
+_RATE_STEP = 32
+
+
+def keeps_copies(seen: Seen) -> bool:
+    """Tell whether adding a key again takes more room: such filters are given new keys only.
+
+    >>> from bloomery import BloomFilter
+    >>> keeps_copies(BloomFilter(100))
+    False
+    """
+    return hasattr(seen, "remove") or hasattr(seen, "count")
+
+
+def add_new(keys: list[Any], seen: Seen) -> list[bool]:
+    """Add the keys that are not there yet; one answer a key, as ``add_many`` gives.
+
+    Raises what ``seen.add`` raises. Costs one batch add, or for filters that keep copies one
+    look-up and at most one add a key.
+
+    >>> from bloomery import BloomFilter
+    >>> add_new(["a", "b", "a"], BloomFilter(100))
+    [True, True, False]
+    """
+    if not keeps_copies(seen):
+        answers: list[bool] = seen.add_many(keys)
+        return answers
+    return [key not in seen and bool(seen.add(key)) for key in keys]
+
+
 def unique(
     items: Iterable[T], seen: Seen, *, key: Callable[[T], object] | None = None, batch: int = 4096
 ) -> Iterator[T]:
@@ -33,7 +64,7 @@ def unique(
 
     Items are taken ``batch`` at a time, so the first comes out after ``batch`` were read; use
     `bloomery.recipes.seen.only_new` where every item must come out at once. An item is lost with
-    the filter's rate at its load. Raises what ``seen.add_many`` raises. Costs one batch add a
+    the filter's rate at its load. Raises what ``seen.add`` raises. Costs one batch add a
     batch and the memory of one batch.
 
     >>> from bloomery import BloomFilter
@@ -43,14 +74,15 @@ def unique(
     source = iter(items)
     while chunk := list(islice(source, batch)):
         keys: list[object] = list(chunk) if key is None else [key(item) for item in chunk]
-        yield from (item for item, new in zip(chunk, seen.add_many(keys), strict=True) if new)
+        yield from (item for item, new in zip(chunk, add_new(keys, seen), strict=True) if new)
 
 
 class Load:
     """The model's false-positive rate of a filter at its counted load, without scanning bits.
 
     Unlike ``seen.fpr()``, `rate` costs microseconds however large the filter is; of a growing
-    filter the stages are looked at once, when a new one opens.
+    filter the stages are looked at once, when a new one opens. Structures other than these two are
+    asked for their ``fpr()`` whenever they hold some hundredths more.
 
     >>> from bloomery import BloomFilter
     >>> f = BloomFilter(1000, 0.01); f.update(range(1000)); 0.005 < Load(f).rate() <= 0.01
@@ -64,12 +96,15 @@ class Load:
         self._denied = 1.0
         self._earlier = 0
         self._last: tuple[str, int, int] = ("classic", 1, 1)
+        self._asked: tuple[int, float] | None = None
 
     def rate(self) -> float:
         """Return the rate now."""
         seen = self._seen
         if isinstance(seen, BloomFilter):
             return _core.fpr_at(seen.layout, seen.num_bits, seen.num_hashes, seen.num_added)
+        if not isinstance(seen, ScalableBloomFilter):
+            return self._of_any(seen)
         if seen.stages != self._stages:
             *full, last = seen.stage_info()
             self._stages = seen.stages
@@ -80,6 +115,12 @@ class Load:
                 shape = (stage["layout"], stage["num_bits"], stage["num_hashes"])
                 self._denied *= 1.0 - _core.fpr_at(*shape, stage["num_added"])
         return 1.0 - self._denied * (1.0 - _core.fpr_at(*self._last, max(seen.num_added - self._earlier, 0)))
+
+    def _of_any(self, seen: Seen) -> float:
+        held = seen.num_added
+        if self._asked is None or abs(held - self._asked[0]) > held // _RATE_STEP:
+            self._asked = (held, seen.fpr())
+        return self._asked[1]
 
 
 @dataclass(slots=True)
@@ -110,7 +151,8 @@ def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
     r"""Add the lines of ``block``; return (lines, new ones, their bytes, the others' bytes).
 
     A line ends at a newline; a carriage return before it is not part of the key. The others are
-    collected only when ``dropped``. Costs one pass over the block without the GIL.
+    collected only when ``dropped``. A filter that keeps copies of a key gets every line: use `fresh`
+    and `remember` for those. Costs one pass over the block without the GIL.
 
     >>> from bloomery import BloomFilter
     >>> sift(b"a\nb\na\n", BloomFilter(100), dropped=True)

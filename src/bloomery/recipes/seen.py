@@ -7,14 +7,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bloomery.recipes.dedup import add_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from bloomery import BloomFilter, ScalableBloomFilter
-
-    Seen = BloomFilter | ScalableBloomFilter
+    #: Any filter whose ``add`` takes the key alone.
+    Seen = Any
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ def mark(
     [True, False]
     """
     for item in items:
-        yield seen.add(item if key is None else key(item)), item
+        yield add_new([item if key is None else key(item)], seen)[0], item
 
 
 def only_new(items: Iterable[T], seen: Seen, *, key: Callable[[T], object] | None = None) -> Iterator[T]:
@@ -56,12 +57,30 @@ def mark_lines(
     >>> mark_lines(b"a\nb\na\n", BloomFilter(100))
     (3, 2, b'new\ta\nnew\tb\nold\ta\n')
     """
+    ended = _lines(block)
+    news = add_new([line.removesuffix(b"\n").removesuffix(b"\r") for line in ended], seen)
+    marked = b"".join((new if is_new else old) + line for is_new, line in zip(news, ended, strict=True))
+    return len(ended), sum(news), marked
+
+
+def old_lines(block: bytes, seen: Seen) -> tuple[int, int, bytes]:
+    r"""Add the lines of ``block``; return (lines, new lines, those seen before, in order).
+
+    >>> from bloomery import BloomFilter
+    >>> old_lines(b"a\nb\na\n", BloomFilter(100))
+    (3, 2, b'a\n')
+    """
+    ended = _lines(block)
+    news = add_new([line.removesuffix(b"\n").removesuffix(b"\r") for line in ended], seen)
+    return (
+        len(ended),
+        sum(news),
+        b"".join(line for is_new, line in zip(news, ended, strict=True) if not is_new),
+    )
+
+
+def _lines(block: bytes) -> list[bytes]:
+    """Return the lines with their newlines; the last may lack its own."""
     lines = block.split(b"\n")
     tail = lines.pop()
-    ended = [line + b"\n" for line in lines]
-    if tail:
-        lines.append(tail)
-        ended.append(tail)
-    news = seen.add_many([line.removesuffix(b"\r") for line in lines])
-    marked = b"".join((new if is_new else old) + line for is_new, line in zip(news, ended, strict=True))
-    return len(lines), sum(news), marked
+    return [line + b"\n" for line in lines] + ([tail] if tail else [])

@@ -1,0 +1,257 @@
+"""Guarantee: --kind takes every registry row whose add takes the key alone, in real pipes."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+
+import pytest
+from support import variants_with
+
+import bloomery as package
+from bloomery.cli import filters
+from bloomery.plan import choices
+from bloomery.recipes.dedup import add_new, keeps_copies, unique
+from bloomery.recipes.seen import mark_lines, old_lines
+
+ROWS = {row["name"]: row for row in package.variants()}
+KINDS = [row["name"] for row in filters.kinds()]
+KEEPING = [kind for kind in KINDS if ROWS[kind]["false_negatives"] != "by design"]
+FORGETTING = [kind for kind in KINDS if kind not in KEEPING]
+COUNT = 2000
+
+
+def sized(kind: str, option: str = "--expected", count: int = 2 * COUNT) -> list[str]:
+    """The options of a kind: its size, unless it grows."""
+    return ["--kind", kind] if filters.grows(kind) else ["--kind", kind, option, str(count)]
+
+
+def rate_of(kind: str) -> float:
+    """A low rate that the kind can be made for."""
+    cls = getattr(package, ROWS[kind]["class"])
+    for rate in (1e-9, 1e-6, 1e-4, 1e-3):
+        try:
+            cls.nbytes_for(2 * COUNT, rate)
+        except package.ParameterError:
+            continue
+        return rate
+    return 0.01
+
+
+def assert_first_of_each(got: bytes, expected: bytes, kind: str) -> None:
+    """Exactly the first of each line; a few are missing where the kind has no low rate."""
+    if rate_of(kind) <= 1e-6:
+        assert got == expected
+        return
+    lines = iter(expected.splitlines())
+    assert all(line in lines for line in got.splitlines()), "lines out of order, or twice"
+    assert len(got) > 0.95 * len(expected)
+
+
+@pytest.fixture(scope="module")
+def text() -> bytes:
+    """Lines of which many repeat, one of them hundreds of times."""
+    draw = random.Random(3)
+    lines = [b"%d" % draw.randrange(COUNT) for _ in range(3 * COUNT)]
+    lines[::20] = [b"again and again"] * len(lines[::20])
+    return b"\n".join(lines) + b"\n"
+
+
+def piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
+    """What comes out of the far end of a shell pipe."""
+    command = " ".join([*program, *map(str, arguments)])
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", f"cat | {command} | cat"], input=stdin,
+                          capture_output=True, timeout=60)  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def test_the_kinds_are_those_of_the_registry():
+    assert set(KINDS) == {variant.name for variant in variants_with("keys")}
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
+    options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
+    assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KEEPING if not filters.grows(kind)])
+def test_dedup_within_a_memory(bloomery, exact, text, kind):
+    options = ["--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
+    done = bloomery("dedup", *options, stdin=text, check=0)
+    assert_first_of_each(done.stdout, exact(text), kind)
+    facts = json.loads(done.stderr)
+    assert facts["filter"]["class"] == ROWS[kind]["class"]
+    assert facts["peak_memory"] <= 1.05 * (64 << 20)
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+def test_dedup_verify_is_exact(bloomery, exact, text, tmp_path, kind):
+    (tmp_path / "in").write_bytes(text)
+    done = bloomery("dedup", "--verify", "--fpr", "0.02", *sized(kind), tmp_path / "in", check=0)
+    assert done.stdout == exact(text)
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_reopens_as_its_own_class(bloomery, refused, tmp_path, command, kind):
+    state, options = tmp_path / "s", ["--fpr", rate_of(kind), *sized(kind)]
+    first = bloomery(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0)
+    assert first.stdout == b"a\nb\n"
+    assert (b"forgets" in first.stderr) == (kind in FORGETTING)
+    assert type(package.open(state, verify="full")).__name__ == ROWS[kind]["class"]
+    assert bloomery(command, "--state", state, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert bloomery(command, "--state", state, *options, stdin=b"c\nd\n", check=0).stdout == b"d\n"
+    before = state.read_bytes()
+    other = next(name for name in KINDS if name != kind)
+    told = refused(bloomery(command, "--state", state, *sized(other), stdin=b"x\n"))
+    assert f"--kind {other} (it has {kind})" in told
+    assert state.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seen_marks_and_shows_what_came_by(bloomery, program, kind):
+    options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
+    lines = b"a\nb\r\na\nb\nc"
+    assert (
+        piped(program, "seen", "--mark", *options, stdin=lines) == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
+    )
+    assert piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
+    assert bloomery("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+def test_build_check_info(bloomery, program, text, tmp_path, kind):
+    path = tmp_path / "f.bloom"
+    piped(program, "build", path, "--fpr", rate_of(kind), *sized(kind, "--capacity", 4 * COUNT), stdin=text)
+    found = package.open(path, verify="full")
+    assert type(found).__name__ == ROWS[kind]["class"]
+    assert bloomery("check", path, stdin=text, check=0).stdout == text
+    assert bloomery("check", path, "--absent", stdin=b"never\n", check=1).stdout == b"never\n"
+    facts = json.loads(bloomery("info", path, "--json", check=0).stdout)
+    assert facts["class"] == ROWS[kind]["class"]
+    if "count" in ROWS[kind]["capabilities"] and ROWS[kind]["family"] != "table":
+        assert found.count("again and again") > 10, "a structure that counts is given every line"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KEEPING if "merge" in ROWS[kind]["capabilities"]])
+def test_merge(bloomery, refused, tmp_path, kind):
+    for name in "ab":
+        lines = "".join(f"{name}{i}\n" for i in range(100)).encode()
+        bloomery("build", tmp_path / name, *sized(kind, "--capacity"), stdin=lines, check=0)
+    bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+    bloomery("check", tmp_path / "m", "-q", stdin=b"a1\nb1\na99\nb99\n", check=0)
+    bloomery("build", tmp_path / "c", "--seed", "5", *sized(kind, "--capacity"), stdin=b"x\n", check=0)
+    assert "seed" in refused(bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
+
+
+def test_what_cannot_merge_is_one_line(bloomery, refused, tmp_path):
+    bloomery("build", tmp_path / "grown", stdin=b"a\n", check=0)
+    bloomery("build", tmp_path / "plain", "--capacity", "10", stdin=b"a\n", check=0)
+    told = refused(bloomery("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
+    assert "cannot be merged" in told
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("command", ["build", "dedup", "seen"])
+def test_a_wrong_kind_is_one_line_that_names_the_others(bloomery, refused, tmp_path, command):
+    arguments = [tmp_path / "out"] if command == "build" else []
+    told = refused(bloomery(command, *arguments, "--kind", "colander", stdin=b"a\n"))
+    assert "colander" in told
+    assert all(kind in told for kind in KINDS)
+    pairs = [row["name"] for row in package.variants() if row["name"] not in KINDS]
+    for kind in pairs:
+        refused(bloomery(command, *arguments, "--kind", kind, stdin=b"a\n"))
+    for kind in FORGETTING:
+        if command == "build":
+            told = refused(bloomery(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
+            assert "forgets" in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not filters.grows(kind)])
+def test_a_fixed_kind_wants_its_size(bloomery, refused, tmp_path, kind):
+    assert "--expected" in refused(bloomery("seen", "--kind", kind, stdin=b"a\n"))
+    assert "--expected" in refused(bloomery("dedup", "--kind", kind, stdin=b"a\n"))
+    if kind in KEEPING:
+        assert "--capacity" in refused(bloomery("build", tmp_path / "o", "--kind", kind, stdin=b"a\n"))
+        (tmp_path / "in").write_bytes(b"a\nb\n")
+        bloomery("build", "--kind", kind, tmp_path / "o", tmp_path / "in", check=0)
+        assert type(package.open(tmp_path / "o")).__name__ == ROWS[kind]["class"]
+    for layout in {"classic", "blocked"} - set(ROWS[kind]["layouts"]):
+        told = refused(bloomery("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
+        assert layout in told
+
+
+@pytest.mark.parametrize("need", sorted({word for row in package.variants() for word in row["capabilities"]}))
+def test_plan_lists_every_row_that_meets_a_need(bloomery, need):
+    meet = {row["name"] for row in package.variants() if need in row["capabilities"]}
+    if need not in {"label", "value"}:
+        meet -= {row["name"] for row in package.variants() if {"label", "value"} & set(row["capabilities"])}
+    done = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
+    rows = json.loads(done.stdout)["choices"]
+    assert {row["structure"] for row in rows} == meet
+    for row in rows:
+        entry = ROWS[row["structure"]]
+        cls = getattr(package, entry["class"])
+        assert row["nbytes"] >= cls.nbytes_for(10**6, 0.01) > row["nbytes"] - 64
+        assert [row["add_ns_per_key"], row["ns_per_key"]] == entry["ns"]
+        assert row["false_negatives"] == entry["false_negatives"]
+    kept = [row["false_negatives"] != "by design" for row in rows]
+    assert kept == sorted(kept, reverse=True), "what forgets comes last"
+    table = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, check=0).stdout.decode()
+    assert all(name in table for name in meet)
+    assert "false negatives" in table
+
+
+def test_plan_takes_several_needs_and_any_two_of_three(bloomery):
+    rows = choices(10**6, 0.01, needs={"merge", "map"})
+    assert all({"merge", "map"} <= set(ROWS[row.structure]["capabilities"]) for row in rows)
+    done = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", "merge,map", "--json", check=0)
+    assert [row["structure"] for row in json.loads(done.stdout)["choices"]] == [row.structure for row in rows]
+    for row in choices(fpr=0.01, memory=1 << 20, needs={"add"}):
+        assert row.nbytes <= 1 << 20
+        assert row.items > 50_000
+    for row in choices(items=100_000, memory=1 << 20, needs={"add"}):
+        assert row.nbytes <= 1 << 20
+        assert row.fpr < 0.02
+    assert not any(row.fits for row in choices(10**7, 1e-4, memory=1 << 20, needs={"add"}))
+    bloomery("plan", "--items", "1e7", "--fpr", "1e-4", "--memory", "1M", "--needs", "add", check=1)
+
+
+def test_an_unknown_need_is_answered_with_the_known(bloomery, refused):
+    told = refused(bloomery("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
+    assert "unknown need fly" in told
+    assert all(word in told for row in package.variants() for word in row["capabilities"])
+    everything = ",".join(sorted({word for row in package.variants() for word in row["capabilities"]}))
+    assert "no structure" in refused(bloomery("plan", "--items", "9", "--fpr", "0.1", "--needs", everything))
+
+
+class Copies:
+    """A filter that takes room for every copy of a key."""
+
+    def __init__(self):
+        self.keys = []
+
+    def __contains__(self, key):
+        return key in self.keys
+
+    def add(self, key):
+        new = key not in self.keys
+        self.keys.append(key)
+        return new
+
+    def remove(self, key):
+        self.keys.remove(key)
+
+
+def test_a_filter_that_keeps_copies_is_given_each_line_once():
+    seen = Copies()
+    assert keeps_copies(seen)
+    assert add_new(["a", "a", "b"], seen) == [True, False, True]
+    assert mark_lines(b"a\r\nc\n", Copies()) == (2, 2, b"new\ta\r\nnew\tc\n")
+    assert old_lines(b"x\ny\nx", Copies()) == (3, 2, b"x")
+    assert list(unique("abcab", seen)) == ["c"]
+    assert seen.keys == ["a", "b", "c"]

@@ -153,3 +153,19 @@ def test_the_rule_of_the_keys_page_gives_the_golden_vectors():
             assert names["hash_key_secret"](key, secret, int(seed)) == int(value, 16), key
         checked += 1
     assert checked >= 3
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option():
+    from bloomery.cli.completion import commands
+    from bloomery.cli.parser import build_parser
+
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    shared, _, _ = page.partition("\n## dedup\n")
+    for name, _, options in commands(build_parser()):
+        assert f"\n## {name}\n" in page, name
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert f"$ bloomery {name}" in section or f"| bloomery {name}" in section, f"{name} has no example"
+        for flag in (flag for option in options for flag in option.names if flag.startswith("--")):
+            known = f"`{flag}`" in shared + section or f"`{flag} " in shared + section
+            assert known or f"`{flag}`" in section, f"{name} {flag} is not in docs/cli.md"
+    assert all(f"\n| {code} | " in shared for code in (0, 1, 2, 130))

@@ -19,6 +19,7 @@
 //! | [`compat`] | why two structures cannot be combined | error, key |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
+//! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 
@@ -39,5 +40,6 @@ pub mod scheme;
 pub mod sizing;
 pub mod source;
 pub mod suspects;
+pub mod table;
 
 pub use error::{Error, Result};

@@ -5,6 +5,8 @@
 pub const BLOOM: u16 = 1;
 /// Number of [`crate::bloom::ScalableBloomFilter`] in files.
 pub const SCALABLE: u16 = 2;
+/// Number of [`crate::table::QuotientFilter`] in files.
+pub const QUOTIENT: u16 = 16;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,19 @@ pub const VARIANTS: &[Variant] = &[
         merging: "not defined: the stages of two filters hold different numbers of keys",
         formula: "1 - prod(1 - p_i) <= p, p_i = p (1 - r) r^i",
         paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
+    },
+    Variant {
+        id: QUOTIENT,
+        name: "quotient",
+        class: "QuotientFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "resize", "map"],
+        layouts: &[],
+        ns: [100.0, 60.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
+        formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
+        paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
     },
 ];
 

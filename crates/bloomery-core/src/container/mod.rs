@@ -34,10 +34,24 @@ pub mod tag {
     pub const STRICT: u16 = 9;
     /// Scheme number of a stage.
     pub const SCHEME: u16 = 10;
+    /// q of a quotient filter, which has 2^q slots.
+    pub const QUOTIENT_BITS: u16 = 60;
+    /// Bits of a fingerprint that a slot holds.
+    pub const REMAINDER_BITS: u16 = 61;
+    /// Bits of a slot that count copies.
+    pub const COUNTER_BITS: u16 = 62;
+    /// Slots in use.
+    pub const USED_SLOTS: u16 = 63;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
 pub mod kind {
     /// Cells of one bit.
     pub const BITS: u32 = 1;
+    /// Occupied and runends of a quotient filter, a word of each by turns.
+    pub const QUOTIENT_BITS: u32 = 60;
+    /// Offsets of a quotient filter, a byte a block of 64 slots.
+    pub const QUOTIENT_OFFSETS: u32 = 61;
+    /// Slots of a quotient filter.
+    pub const QUOTIENT_SLOTS: u32 = 62;
 }

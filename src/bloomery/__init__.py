@@ -14,6 +14,7 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 
 from bloomery._core import (
     BloomFilter,
+    QuotientFilter,
     ScalableBloomFilter,
     hash_key,
     hash_many,
@@ -47,6 +48,7 @@ __all__ = [
     "KeyTypeError",
     "ParameterError",
     "ParameterTypeError",
+    "QuotientFilter",
     "ReadOnlyFilter",
     "ScalableBloomFilter",
     "__version__",

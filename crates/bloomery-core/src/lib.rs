@@ -18,6 +18,7 @@
 //! | [`load`] | what a structure was sized for and how far it is filled | error, sizing, container |
 //! | [`compat`] | why two structures cannot be combined | error, key |
 //! | [`registry`] | one row a variant | nothing |
+//! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, filter, batch |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
@@ -30,6 +31,7 @@ pub mod compat;
 pub mod container;
 pub mod error;
 pub mod filter;
+pub mod growing;
 pub mod hash;
 pub mod isa;
 pub mod key;

@@ -34,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use super::classes::bloom::BloomFilter;
     #[pymodule_export]
+    use super::classes::quotient::QuotientFilter;
+    #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
     use super::functions::{

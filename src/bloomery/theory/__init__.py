@@ -10,6 +10,7 @@ What is where (one noun a file):
 - ``layouts``: laws of the partitioned and the blocked layouts
 - ``cardinality``: how many keys went in, with the deviation of the estimate
 - ``scalable``: stages of a filter that grows
+- ``quotient``: tables of fingerprints, and the quotient filter
 - ``card``: the quick-reference card
 
 Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
@@ -48,6 +49,16 @@ from .layouts import (
     split_limit_fpr,
 )
 from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
+from .quotient import (
+    QuotientSize,
+    fingerprint_bits,
+    fingerprint_fpr,
+    fingerprint_load_fpr,
+    quotient_bits_per_key,
+    quotient_probe_slots,
+    quotient_size,
+    succinct_bits_per_key,
+)
 from .rates import classic_fpr, exponential_fpr, fill, hash_collision_fpr, intersection_fpr, second_order_fpr
 from .scalable import (
     compound_fpr,
@@ -64,6 +75,7 @@ from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_
 __all__ = [
     "Card",
     "Estimate",
+    "QuotientSize",
     "Size",
     "best_num_hashes",
     "bits_per_key",
@@ -85,6 +97,9 @@ __all__ = [
     "exponential_fpr",
     "fill",
     "fill_tail",
+    "fingerprint_bits",
+    "fingerprint_fpr",
+    "fingerprint_load_fpr",
     "fpr",
     "fpr_at",
     "free_block_bits_per_key",
@@ -99,6 +114,9 @@ __all__ = [
     "num_hashes_cost",
     "occupancy_law",
     "partitioned_fpr",
+    "quotient_bits_per_key",
+    "quotient_probe_slots",
+    "quotient_size",
     "rational_fpr",
     "reference_card",
     "scalable_capacity",
@@ -114,4 +132,5 @@ __all__ = [
     "stage_num_hashes",
     "stages_for",
     "stream_floor",
+    "succinct_bits_per_key",
 ]

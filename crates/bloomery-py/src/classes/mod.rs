@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 pub(crate) mod bloom;
 pub(crate) mod hot;
+pub(crate) mod quotient;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 
@@ -18,6 +19,7 @@ macro_rules! every_class {
         $($do)::+! { ($($with)*)
             BLOOM bloom BloomFilter keys;
             SCALABLE scalable ScalableBloomFilter keys;
+            QUOTIENT quotient QuotientFilter keys;
         }
     };
 }

@@ -68,7 +68,7 @@ impl ScalableBloomFilter {
             fpr: fpr.0,
             growth: growth.map_or(Ok(2.0), |s| params::real("growth", s))?,
             tightening: tightening.map_or(Ok(0.5), |r| params::real("tightening", r))?,
-            layout: layout.0,
+            choice: layout.0,
         };
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)
@@ -95,13 +95,19 @@ impl ScalableBloomFilter {
     /// The layout's name, "auto" when each stage has its own.
     #[getter]
     fn layout(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.plan().layout.map_or("auto", |layout| layout.name()))
+        self.gate.read(py, |f| f.plan().choice.map_or("auto", |layout| layout.name()))
     }
 
     /// Number of stages.
     #[getter]
     fn stages(&self, py: Python<'_>) -> usize {
         self.gate.read(py, |f| f.stages().len())
+    }
+
+    /// Keys of each stage, oldest first; a new one opens when the last is full.
+    #[getter]
+    fn stage_capacities(&self, py: Python<'_>) -> Vec<u64> {
+        self.gate.read(py, |f| f.stages().iter().map(Filter::capacity).collect())
     }
 
     /// One info() dict a stage, oldest first.

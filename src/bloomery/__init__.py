@@ -33,6 +33,7 @@ from bloomery.errors import (
     ParameterError,
     ParameterTypeError,
     ReadOnlyFilter,
+    RemovedKeyError,
 )
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ __all__ = [
     "ParameterTypeError",
     "QuotientFilter",
     "ReadOnlyFilter",
+    "RemovedKeyError",
     "ScalableBloomFilter",
     "__version__",
     "hash_key",

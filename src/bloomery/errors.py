@@ -21,6 +21,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "ReadOnlyFilter",
+    "RemovedKeyError",
 ]
 
 
@@ -58,6 +59,10 @@ class FormatError(BloomeryError, ValueError):
 
 class ReadOnlyFilter(BloomeryError, TypeError):
     """The filter is mapped read-only, or closed."""
+
+
+class RemovedKeyError(BloomeryError, ValueError):
+    """A removed key cannot be added again, because what remembers the removal cannot forget it."""
 
 
 class CapacityWarning(UserWarning):

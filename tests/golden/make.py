@@ -112,9 +112,13 @@ def filters() -> dict[str, Any]:
     rest["bloom-keyed"] = bloomery.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
     rest["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
     rest["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
+    rest["quotient-counting"] = bloomery.QuotientFilter(120, 0.01, counting=True, seed=7)
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
+    # Repeated keys, some of which are taken out again.
+    rest["quotient-counting"].update(contents()[:20])
+    rest["quotient-counting"].discard_many(contents()[10:20])
     return made | rest
 
 

@@ -93,7 +93,7 @@ pub const VARIANTS: &[Variant] = &[
         name: "quotient",
         class: "QuotientFilter",
         family: "table",
-        capabilities: &["add", "remove", "count", "merge", "resize", "map"],
+        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
         layouts: &[],
         ns: [100.0, 60.0],
         false_negatives: FalseNegatives::OnMisuse,

@@ -126,7 +126,7 @@ def quotient_bits_per_key(load: float, remainder_bits: int, metadata_bits: float
 
 @vectorized
 def quotient_probe_slots(load: float) -> float:
-    """Return the expected slots from a new key's home to the free slot it shifts to: ``(1/(1-load)^2 - 1)/2``.
+    """Return the expected slots from a new key's home to the next free slot: ``(1/(1-load)^2 - 1)/2``.
 
     Linear probing (Knuth): the distance is that of an unsuccessful search, less the free slot itself. It is
     what an add moves: 4 slots at load 2/3, 200 at 0.95. Raises ``ParameterError`` unless load is in (0, 1).

@@ -1,0 +1,13 @@
+"""Filters made of filters: plain Python over any classes that have the methods of ``bloomery.protocols``.
+
+- ``removals``: one-time removal from any filter by a second one that holds what was removed
+
+It may import: the standard library, ``bloomery.errors``, ``bloomery.protocols``, ``bloomery.theory`` and
+``bloomery._core``.
+"""
+
+from __future__ import annotations
+
+from .removals import WithRemovals
+
+__all__ = ["WithRemovals"]

@@ -1,0 +1,300 @@
+"""Removal from a filter that cannot remove, by a second filter that holds what was removed.
+
+A key is present when the first filter finds it and the second does not. False positives of the second are
+false negatives of the whole: a member is denied with the second filter's rate, on display as ``fnr()``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import operator
+import os
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from bloomery import _core
+from bloomery.errors import FormatError, KeyTypeError, RemovedKeyError
+from bloomery.protocols import Addable, Removable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["WithRemovals"]
+
+K = TypeVar("K", bound=Addable)
+R = TypeVar("R", bound=Addable)
+
+_MANIFEST = "removals.json"
+_FORMAT = "bloomery.WithRemovals"
+_VERSION = 1
+_PARTS = ("kept", "removed")
+
+
+class WithRemovals(Generic[K, R]):
+    """Two filters as one from which keys can be removed once: present = ``kept`` and not ``removed``.
+
+    kept: the filter of all keys ever added. removed: the filter of those taken out again; give it the rate at
+    which members may be denied. Both are used as they are and not copied.
+
+    False negatives: by design, a member is denied at the rate ``fnr()`` of the filter ``removed``, which is 0
+    until something is removed. False positives: as ``kept``, lessened by what ``removed`` denies. A removed
+    key can be added again only when ``removed`` can itself remove (a counting filter, a quotient filter);
+    otherwise ``add`` raises ``RemovedKeyError`` for a key that seems to have been removed.
+
+    Batches take any iterable of keys or a NumPy array. Calls of several threads do not mix. Cost: that of
+    both filters.
+
+    Raises ``TypeError`` for parts without the methods of ``bloomery.protocols.Addable``.
+
+    >>> from bloomery import BloomFilter, QuotientFilter
+    >>> issued = WithRemovals(BloomFilter(1000, 0.001), QuotientFilter(100, 1e-6))
+    >>> issued.update(["ada", "grace"])
+    >>> issued.remove("ada")
+    >>> "ada" in issued, "grace" in issued
+    (False, True)
+    >>> issued.add("ada"), "ada" in issued
+    (True, True)
+    """
+
+    __slots__ = ("_kept", "_lock", "_removed")
+
+    def __init__(self, kept: K, removed: R) -> None:
+        for name, part in (("kept", kept), ("removed", removed)):
+            # A caller's filter may be of any class, whatever its annotation says.
+            if not isinstance(cast("object", part), Addable):
+                raise TypeError(f"{name} must have the methods of Addable, got a {type(part).__name__}")
+        if cast("object", kept) is removed:
+            raise ValueError("kept and removed must be two filters, got one twice")
+        self._kept = kept
+        self._removed = removed
+        self._lock = threading.RLock()
+
+    @property
+    def kept(self) -> K:
+        """The filter of all keys ever added."""
+        return self._kept
+
+    @property
+    def removed(self) -> R:
+        """The filter of the keys that were taken out."""
+        return self._removed
+
+    def __contains__(self, key: Any, /) -> bool:
+        """Tell whether ``key`` was probably added and not removed."""
+        return key in self._kept and key not in self._removed
+
+    def contains_many(self, keys: Any) -> Any:
+        """Answer for each key: a list, or a NumPy mask for a NumPy array.
+
+        Raises ``KeyTypeError`` for a key without canonical bytes, and for Arrow data.
+        """
+        keys = _twice(keys)
+        found, denied = self._kept.contains_many(keys), self._removed.contains_many(keys)
+        return _combine(found, denied, lambda f, d: f and not d, lambda f, d: f & ~d)
+
+    def add(self, key: Any, /) -> bool:
+        """Add ``key``; True when it was certainly not present.
+
+        A key that was removed is taken out of the second filter again. Raises ``RemovedKeyError`` where that
+        filter cannot remove; then nothing has changed. A new key that the second filter happens to find is
+        added but denied, at the rate ``fnr()``.
+        """
+        with self._lock:
+            if key in self._kept and key in self._removed:
+                if not isinstance(self._removed, Removable):
+                    raise _cannot_return(key)
+                self._removed.discard(key)
+                self._kept.add(key)
+                return True
+            return self._kept.add(key)
+
+    def update(self, keys: Any) -> None:
+        """Add many keys, removed ones as :meth:`add` does.
+
+        Raises ``RemovedKeyError`` before anything is added if one of them cannot return.
+        """
+        keys = _twice(keys)
+        with self._lock:
+            found, denied = self._kept.contains_many(keys), self._removed.contains_many(keys)
+            returning = list(itertools.compress(keys, map(operator.and_, found, denied)))
+            if returning and not isinstance(self._removed, Removable):
+                raise _cannot_return(returning[0])
+            self._kept.update(keys)
+            for key in returning:
+                # One by one: a key that stands in the batch twice must be taken out once.
+                if key in self._removed:
+                    cast("Removable", self._removed).discard(key)
+
+    def add_many(self, keys: Any) -> list[bool]:
+        """Add keys one by one and answer, for each, whether it was certainly not present."""
+        with self._lock:
+            return [self.add(key) for key in keys]
+
+    def remove(self, key: Any, /) -> None:
+        """Remove ``key``; ``KeyError`` when it is certainly absent or was removed already."""
+        if not self.discard(key):
+            raise KeyError(key)
+
+    def discard(self, key: Any, /) -> bool:
+        """Remove ``key`` if it is present, and tell whether it was."""
+        with self._lock:
+            if key not in self:
+                return False
+            self._removed.add(key)
+            return True
+
+    def remove_many(self, keys: Any) -> None:
+        """Remove many keys; a key that stands there twice is removed once.
+
+        Raises ``KeyError`` with the first key that is not present; then nothing has changed.
+        """
+        keys = _twice(keys)
+        with self._lock:
+            present = self.contains_many(keys)
+            for key in itertools.compress(keys, map(operator.not_, present)):
+                raise KeyError(key)
+            new = self._removed.add_many(keys)
+            if isinstance(self._removed, Removable):
+                # A second occurrence must not have to be taken out twice when the key returns.
+                for key in itertools.compress(keys, map(operator.not_, new)):
+                    self._removed.discard(key)
+
+    def discard_many(self, keys: Any) -> list[bool]:
+        """Discard keys one by one and answer, for each, whether it was present."""
+        with self._lock:
+            return [self.discard(key) for key in keys]
+
+    def clear(self) -> None:
+        """Forget every key, also that it was removed."""
+        with self._lock:
+            self._kept.clear()
+            self._removed.clear()
+
+    def fpr(self) -> float:
+        """Rate at which a key that was never added is found: that of ``kept``, less what is denied."""
+        return self._kept.fpr() * (1.0 - self._removed.fpr())
+
+    def fnr(self) -> float:
+        """Rate at which a member is denied: the false-positive rate of ``removed`` at its present load."""
+        return self._removed.fpr()
+
+    def info(self) -> dict[str, Any]:
+        """Rates and both parts, as a dict of plain values."""
+        parts = {name: getattr(part, "info", dict)() for name, part in zip(_PARTS, self._both(), strict=True)}
+        return {"class": "WithRemovals", "fpr": self.fpr(), "fnr": self.fnr(), **parts}
+
+    def copy(self) -> WithRemovals[K, R]:
+        """Return an independent copy in memory, also of mapped filters."""
+        with self._lock:
+            kept, removed = (cast("Any", part).copy() for part in self._both())
+        return WithRemovals(kept, removed)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write both filters into ``folder``, which is made if need be: the old pair or the new one.
+
+        The parts get new names, and a small file that names them is replaced last, atomically; then the old
+        parts are deleted. One writer at a time.
+        """
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        tag = uuid.uuid4().hex
+        names = {part: f"{part}-{tag}.bloom" for part in _PARTS}
+        with self._lock:
+            for part, filter_ in zip(names.values(), self._both(), strict=True):
+                cast("Any", filter_).save(home / part)
+        _replace(home / _MANIFEST, json.dumps({"format": _FORMAT, "version": _VERSION, **names}) + "\n")
+        for part in _PARTS:
+            for old in home.glob(f"{part}-*.bloom"):
+                if old.name not in names.values():
+                    old.unlink(missing_ok=True)
+
+    @staticmethod
+    def open(
+        folder: str | os.PathLike[str], *, verify: str = "header", secret: bytes | None = None
+    ) -> WithRemovals[Any, Any]:
+        """Open what ``save`` wrote, mapped read-only; ``copy()`` it to change it.
+
+        verify, secret: as for ``bloomery.open``, for both filters. Raises ``FormatError``, ``OSError``.
+        """
+        names = _read_manifest(Path(folder))
+        parts = [_core.open(Path(folder) / name, verify=verify, secret=secret) for name in names]
+        return WithRemovals(parts[0], parts[1])
+
+    def _both(self) -> tuple[K, R]:
+        return self._kept, self._removed
+
+    def __reduce__(self) -> tuple[type[WithRemovals[K, R]], tuple[K, R]]:
+        return type(self), self._both()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WithRemovals):
+            return NotImplemented
+        return bool(self._both() == other._both())
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"WithRemovals({self._kept!r}, {self._removed!r})"
+
+
+def _cannot_return(key: object) -> RemovedKeyError:
+    return RemovedKeyError(
+        f"the key {key!r} was removed (or seems to be) and cannot be added again; "
+        "for that, let removed be a filter that can remove, such as QuotientFilter"
+    )
+
+
+def _twice(keys: Any) -> Any:
+    """The keys as something that can be gone through more than once."""
+    return keys if hasattr(keys, "__len__") else list(keys)
+
+
+def _combine(
+    found: Any, denied: Any, one: Callable[[bool, bool], bool], all_: Callable[[Any, Any], Any]
+) -> Any:
+    """Two answers of ``contains_many`` as one, in their kind."""
+    if isinstance(found, list):
+        return [one(*pair) for pair in zip(found, denied, strict=True)]
+    if hasattr(found, "__invert__"):
+        return all_(found, denied)
+    raise KeyTypeError("keys must be an iterable or a NumPy array here; convert Arrow data to one of them")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write ``text`` to ``path``: the old file or the new one, on the disk when this returns."""
+    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with fresh.open("x", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        entry = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(entry)
+        finally:
+            os.close(entry)
+
+
+def _read_manifest(home: Path) -> list[str]:
+    """The names of the two files, which must lie in the folder itself."""
+    try:
+        manifest = json.loads((home / _MANIFEST).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FormatError(f"{home / _MANIFEST} is damaged: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise FormatError(f"{home / _MANIFEST} does not describe a WithRemovals")
+    if manifest.get("version") != _VERSION:
+        raise FormatError(f"{home / _MANIFEST} has version {manifest.get('version')}; use a newer release")
+    names = [manifest.get(part) for part in _PARTS]
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or name in {"", ".", ".."}:
+            raise FormatError(f"{home / _MANIFEST} names a file outside of its folder: {name!r}")
+    return names

@@ -7,6 +7,8 @@ pub const BLOOM: u16 = 1;
 pub const SCALABLE: u16 = 2;
 /// Number of [`crate::table::QuotientFilter`] in files.
 pub const QUOTIENT: u16 = 16;
+/// Number of [`crate::table::CuckooFilter`] in files.
+pub const CUCKOO: u16 = 15;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,17 @@ pub const VARIANTS: &[Variant] = &[
         merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
         formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
         paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
+        id: CUCKOO,
+        name: "cuckoo",
+        class: "CuckooFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "map"],
+        layouts: &[],
+        ns: [60.0, 20.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
+        formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
+        paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
     },
 ];
 

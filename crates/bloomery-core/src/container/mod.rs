@@ -42,6 +42,18 @@ pub mod tag {
     pub const COUNTER_BITS: u16 = 62;
     /// Slots in use.
     pub const USED_SLOTS: u16 = 63;
+    /// Buckets of a table.
+    pub const NUM_BUCKETS: u16 = 50;
+    /// Slots of a bucket.
+    pub const BUCKET_SIZE: u16 = 51;
+    /// Bits of a fingerprint.
+    pub const FINGERPRINT_BITS: u16 = 52;
+    /// 1 when buckets are stored semi-sorted.
+    pub const SEMI_SORT: u16 = 53;
+    /// The fingerprint in the stash, 0 for none.
+    pub const STASH_FINGERPRINT: u16 = 54;
+    /// A bucket of the fingerprint in the stash.
+    pub const STASH_BUCKET: u16 = 55;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -54,4 +66,6 @@ pub mod kind {
     pub const QUOTIENT_OFFSETS: u32 = 61;
     /// Slots of a quotient filter.
     pub const QUOTIENT_SLOTS: u32 = 62;
+    /// Buckets of fingerprints.
+    pub const FINGERPRINTS: u32 = 50;
 }

@@ -6,3 +6,16 @@
 pub mod quotient;
 
 pub use quotient::QuotientFilter;
+//! Tables of fingerprints: structures that store a short image of each key rather than bits of a
+//! common pool, and so can take keys out again.
+//!
+//! * [`cuckoo`]: two buckets a key, moved until there is room; [`buckets`] lays them out, [`shape`]
+//!   holds their law, [`places`] says where a key may lie.
+
+pub mod buckets;
+pub mod cuckoo;
+pub mod places;
+pub mod shape;
+
+pub use cuckoo::CuckooFilter;
+pub use shape::CuckooShape;

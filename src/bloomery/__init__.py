@@ -15,6 +15,7 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 from bloomery._core import (
     BloomFilter,
     QuotientFilter,
+    CuckooFilter,
     ScalableBloomFilter,
     hash_key,
     hash_many,
@@ -42,6 +43,7 @@ __all__ = [
     "BloomFilter",
     "BloomeryError",
     "CapacityWarning",
+    "CuckooFilter",
     "FilterFull",
     "FilterMemoryError",
     "FormatError",

@@ -113,6 +113,8 @@ def filters() -> dict[str, Any]:
     rest["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
     rest["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
     rest["quotient-counting"] = bloomery.QuotientFilter(120, 0.01, counting=True, seed=7)
+    rest["cuckoo-semi-sorted"] = bloomery.CuckooFilter(120, 0.001, semi_sort=True, seed=7)
+    rest["cuckoo-eight"] = bloomery.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())

@@ -35,6 +35,7 @@ mod _core {
     use super::classes::bloom::BloomFilter;
     #[pymodule_export]
     use super::classes::quotient::QuotientFilter;
+    use super::classes::cuckoo::CuckooFilter;
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]

@@ -11,6 +11,7 @@ What is where (one noun a file):
 - ``cardinality``: how many keys went in, with the deviation of the estimate
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
+- ``tables``: the cuckoo filter and the prefix filter
 - ``card``: the quick-reference card
 
 Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
@@ -71,6 +72,13 @@ from .scalable import (
     stages_for,
 )
 from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_hashes, num_hashes_cost
+from .tables import (
+    cuckoo_fingerprint_bits,
+    cuckoo_fpr,
+    cuckoo_load_threshold,
+    prefix_fpr,
+    prefix_spare_share,
+)
 
 __all__ = [
     "Card",
@@ -87,6 +95,9 @@ __all__ = [
     "classic_fpr",
     "compensated_bits_per_key",
     "compound_fpr",
+    "cuckoo_fingerprint_bits",
+    "cuckoo_fpr",
+    "cuckoo_load_threshold",
     "distinct_fpr",
     "estimate_intersection",
     "estimate_items",
@@ -117,6 +128,8 @@ __all__ = [
     "quotient_bits_per_key",
     "quotient_probe_slots",
     "quotient_size",
+    "prefix_fpr",
+    "prefix_spare_share",
     "rational_fpr",
     "reference_card",
     "scalable_capacity",

@@ -11,7 +11,7 @@
 //! With the stash taken, adds are refused until a removal has made room. Which slot a move empties
 //! follows from the hash of the key alone, so that equal operations give equal bytes.
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, MOST_SLOTS};
 use super::places::{Places, Spot};
 use super::shape::{CuckooShape, Kernel};
 use crate::cells::Memory;
@@ -107,24 +107,40 @@ impl<B: Buckets> Table<'_, B> {
         Ok(new)
     }
 
-    /// Stores a fingerprint whose buckets are full: takes the place of another, which goes to its
-    /// other bucket, and so on; the last one in hand goes to the stash.
+    /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first
+    /// whose other bucket has room moves there; where none has, the one whose turn it is makes way,
+    /// and the search goes on from its other bucket. The last one in hand goes to the stash.
+    ///
+    /// Looking at all other buckets of a bucket at once (their lines are fetched together) takes a
+    /// fifth of the moves that a blind walk takes, and fails later.
     #[inline(never)]
     fn make_room(&mut self, spot: Spot, turn: u64) {
+        let (rule, base) = (self.rule, self.words.as_ptr());
         let (mut turn, mut fp) = (turn.wrapping_mul(STEP) | 1, spot.fp);
         let mut at = if turn >> 63 == 0 { spot.first } else { spot.second };
+        let mut others = [0u64; MOST_SLOTS as usize];
+        let others = &mut others[..self.bucket_size as usize];
         for _ in 0..KICKS {
             turn = turn.wrapping_mul(STEP);
-            let mut bucket = self.rule.load(self.words, at);
             let slot = fastrange(turn, u64::from(self.bucket_size)) as u32;
-            fp = self.rule.swap(&mut bucket, slot, fp);
-            self.rule.store(self.words, at, bucket);
-            at = self.places.other(fp, at);
-            let mut bucket = self.rule.load(self.words, at);
-            if self.rule.replace(&mut bucket, 0, fp) {
-                self.rule.store(self.words, at, bucket);
-                return;
+            let mut bucket = rule.load(self.words, at);
+            for (slot, other) in (0u32..).zip(others.iter_mut()) {
+                *other = self.places.other(rule.swap(&mut { bucket }, slot, 0), at);
+                rule.fetch(base, *other);
             }
+            for (slot, &other) in (0u32..).zip(others.iter()) {
+                let mut room = rule.load(self.words, other);
+                let moved = rule.swap(&mut { bucket }, slot, 0);
+                if other != at && rule.replace(&mut room, 0, moved) {
+                    rule.store(self.words, other, room);
+                    rule.swap(&mut bucket, slot, fp);
+                    rule.store(self.words, at, bucket);
+                    return;
+                }
+            }
+            fp = rule.swap(&mut bucket, slot, fp);
+            rule.store(self.words, at, bucket);
+            at = self.places.other(fp, at);
         }
         *self.stash = Stash { fp, bucket: at };
     }
@@ -341,9 +357,7 @@ impl Filter for CuckooFilter {
     }
 
     fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok()
-            && self.stash == other.stash
-            && self.memory.words() == other.memory.words()
+        self.check_compatible(other).is_ok() && self.stash == other.stash && self.memory.words() == other.memory.words()
     }
 }
 
@@ -514,7 +528,9 @@ impl Loadable for CuckooFilter {
         if load.added > shape.slots() + u64::from(stash.fp != 0) {
             return Err(Error::format("the file counts more keys than its table has slots; it is damaged"));
         }
-        if stash.fp >> shape.fingerprint_bits != 0 || stash.bucket >= shape.buckets || (stash.fp == 0 && stash.bucket != 0)
+        if stash.fp >> shape.fingerprint_bits != 0
+            || stash.bucket >= shape.buckets
+            || (stash.fp == 0 && stash.bucket != 0)
         {
             return Err(Error::format("the file's stash lies outside of its table; it is damaged"));
         }

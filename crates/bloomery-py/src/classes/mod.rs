@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 
 pub(crate) mod bloom;
+pub(crate) mod cuckoo;
 pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod scalable;
@@ -20,6 +21,7 @@ macro_rules! every_class {
             BLOOM bloom BloomFilter keys;
             SCALABLE scalable ScalableBloomFilter keys;
             QUOTIENT quotient QuotientFilter keys;
+            CUCKOO cuckoo CuckooFilter keys;
         }
     };
 }

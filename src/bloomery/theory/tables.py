@@ -1,0 +1,130 @@
+"""Tables of fingerprints: the cuckoo filter and the prefix filter.
+
+A table stores an f-bit image of each key. Compared with c of them, an absent key is taken for present with
+probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; no such structure can do with less than log2(1/p) bits a key.
+
+Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT 2014;
+Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs", 2011 (the
+loads); Even, Even and Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLDB 15(7),
+2022.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bloomery.errors import ParameterError
+
+from ._check import non_negative, open_unit, whole
+from ._vector import vectorized
+
+__all__ = [
+    "cuckoo_fingerprint_bits",
+    "cuckoo_fpr",
+    "cuckoo_load_threshold",
+    "prefix_fpr",
+    "prefix_spare_share",
+]
+
+# Load up to which a large table can be filled when each key has two buckets of b slots.
+_THRESHOLDS = {1: 0.5, 2: 0.897, 4: 0.9768, 8: 0.9979}
+
+
+def _bucket_size(value: int) -> int:
+    size = whole("bucket_size", value, 1)
+    if size not in _THRESHOLDS:
+        raise ParameterError(f"bucket_size must be 1, 2, 4 or 8, got {value}")
+    return size
+
+
+@vectorized
+def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) -> float:
+    """Return the rate of a cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load)``.
+
+    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. Raises ``ParameterError`` unless
+    bucket_size is 1, 2, 4 or 8. Constant time.
+
+    >>> from bloomery import theory
+    >>> round(theory.cuckoo_fpr(12), 5)
+    0.00185
+    """
+    bits, size, full = (
+        whole("fingerprint_bits", fingerprint_bits, 2),
+        _bucket_size(bucket_size),
+        non_negative("load", load),
+    )
+    equal = 1.0 / (2.0 ** min(bits, 1000) - 1.0)
+    return -math.expm1(2 * size * full * math.log1p(-equal))
+
+
+@vectorized
+def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95) -> int:
+    """Return the fewest bits of a fingerprint with which :func:`cuckoo_fpr` is at most ``fpr``.
+
+    About log2(2 b load / p). Raises ``ParameterError`` unless fpr is in (0, 1). At most 1100 evaluations.
+
+    >>> from bloomery import theory
+    >>> theory.cuckoo_fingerprint_bits([0.01, 0.001])
+    [10, 13]
+    """
+    rate = open_unit("fpr", fpr)
+    bits = 2
+    while cuckoo_fpr(bits, bucket_size, load) > rate and bits < 1000:
+        bits += 1
+    return bits
+
+
+@vectorized
+def cuckoo_load_threshold(bucket_size: int = 4) -> float:
+    """Return the load up to which a large cuckoo table can be filled: 0.5, 0.897, 0.977, 0.998 for b = 1, 2, 4, 8.
+
+    Practical tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. Constant time.
+
+    >>> from bloomery import theory
+    >>> theory.cuckoo_load_threshold(4)
+    0.9768
+    """
+    return _THRESHOLDS[_bucket_size(bucket_size)]
+
+
+@vectorized
+def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
+    """Return the expected share of keys that a prefix filter passes on to its spare.
+
+    The number of keys of a bin is Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are
+    passed on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
+    ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
+
+    >>> from bloomery import theory
+    >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
+    [0.0795, 0.0585, 0.0408]
+    """
+    mean, size = non_negative("load", load) * whole("bin_size", bin_size, 1), whole("bin_size", bin_size, 1)
+    if mean == 0.0:
+        return 0.0
+    term, below = math.exp(-mean), 0.0
+    for keys in range(size):
+        below += term
+        term *= mean / (keys + 1)
+    # term is now P(X = k), below P(X < k).
+    return max(0.0, (1.0 - below) - size / mean * (1.0 - below - term))
+
+
+@vectorized
+def prefix_fpr(
+    remainder_bits: int = 8, load: float = 0.95, spare_fpr: float = 0.01, bin_size: int = 25
+) -> float:
+    """Return a bound on the rate of a prefix filter: ``load 2^-r + share * spare_fpr``.
+
+    An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
+    which has one of ``k 2^r`` fingerprints; and it asks the spare with at most the probability that a key of a bin
+    was passed on. Time proportional to bin_size.
+
+    >>> from bloomery import theory
+    >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)
+    0.0043
+    """
+    bits = whole("remainder_bits", remainder_bits, 0)
+    equal = non_negative("load", load) / 2.0 ** min(bits, 1000)
+    asked = prefix_spare_share(load, bin_size)
+    return min(1.0, equal + asked * open_unit("spare_fpr", spare_fpr))

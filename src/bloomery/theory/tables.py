@@ -1,12 +1,12 @@
 """Tables of fingerprints: the cuckoo filter and the prefix filter.
 
 A table stores an f-bit image of each key. Compared with c of them, an absent key is taken for present with
-probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; no such structure can do with less than log2(1/p) bits a key.
+probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than log2(1/p) bits a key.
 
-Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT 2014;
-Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs", 2011 (the
-loads); Even, Even and Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLDB 15(7),
-2022.
+Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
+2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
+2011 (the loads); Even, Even and Morrison, "Prefix filter: practically and theoretically better than Bloom",
+PVLDB 15(7), 2022.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
 
     >>> from bloomery import theory
     >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
-    [0.0795, 0.0585, 0.0408]
+    [0.0795, 0.0586, 0.041]
     """
     mean, size = non_negative("load", load) * whole("bin_size", bin_size, 1), whole("bin_size", bin_size, 1)
     if mean == 0.0:

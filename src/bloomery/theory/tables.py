@@ -26,6 +26,8 @@ __all__ = [
     "prefix_spare_share",
 ]
 
+# No float is smaller than 2^-1074; the search for bits ends before.
+_MOST_BITS = 1000
 # Load up to which a large table can be filled when each key has two buckets of b slots.
 _THRESHOLDS = {1: 0.5, 2: 0.897, 4: 0.9768, 8: 0.9979}
 
@@ -48,13 +50,9 @@ def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) 
     >>> round(theory.cuckoo_fpr(12), 5)
     0.00185
     """
-    bits, size, full = (
-        whole("fingerprint_bits", fingerprint_bits, 2),
-        _bucket_size(bucket_size),
-        non_negative("load", load),
-    )
-    equal = 1.0 / (2.0 ** min(bits, 1000) - 1.0)
-    return -math.expm1(2 * size * full * math.log1p(-equal))
+    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    compared = 2 * _bucket_size(bucket_size) * non_negative("load", load)
+    return -math.expm1(compared * math.log1p(-1.0 / (2.0**bits - 1.0)))
 
 
 @vectorized
@@ -69,16 +67,17 @@ def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95
     """
     rate = open_unit("fpr", fpr)
     bits = 2
-    while cuckoo_fpr(bits, bucket_size, load) > rate and bits < 1000:
+    while cuckoo_fpr(bits, bucket_size, load) > rate and bits < _MOST_BITS:
         bits += 1
     return bits
 
 
 @vectorized
 def cuckoo_load_threshold(bucket_size: int = 4) -> float:
-    """Return the load up to which a large cuckoo table can be filled: 0.5, 0.897, 0.977, 0.998 for b = 1, 2, 4, 8.
+    """Return the load up to which a large cuckoo table can be filled.
 
-    Practical tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. Constant time.
+    0.5, 0.897, 0.977 and 0.998 for b = 1, 2, 4 and 8. Practical tables stop a little earlier: 0.84, 0.95 and
+    0.98 are safe for b = 2, 4 and 8. Constant time.
 
     >>> from bloomery import theory
     >>> theory.cuckoo_load_threshold(4)
@@ -91,8 +90,8 @@ def cuckoo_load_threshold(bucket_size: int = 4) -> float:
 def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
     """Return the expected share of keys that a prefix filter passes on to its spare.
 
-    The number of keys of a bin is Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are
-    passed on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
+    The keys of a bin are Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are passed
+    on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
     ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
 
     >>> from bloomery import theory
@@ -117,14 +116,14 @@ def prefix_fpr(
     """Return a bound on the rate of a prefix filter: ``load 2^-r + share * spare_fpr``.
 
     An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
-    which has one of ``k 2^r`` fingerprints; and it asks the spare with at most the probability that a key of a bin
-    was passed on. Time proportional to bin_size.
+    which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is passed
+    on. Time proportional to bin_size.
 
     >>> from bloomery import theory
     >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)
     0.0043
     """
     bits = whole("remainder_bits", remainder_bits, 0)
-    equal = non_negative("load", load) / 2.0 ** min(bits, 1000)
+    equal = non_negative("load", load) / 2.0 ** min(bits, _MOST_BITS)
     asked = prefix_spare_share(load, bin_size)
     return min(1.0, equal + asked * open_unit("spare_fpr", spare_fpr))

@@ -18,6 +18,7 @@ USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
 KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
+    "counting/nibbles.rs",
     "hash/xxh3.rs",
     "isa.rs",
     "scheme/columns.rs",

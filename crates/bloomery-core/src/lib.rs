@@ -21,6 +21,7 @@
 //! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, filter, batch |
 //! | [`bloom`] | the classic family and its growing form | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
+//! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 
@@ -29,6 +30,7 @@ pub mod bloom;
 pub mod cells;
 pub mod compat;
 pub mod container;
+pub mod counting;
 pub mod error;
 pub mod filter;
 pub mod growing;

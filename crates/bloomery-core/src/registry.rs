@@ -9,6 +9,8 @@ pub const SCALABLE: u16 = 2;
 pub const QUOTIENT: u16 = 16;
 /// Number of [`crate::table::CuckooFilter`] in files.
 pub const CUCKOO: u16 = 15;
+/// Number of [`crate::counting::CountingBloomFilter`] in files.
+pub const COUNTING: u16 = 3;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +115,17 @@ pub const VARIANTS: &[Variant] = &[
         merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
         formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
         paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
+        id: COUNTING,
+        name: "counting",
+        class: "CountingBloomFilter",
+        family: "counting",
+        capabilities: &["add", "remove", "count", "merge", "estimate", "map"],
+        layouts: &["classic", "blocked"],
+        ns: [12.0, 10.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "counters added, stopping at their maximum: the filter of both multisets",
+        formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
+        paper: "Fan, Cao, Almeida, Broder, Summary cache, IEEE/ACM ToN 8(3), 2000",
     },
 ];
 

@@ -54,6 +54,18 @@ pub mod tag {
     pub const STASH_FINGERPRINT: u16 = 54;
     /// A bucket of the fingerprint in the stash.
     pub const STASH_BUCKET: u16 = 55;
+    /// Number of cells that are wider than a bit.
+    pub const NUM_CELLS: u16 = 20;
+    /// Bits of such a cell.
+    pub const CELL_BITS: u16 = 21;
+    /// Occurrences a key must have to be reported, for which the filter was sized.
+    pub const THRESHOLD: u16 = 22;
+    /// Additions less removals, repeated keys included.
+    pub const OCCURRENCES: u16 = 23;
+    /// L: increments are L to 2L - 1.
+    pub const INCREMENTS: u16 = 24;
+    /// How a counting filter updates its counters.
+    pub const MODE: u16 = 25;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -68,4 +80,8 @@ pub mod kind {
     pub const QUOTIENT_SLOTS: u32 = 62;
     /// Buckets of fingerprints.
     pub const FINGERPRINTS: u32 = 50;
+    /// Cells that count.
+    pub const COUNTERS: u32 = 20;
+    /// Hashes of the keys whose counts are kept apart, each beside its count.
+    pub const APART: u32 = 21;
 }

@@ -116,7 +116,7 @@ impl Law for Lanes {
 
 /// E[f(i)], i ~ Binomial(n, p), by the ratio of neighbouring terms from the mode outwards: no
 /// factorials, and the weights are normalised by their own sum.
-fn binomial_mean(n: f64, p: f64, f: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn binomial_mean(n: f64, p: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mean, sd) = (n * p, (n * p * (1.0 - p)).sqrt());
     if mean > WIDE {
         return normal_mean(mean, sd, f);

@@ -1,12 +1,13 @@
 //! Sizing: m, k and the false-positive rate. One law a layout, and the inverse by search.
 //!
-//! "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by the layout's own
+//! [`counters`] holds the laws of cells that count. "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by the layout's own
 //! law and for the integer k. Two laws cover everything:
 //!
 //! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
 //! * [`classic`]: k throws over all cells.
 
 pub mod classic;
+pub mod counters;
 pub mod lanes;
 
 use crate::error::{Error, Result};

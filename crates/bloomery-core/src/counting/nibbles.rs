@@ -1,0 +1,366 @@
+//! Counters of a key in one 64-byte line: one in each of k lanes, k = 4 or 8.
+//!
+//! With `w` the bits of a counter (2, 4, 8 or 16), `c = 64 / w` the counters of a word, and `h` the
+//! hash of the key:
+//!
+//! ```text
+//! line = fastrange(h, num_lines)                          top bits of h
+//! g    = h * M1 mod 2^64                                  M1 of scheme 2, `columns`
+//! k=8: b = log2 c,  counter (g >> (64 - b(j+1))) mod c of word j,          j = 0..7
+//! k=4: b = 1 + log2 c,  p = (g >> (64 - b(j+1))) mod 2c,
+//!      counter p mod c of word j + 4 (p / c),                              j = 0..3
+//! ```
+//!
+//! A counter at its maximum stays there for ever. All loops are plain Rust over whole words, compiled
+//! twice: for any machine and for the vector set of this one.
+
+use crate::cells::LINE_WORDS;
+use crate::isa::{Isa, prefetch};
+use crate::scheme::fastrange;
+
+/// The multiplier of `columns`.
+const M1: u64 = 0xd134_2543_de82_ef95;
+/// Lines fetched ahead of the key in hand.
+const AHEAD: usize = 32;
+
+type Line = [u64; LINE_WORDS];
+
+/// The lines of a filter with counters of `width` bits and `lanes` counters a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Nibbles {
+    width: u32,
+    lanes: u32,
+}
+
+/// Counters of W bits, K a key.
+struct Key<const W: u32, const K: usize> {
+    bits: u64,
+}
+
+impl<const W: u32, const K: usize> Key<W, K> {
+    const MAX: u64 = u64::MAX >> (64 - W);
+    /// log2 of the counters of a word.
+    const LOG: u32 = (64 / W).trailing_zeros();
+
+    #[inline(always)]
+    fn new(hash: u64) -> Self {
+        Key { bits: hash.wrapping_mul(M1) }
+    }
+
+    /// Word and shift of counter `j`.
+    #[inline(always)]
+    fn place(&self, j: usize) -> (usize, u64) {
+        let log_width = W.trailing_zeros();
+        let b = if K == LINE_WORDS { Self::LOG } else { Self::LOG + 1 };
+        let p = self.bits >> (64 - b * (j as u32 + 1));
+        let shift = (p & ((1 << Self::LOG) - 1)) << log_width;
+        if K == LINE_WORDS { (j, shift) } else { (j + 4 * ((p >> Self::LOG) & 1) as usize, shift) }
+    }
+
+    /// The values of the key's counters.
+    #[inline(always)]
+    fn values(&self, line: &Line) -> [u64; K] {
+        let mut values = [0; K];
+        for (j, value) in values.iter_mut().enumerate() {
+            let (word, shift) = self.place(j);
+            *value = (u64::from_le(line[word]) >> shift) & Self::MAX;
+        }
+        values
+    }
+
+    /// The least of the counters.
+    #[inline(always)]
+    fn least(&self, line: &Line) -> u64 {
+        self.values(line).into_iter().fold(u64::MAX, u64::min)
+    }
+
+    /// True when every counter is `least` or more.
+    #[inline(always)]
+    fn reaches(&self, line: &Line, least: u64) -> bool {
+        self.values(line).into_iter().fold(0, |below, value| below | u64::from(value < least)) == 0
+    }
+
+    /// Adds one to each counter below the maximum; true when one was 0.
+    #[inline(always)]
+    fn add(&self, line: &mut Line) -> bool {
+        let values = self.values(line);
+        let mut zeros = 0;
+        for (j, value) in values.into_iter().enumerate() {
+            let (word, shift) = self.place(j);
+            zeros |= u64::from(value == 0);
+            line[word] = u64::from_le(line[word]).wrapping_add(u64::from(value != Self::MAX) << shift).to_le();
+        }
+        zeros != 0
+    }
+
+    /// Takes one from each counter below the maximum, unless one is 0; tells whether none was, and
+    /// whether one is now.
+    #[inline(always)]
+    fn remove(&self, line: &mut Line) -> (bool, bool) {
+        let values = self.values(line);
+        let (mut zeros, mut ones) = (0, 0);
+        for value in values {
+            zeros |= u64::from(value == 0);
+            ones |= u64::from(value == 1);
+        }
+        if zeros != 0 {
+            return (false, false);
+        }
+        for (j, value) in values.into_iter().enumerate() {
+            let (word, shift) = self.place(j);
+            line[word] = u64::from_le(line[word]).wrapping_sub(u64::from(value != Self::MAX) << shift).to_le();
+        }
+        (true, ones != 0)
+    }
+}
+
+/// What a loop does with the line of each hash.
+trait Look {
+    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line);
+}
+
+/// The same for loops that write.
+trait Change {
+    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line);
+}
+
+#[rustfmt::skip] // one arm a line
+/// Runs `$work` with width and number of lanes as constants.
+macro_rules! for_kind {
+    ($kind:expr, $W:ident, $K:ident => $work:expr) => {
+        match ($kind.width, $kind.lanes) {
+            (2, 4) => { const $W: u32 = 2; const $K: usize = 4; $work }
+            (2, _) => { const $W: u32 = 2; const $K: usize = 8; $work }
+            (4, 4) => { const $W: u32 = 4; const $K: usize = 4; $work }
+            (4, _) => { const $W: u32 = 4; const $K: usize = 8; $work }
+            (8, 4) => { const $W: u32 = 8; const $K: usize = 4; $work }
+            (8, _) => { const $W: u32 = 8; const $K: usize = 8; $work }
+            (_, 4) => { const $W: u32 = 16; const $K: usize = 4; $work }
+            (_, _) => { const $W: u32 = 16; const $K: usize = 8; $work }
+        }
+    };
+}
+
+/// The loops, once for `$lines` shared and once for them exclusive. No closures inside: they would
+/// not inherit the instruction set.
+macro_rules! ring {
+    ($name:ident, $Op:ident, $method:ident, [$($exclusive:tt)*], $get:ident, $vector:ident, $go:ident) => {
+        #[inline(always)]
+        fn $name<const W: u32, const K: usize, T: $Op>(lines: &$($exclusive)* [Line], hashes: &[u64], op: &mut T) {
+            let (total, base) = (lines.len() as u64, lines.as_ptr());
+            let ahead = AHEAD.min(hashes.len());
+            for &hash in &hashes[..ahead] {
+                prefetch(base.wrapping_add(fastrange(hash, total) as usize).cast());
+            }
+            for (i, &hash) in hashes.iter().enumerate() {
+                // Past the end the last hash is fetched again, which costs nothing.
+                let next = hashes[(i + ahead).min(hashes.len() - 1)];
+                prefetch(base.wrapping_add(fastrange(next, total) as usize).cast());
+                if let Some(line) = lines.$get(fastrange(hash, total) as usize) {
+                    op.$method::<W, K>(i, hash, line);
+                }
+            }
+        }
+
+        /// # Safety
+        /// AVX2 must be present.
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+        unsafe fn $vector<const W: u32, const K: usize, T: $Op>(
+            lines: &$($exclusive)* [Line],
+            hashes: &[u64],
+            op: &mut T,
+        ) {
+            $name::<W, K, T>(lines, hashes, op);
+        }
+
+        #[inline]
+        fn $go<T: $Op>(kind: &Nibbles, words: &$($exclusive)* [u64], hashes: &[u64], op: &mut T) {
+            let portable = Isa::current() == Isa::Portable;
+            let lines = lines_of!([$($exclusive)*] words);
+            for_kind!(kind, W, K => {
+                if portable {
+                    $name::<W, K, T>(lines, hashes, op)
+                } else {
+                    // SAFETY: the instruction set was detected; the loop itself is plain Rust.
+                    unsafe { $vector::<W, K, T>(lines, hashes, op) }
+                }
+            })
+        }
+    };
+}
+
+/// Words as whole lines.
+macro_rules! lines_of {
+    ([] $words:expr) => {
+        $words.as_chunks::<LINE_WORDS>().0
+    };
+    ([mut] $words:expr) => {
+        $words.as_chunks_mut::<LINE_WORDS>().0
+    };
+}
+
+ring!(look_loop, Look, look, [], get, look_vector, look_all);
+ring!(change_loop, Change, change, [mut], get_mut, change_vector, change_all);
+
+struct Reach<'a> {
+    least: u64,
+    found: &'a mut [u8],
+}
+
+impl Look for Reach<'_> {
+    #[inline(always)]
+    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line) {
+        self.found[i] = u8::from(Key::<W, K>::new(hash).reaches(line, self.least));
+    }
+}
+
+struct Count<'a>(&'a mut [u64]);
+
+impl Look for Count<'_> {
+    #[inline(always)]
+    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line) {
+        self.0[i] = Key::<W, K>::new(hash).least(line);
+    }
+}
+
+struct Add<'a> {
+    new: Option<&'a mut [u8]>,
+    fresh: u64,
+}
+
+impl Change for Add<'_> {
+    #[inline(always)]
+    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line) {
+        let new = Key::<W, K>::new(hash).add(line);
+        self.fresh += u64::from(new);
+        if let Some(marks) = &mut self.new {
+            marks[i] = u8::from(new);
+        }
+    }
+}
+
+struct Remove<'a> {
+    removed: Option<&'a mut [u8]>,
+    taken: u64,
+    gone: u64,
+}
+
+impl Change for Remove<'_> {
+    #[inline(always)]
+    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line) {
+        let (taken, gone) = Key::<W, K>::new(hash).remove(line);
+        self.taken += u64::from(taken);
+        self.gone += u64::from(gone);
+        if let Some(marks) = &mut self.removed {
+            marks[i] = u8::from(taken);
+        }
+    }
+}
+
+impl Nibbles {
+    /// For counters of `width` bits, a power of two from 2 to 16, and `lanes` (4 or 8) of them a key.
+    pub fn new(width: u32, lanes: u32) -> Self {
+        Nibbles { width, lanes }
+    }
+
+    /// The least counter of one hash.
+    #[inline(always)]
+    pub fn count_one(&self, words: &[u64], hash: u64) -> u64 {
+        let lines = words.as_chunks::<LINE_WORDS>().0;
+        let Some(line) = lines.get(fastrange(hash, lines.len() as u64) as usize) else { return 0 };
+        for_kind!(self, W, K => Key::<W, K>::new(hash).least(line))
+    }
+
+    /// Adds one hash; true when it was new.
+    #[inline(always)]
+    pub fn add_one(&self, words: &mut [u64], hash: u64) -> bool {
+        let lines = words.as_chunks_mut::<LINE_WORDS>().0;
+        let Some(line) = lines.get_mut(fastrange(hash, lines.len() as u64) as usize) else { return false };
+        for_kind!(self, W, K => Key::<W, K>::new(hash).add(line))
+    }
+
+    /// Removes one hash unless it is certainly absent; tells whether, and whether it is absent now.
+    #[inline(always)]
+    pub fn remove_one(&self, words: &mut [u64], hash: u64) -> (bool, bool) {
+        let lines = words.as_chunks_mut::<LINE_WORDS>().0;
+        let Some(line) = lines.get_mut(fastrange(hash, lines.len() as u64) as usize) else { return (false, false) };
+        for_kind!(self, W, K => Key::<W, K>::new(hash).remove(line))
+    }
+
+    /// Marks in `found` each hash whose counters are all `least` or more.
+    pub fn reach_all(&self, words: &[u64], hashes: &[u64], least: u64, found: &mut [u8]) {
+        look_all(self, words, hashes, &mut Reach { least, found });
+    }
+
+    /// The least counter of each hash.
+    pub fn count_all(&self, words: &[u64], hashes: &[u64], counts: &mut [u64]) {
+        look_all(self, words, hashes, &mut Count(counts));
+    }
+
+    /// Adds each hash; the number of new ones.
+    pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
+        let mut op = Add { new, fresh: 0 };
+        change_all(self, words, hashes, &mut op);
+        op.fresh
+    }
+
+    /// Removes each hash that is not certainly absent; how many there were, and how many of them
+    /// are absent now.
+    pub fn remove_all(&self, words: &mut [u64], hashes: &[u64], removed: Option<&mut [u8]>) -> (u64, u64) {
+        let mut op = Remove { removed, taken: 0, gone: 0 };
+        change_all(self, words, hashes, &mut op);
+        (op.taken, op.gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portable_and_vector_loops_agree_with_a_model_of_single_counters() {
+        for width in [2u32, 4, 8, 16] {
+            for lanes in [4u32, 8] {
+                let kind = Nibbles::new(width, lanes);
+                let hashes: Vec<u64> =
+                    (0..3000u64).map(|i| (i % 900).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+                let mut results = Vec::new();
+                for isa in Isa::available() {
+                    Isa::force(isa);
+                    let (mut words, mut new, mut gone) = (vec![0u64; 40], vec![0; 3000], vec![0; 700]);
+                    kind.add_all(&mut words, &hashes, Some(&mut new));
+                    kind.remove_all(&mut words, &hashes[..700], Some(&mut gone));
+                    results.push((words, new, gone));
+                }
+                assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{width} {lanes}");
+                let (c, max) = (64 / width, u64::MAX >> (64 - width));
+                let b = c.trailing_zeros() + u32::from(lanes == 4);
+                let mut model = vec![0u64; 40 * c as usize];
+                let cells = |hash: u64| -> Vec<usize> {
+                    let (line, g) = (fastrange(hash, 5), hash.wrapping_mul(M1));
+                    let place = |j: u32| {
+                        let p = (g >> (64 - b * (j + 1))) & ((1 << b) - 1);
+                        let word = if lanes == 8 { u64::from(j) } else { u64::from(j) + 4 * (p / u64::from(c)) };
+                        ((line * 8 + word) * u64::from(c) + p % u64::from(c)) as usize
+                    };
+                    (0..lanes).map(place).collect()
+                };
+                for &hash in &hashes {
+                    cells(hash).into_iter().for_each(|i| model[i] = (model[i] + 1).min(max));
+                }
+                for &hash in &hashes[..700] {
+                    if cells(hash).into_iter().all(|i| model[i] > 0) {
+                        cells(hash)
+                            .into_iter()
+                            .filter(|&i| model[i] < max)
+                            .collect::<Vec<_>>()
+                            .into_iter()
+                            .for_each(|i| model[i] -= 1);
+                    }
+                }
+                let packed = crate::cells::Packed::new(width).unwrap();
+                assert!((0..model.len()).all(|i| packed.get(&results[0].0, i as u64) == model[i]), "{width} {lanes}");
+            }
+        }
+    }
+}

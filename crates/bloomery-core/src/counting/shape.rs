@@ -1,0 +1,267 @@
+//! Shapes of a counting filter: how many counters of how many bits, k, laid out how.
+
+use crate::cells::memory::ADDRESSABLE_BYTES;
+use crate::cells::{LINE_BYTES, Packed};
+use crate::error::{Error, Result};
+use crate::sizing::classic::Classic;
+use crate::sizing::counters::{lane_threshold_fpr, threshold_fpr};
+use crate::sizing::lanes::Lanes;
+use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+
+/// Where the counters of a key may lie. The number stands in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Layout {
+    /// k counters anywhere: least space, k cache misses.
+    Classic = 1,
+    /// All in one 64-byte line: one cache miss.
+    Blocked = 2,
+}
+
+impl Layout {
+    /// The layout's public name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layout::Classic => "classic",
+            Layout::Blocked => "blocked",
+        }
+    }
+
+    /// Finds a layout by name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Layout::Classic, Layout::Blocked].into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// Finds a layout by its number in a file.
+    pub fn from_id(id: u64) -> Option<Self> {
+        [Layout::Classic, Layout::Blocked].into_iter().find(|layout| *layout as u64 == id)
+    }
+}
+
+/// Cells beyond any machine; below it all position arithmetic fits 64 bits.
+pub const MAX_CELLS: u64 = 1 << 56;
+/// No more probes than this are ever of use at rates from 1e-15 on.
+pub const MAX_HASHES: u32 = 64;
+/// The law is a sum of so many terms.
+const MAX_THRESHOLD: u64 = 255;
+/// Space is no argument below a page.
+const SMALL_BITS: u64 = 8 * 4096;
+/// `auto` takes the blocked layout up to this multiple of the classic one's space.
+const BLOCKED_MAY_COST: f64 = 1.6;
+
+/// Counters, probes and their arrangement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Where counters lie.
+    pub layout: Layout,
+    /// w, bits of a counter.
+    pub counter_bits: u32,
+    /// m.
+    pub num_cells: u64,
+    /// k.
+    pub num_hashes: u32,
+    /// Occurrences for which the rate was asked.
+    pub threshold: u64,
+}
+
+/// Says that no machine holds what was asked for.
+pub(super) fn impossible(capacity: u64, fpr: f64) -> Error {
+    Error::Memory(format!(
+        "a capacity of {capacity} at fpr {} needs more bytes than any machine can give; \
+         lower the capacity or raise the fpr",
+        shown(fpr)
+    ))
+}
+
+/// Refuses at once what cannot be built: wild parameters, or more cells of `bits` bits than memory
+/// holds even at the information bound.
+pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
+    check_fpr(fpr)?;
+    if capacity == 0 {
+        return Err(Error::parameter("capacity must be at least 1, got 0"));
+    }
+    if capacity as f64 * f64::from(bits) / 8.0 > ADDRESSABLE_BYTES as f64 {
+        return Err(impossible(capacity, fpr));
+    }
+    check_reachable(capacity, fpr)
+}
+
+impl Shape {
+    fn check_cells(counter_bits: u32, threshold: u64) -> Result<Packed> {
+        let packed = Packed::new(counter_bits).filter(|_| matches!(counter_bits, 2 | 3 | 4 | 8 | 16));
+        let packed = packed
+            .ok_or_else(|| Error::Parameter(format!("counter_bits must be 2, 3, 4, 8 or 16, got {counter_bits}")))?;
+        let most = packed.max().min(MAX_THRESHOLD);
+        if threshold == 0 || threshold > most {
+            return Err(Error::Parameter(format!(
+                "threshold must be between 1 and {most} with counters of {counter_bits} bits, got {threshold}"
+            )));
+        }
+        Ok(packed)
+    }
+
+    /// The smallest shape of `layout` whose rate at `threshold` is at most `fpr` at `capacity` keys.
+    pub fn for_capacity(layout: Layout, counter_bits: u32, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
+        Self::check_cells(counter_bits, threshold)?;
+        check_possible(capacity, fpr, counter_bits)?;
+        if layout == Layout::Blocked && counter_bits == 3 {
+            return Err(Error::parameter(
+                "counters of 3 bits do not fill a cache line; use counter_bits=4 or layout=\"classic\"",
+            ));
+        }
+        let sized = |num_hashes| {
+            let granule = Self::granule(layout, counter_bits);
+            let shape = |units: u64| Shape { layout, counter_bits, num_cells: units * granule, num_hashes, threshold };
+            let found = smallest(MAX_CELLS / granule, fpr, |units| shape(units).sizing_fpr(capacity as f64));
+            found.map(shape)
+        };
+        let best = match (layout, threshold) {
+            (Layout::Blocked, _) => [4, 8].into_iter().filter_map(sized).min_by_key(|shape| shape.num_cells),
+            (Layout::Classic, 1) => {
+                let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
+                [best, best + 1].into_iter().filter_map(sized).min_by_key(|shape| shape.num_cells)
+            }
+            (Layout::Classic, _) => first_minimum((1..=MAX_HASHES).map_while(sized)),
+        };
+        best.ok_or_else(|| impossible(capacity, fpr))?.check()
+    }
+
+    /// What `auto` stands for: `blocked` while it costs at most 1.6 times the space of `classic` or
+    /// fits a page.
+    pub fn auto(counter_bits: u32, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
+        let classic = Self::for_capacity(Layout::Classic, counter_bits, threshold, capacity, fpr)?;
+        let Ok(blocked) = Self::for_capacity(Layout::Blocked, counter_bits, threshold, capacity, fpr) else {
+            return Ok(classic);
+        };
+        let cheap = blocked.num_cells * u64::from(counter_bits) <= SMALL_BITS
+            || blocked.num_cells as f64 <= BLOCKED_MAY_COST * classic.num_cells as f64;
+        Ok(if cheap { blocked } else { classic })
+    }
+
+    /// Counters are a multiple of this.
+    fn granule(layout: Layout, counter_bits: u32) -> u64 {
+        match layout {
+            Layout::Classic => 1,
+            Layout::Blocked => LINE_BYTES as u64 * 8 / u64::from(counter_bits.max(1)),
+        }
+    }
+
+    /// Refuses what no constructor makes: the check for shapes read from files.
+    pub fn check(self) -> Result<Self> {
+        Self::check_cells(self.counter_bits, self.threshold)?;
+        let hashes_fit = match self.layout {
+            Layout::Classic => (1..=MAX_HASHES).contains(&self.num_hashes),
+            Layout::Blocked => matches!(self.num_hashes, 4 | 8) && self.counter_bits != 3,
+        };
+        let granule = Self::granule(self.layout, self.counter_bits);
+        let cells_fit = (1..=MAX_CELLS).contains(&self.num_cells) && self.num_cells.is_multiple_of(granule);
+        if hashes_fit && cells_fit {
+            return Ok(self);
+        }
+        Err(Error::Parameter(format!(
+            "{} counters of {} bits, {} a key, do not fit layout {:?}",
+            self.num_cells,
+            self.counter_bits,
+            self.num_hashes,
+            self.layout.name()
+        )))
+    }
+
+    /// The law of membership, for which a counter is set or not.
+    pub fn law(&self) -> Box<dyn Law> {
+        let k = self.num_hashes;
+        match self.layout {
+            Layout::Classic => Box::new(Classic { num_bits: self.num_cells, num_hashes: k }),
+            Layout::Blocked => {
+                let (blocks, width) = self.blocks();
+                Box::new(Lanes { blocks, lanes: k, width, per_lane: 1 })
+            }
+        }
+    }
+
+    /// Lines, and counters of one of a key's lanes.
+    fn blocks(&self) -> (u64, u64) {
+        let line = Self::granule(Layout::Blocked, self.counter_bits);
+        (self.num_cells / line, line / u64::from(self.num_hashes.max(1)))
+    }
+
+    /// Rate at which a key never added seems to have come `threshold` times or more, once `items`
+    /// keys came once each.
+    pub fn fpr(&self, items: f64, threshold: u64) -> f64 {
+        if threshold <= 1 {
+            return self.law().fpr(items);
+        }
+        match self.layout {
+            Layout::Classic => threshold_fpr(items, self.num_cells as f64, self.num_hashes, threshold),
+            Layout::Blocked => {
+                let (blocks, width) = self.blocks();
+                lane_threshold_fpr(items, blocks as f64, self.num_hashes, width as f64, threshold)
+            }
+        }
+    }
+
+    /// The rate that sizing goes by: never below the true one.
+    fn sizing_fpr(&self, items: f64) -> f64 {
+        match (self.layout, self.threshold) {
+            (Layout::Classic, 1) => Classic { num_bits: self.num_cells, num_hashes: self.num_hashes }.safe_fpr(items),
+            _ => self.fpr(items, self.threshold),
+        }
+    }
+
+    /// 64-bit words in use (memory may round up to a line).
+    pub fn words(&self) -> u64 {
+        (self.num_cells * u64::from(self.counter_bits)).div_ceil(64)
+    }
+}
+
+/// The first shape after which space only grows: for a given rate it falls with k, then rises.
+fn first_minimum(shapes: impl Iterator<Item = Shape>) -> Option<Shape> {
+    let mut best: Option<Shape> = None;
+    for shape in shapes {
+        match best {
+            Some(least) if shape.num_cells > least.num_cells + least.num_cells / 4 + 8 => break,
+            Some(least) if shape.num_cells >= least.num_cells => {}
+            _ => best = Some(shape),
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sized_shape_honours_its_rate_and_wastes_little() {
+        for layout in [Layout::Classic, Layout::Blocked] {
+            for (bits, threshold) in [(4, 1), (2, 2), (4, 3), (8, 1), (16, 5)] {
+                for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-6] {
+                    for capacity in [1u64, 10, 1000, 1_000_000, 1_000_000_000] {
+                        let shape = Shape::for_capacity(layout, bits, threshold, capacity, fpr).unwrap();
+                        let rate = shape.fpr(capacity as f64, threshold);
+                        assert!(rate <= fpr, "{shape:?} {rate}");
+                        assert!(capacity < 100_000 || rate > 0.7 * fpr || fpr > 0.2, "{shape:?} {rate} for {fpr}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn space_is_four_times_that_of_bits_and_blocked_costs_a_fifth_more() {
+        let classic = Shape::for_capacity(Layout::Classic, 4, 1, 1_000_000, 0.01).unwrap();
+        let bits = classic.words() as f64 * 64.0 / 1e6;
+        assert!((bits / 4.0 - 9.585).abs() < 0.02, "{bits}");
+        let auto = Shape::auto(4, 1, 1_000_000, 0.01).unwrap();
+        assert_eq!((auto.layout, auto.num_hashes), (Layout::Blocked, 8));
+        assert!((auto.num_cells as f64 / 1e6 - 11.43).abs() < 0.02);
+        assert_eq!(Shape::auto(16, 1, 1_000_000, 0.001).unwrap().layout, Layout::Classic);
+    }
+
+    #[test]
+    fn a_threshold_above_one_saves_space() {
+        let one = Shape::for_capacity(Layout::Classic, 4, 1, 100_000, 1e-4).unwrap();
+        let three = Shape::for_capacity(Layout::Classic, 4, 3, 100_000, 1e-4).unwrap();
+        assert!(three.num_cells * 2 < one.num_cells, "{three:?} {one:?}");
+    }
+}

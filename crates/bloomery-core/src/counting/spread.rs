@@ -1,0 +1,202 @@
+//! k cells anywhere: the positions of a key, each distinct one once.
+//!
+//! Position i is that of scheme 1, `mcg`; a position that an earlier probe of the same key has taken
+//! is left out, so that a key adds to a cell once and takes from it once.
+
+use super::shape::MAX_HASHES;
+use crate::cells::Packed;
+use crate::isa::prefetch;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::probes::Sequence;
+
+/// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
+pub(super) const AHEAD: usize = 8;
+
+/// Cells of one width, k of them a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// The width.
+    pub packed: Packed,
+    /// m.
+    pub num_cells: u64,
+    /// k.
+    pub num_hashes: u32,
+}
+
+/// The distinct positions of a key, in the order of their first probes.
+pub struct Positions {
+    at: [u64; MAX_HASHES as usize],
+    len: usize,
+}
+
+impl Positions {
+    /// The positions.
+    #[inline(always)]
+    pub fn all(&self) -> &[u64] {
+        &self.at[..self.len]
+    }
+}
+
+impl Spread {
+    /// The cells of `hash`.
+    #[inline(always)]
+    pub fn positions(&self, hash: u64) -> Positions {
+        let mut positions = Positions { at: [0; MAX_HASHES as usize], len: 0 };
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        for _ in 0..self.num_hashes.min(MAX_HASHES) {
+            let position = sequence.next();
+            if !positions.all().contains(&position) {
+                positions.at[positions.len] = position;
+                positions.len += 1;
+            }
+        }
+        positions
+    }
+
+    /// Asks for the lines of `hashes[i]`, if there is one.
+    #[inline(always)]
+    pub fn fetch_at(&self, words: &[u64], hashes: &[u64], i: usize) {
+        if let Some(&hash) = hashes.get(i) {
+            self.fetch(words, hash);
+        }
+    }
+
+    /// Asks for the lines of `hash`.
+    #[inline(always)]
+    pub fn fetch(&self, words: &[u64], hash: u64) {
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        for _ in 0..self.num_hashes {
+            let bit = sequence.next() * u64::from(self.packed.width());
+            prefetch(words.as_ptr().wrapping_add((bit >> 6) as usize));
+        }
+    }
+
+    /// The least of the cells of `hash`, looking no further than a zero.
+    #[inline(always)]
+    pub fn least(&self, words: &[u64], hash: u64) -> u64 {
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        let mut least = u64::MAX;
+        for _ in 0..self.num_hashes {
+            least = least.min(self.packed.get(words, sequence.next()));
+            if least == 0 {
+                break;
+            }
+        }
+        least
+    }
+
+    /// Adds one to every cell that is not at its maximum; the least value before.
+    #[inline(always)]
+    pub fn add(&self, words: &mut [u64], hash: u64) -> u64 {
+        let mut least = u64::MAX;
+        for &cell in self.positions(hash).all() {
+            let value = self.packed.get(words, cell);
+            least = least.min(value);
+            if value < self.packed.max() {
+                self.packed.set(words, cell, value + 1);
+            }
+        }
+        least
+    }
+
+    /// Takes one from every cell that is not at its maximum, unless one is zero; the least value
+    /// before, so 0 when nothing changed.
+    #[inline(always)]
+    pub fn remove(&self, words: &mut [u64], hash: u64) -> u64 {
+        let least = self.least(words, hash);
+        if least > 0 {
+            for &cell in self.positions(hash).all() {
+                let value = self.packed.get(words, cell);
+                if value < self.packed.max() {
+                    self.packed.set(words, cell, value - 1);
+                }
+            }
+        }
+        least
+    }
+}
+
+/// Number of cells that are not zero, among the first `cells` of `words`.
+pub fn count_set(packed: Packed, words: &[u64], cells: u64) -> u64 {
+    let width = packed.width();
+    if !width.is_power_of_two() {
+        return (0..cells).map(|i| u64::from(packed.get(words, i) != 0)).sum();
+    }
+    // Every bit of a cell folded into its lowest; whole words, since padding is zero.
+    let lowest = u64::MAX / packed.max();
+    let set = |&word: &u64| {
+        let mut folded = u64::from_le(word);
+        let mut step = width / 2;
+        while step > 0 {
+            folded |= folded >> step;
+            step /= 2;
+        }
+        u64::from((folded & lowest).count_ones())
+    };
+    words.iter().map(set).sum()
+}
+
+/// Adds `other` to `words` cell by cell, stopping at the maximum.
+pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) {
+    let (width, max) = (packed.width(), packed.max());
+    if !width.is_power_of_two() || width == 64 {
+        for i in 0..cells {
+            let sum = packed.get(words, i).saturating_add(packed.get(other, i)).min(max);
+            packed.set(words, i, sum);
+        }
+        return;
+    }
+    // Adding without the top bit of each cell cannot carry into the next; the top bit and its carry
+    // are made up for by hand, and a carry becomes all ones.
+    let top = u64::MAX / max << (width - 1);
+    for (a, &b) in words.iter_mut().zip(other) {
+        let (x, y) = (u64::from_le(*a), u64::from_le(b));
+        let sum = ((x & !top) + (y & !top)) ^ ((x ^ y) & top);
+        let carry = ((x & y) | ((x | y) & !sum)) & top;
+        *a = (sum | (carry >> (width - 1)) * max).to_le();
+    }
+}
+
+/// True when a bit after the last of `cells` cells is set, in the cells' last line.
+pub fn has_bits_past(packed: Packed, words: &[u64], cells: u64) -> bool {
+    let bits = cells * u64::from(packed.width());
+    let (last, used) = ((bits / 64) as usize, bits % 64);
+    let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);
+    partial || words.iter().skip(last + 1).any(|&word| word != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_counts_agree_with_single_cells() {
+        for width in [2, 3, 4, 8, 16, 32, 64] {
+            let packed = Packed::new(width).unwrap();
+            let cells = 100;
+            let words = packed.words(cells).unwrap() as usize;
+            let (mut a, mut b) = (vec![0u64; words], vec![0u64; words]);
+            let mut x = 5u64;
+            for i in 0..cells {
+                x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                packed.set(&mut a, i, (x >> 40) * ((x >> 30) & 1) & packed.max());
+                packed.set(&mut b, i, (x >> 20) * ((x >> 31) & 1) & packed.max());
+            }
+            let sums: Vec<u64> =
+                (0..cells).map(|i| packed.get(&a, i).saturating_add(packed.get(&b, i)).min(packed.max())).collect();
+            add_saturating(packed, &mut a, &b, cells);
+            assert!((0..cells).all(|i| packed.get(&a, i) == sums[i as usize]), "width {width}");
+            assert_eq!(count_set(packed, &a, cells), sums.iter().filter(|&&v| v > 0).count() as u64);
+        }
+    }
+
+    #[test]
+    fn a_key_has_each_cell_once() {
+        let spread = Spread { packed: Packed::new(4).unwrap(), num_cells: 5, num_hashes: 20 };
+        let positions = spread.positions(0x1234_5678_9abc_def1);
+        let mut sorted = positions.all().to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), positions.all().len());
+    }
+}

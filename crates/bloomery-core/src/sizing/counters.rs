@@ -1,0 +1,145 @@
+//! Laws of cells that count: a key adds to each of its distinct cells once.
+//!
+//! ```text
+//! s = 1 - (1 - 1/m)^k                 a key touches a given cell
+//! q = P(Bin(n, s) >= theta)           n keys lift a given cell to the threshold
+//! rate = E[q^D]                       D distinct cells among k throws over m
+//! ```
+//!
+//! The counts of several cells are negatively associated, so the product q^D is an upper bound. The
+//! published form, P(Bin(kn, 1/m) >= theta)^k (Kim et al.), is its limit for large m.
+
+use super::lanes::binomial_mean;
+
+/// Terms below this share of their sum are left out.
+const NEGLIGIBLE: f64 = 1e-18;
+
+/// P(Bin(n, p) >= least); `n` may be an estimate, and so a fraction.
+pub fn binomial_tail(n: f64, p: f64, least: u64) -> f64 {
+    if least == 0 {
+        return 1.0;
+    }
+    if n < least as f64 || p <= 0.0 {
+        return 0.0;
+    }
+    if p >= 1.0 {
+        return 1.0;
+    }
+    let none = n * (-p).ln_1p();
+    if least == 1 {
+        return -none.exp_m1();
+    }
+    let odds = p / (1.0 - p);
+    let next = |term: f64, j: f64| term * ((n - j) / (j + 1.0) * odds).max(0.0);
+    if (least as f64) <= n * p {
+        let (mut term, mut below) = (none.exp(), 0.0);
+        for j in 0..least {
+            below += term;
+            term = next(term, j as f64);
+        }
+        return (1.0 - below).clamp(0.0, 1.0);
+    }
+    let log = (0..least).fold(none, |log, j| log + ((n - j as f64) / (j as f64 + 1.0) * odds).ln());
+    let (mut term, mut above, mut j) = (log.exp(), 0.0, least as f64);
+    while term > NEGLIGIBLE * above {
+        above += term;
+        term = next(term, j);
+        j += 1.0;
+    }
+    above.min(1.0)
+}
+
+/// Probability that a key touches a given one of `cells` with `hashes` throws.
+pub fn share(cells: f64, hashes: u32) -> f64 {
+    if cells <= 1.0 { 1.0 } else { -(f64::from(hashes) * (-1.0 / cells).ln_1p()).exp_m1() }
+}
+
+/// E[q^D], D the number of distinct cells among `hashes` throws over `cells`.
+pub fn all_accept(q: f64, cells: f64, hashes: u32) -> f64 {
+    let mut distinct = vec![0.0; hashes as usize + 1];
+    distinct[0] = 1.0;
+    for throw in 1..=hashes as usize {
+        for d in (1..=throw).rev() {
+            let fresh = ((cells - (d - 1) as f64) / cells).max(0.0);
+            distinct[d] = distinct[d] * (d as f64 / cells).min(1.0) + distinct[d - 1] * fresh;
+        }
+        distinct[0] = 0.0;
+    }
+    distinct.iter().enumerate().map(|(d, p)| p * q.powi(d as i32)).sum::<f64>().min(1.0)
+}
+
+/// Rate at which an absent key has all of its k cells at `threshold` or more: k throws over m cells.
+pub fn threshold_fpr(items: f64, cells: f64, hashes: u32, threshold: u64) -> f64 {
+    all_accept(binomial_tail(items, share(cells, hashes), threshold), cells, hashes)
+}
+
+/// The same where a key has one cell in each of `lanes` lanes of `width` cells of one of `blocks`
+/// blocks: exact, since lanes are independent once the keys of the block are known.
+pub fn lane_threshold_fpr(items: f64, blocks: f64, lanes: u32, width: f64, threshold: u64) -> f64 {
+    let found = |keys: f64| binomial_tail(keys, 1.0 / width, threshold).powi(lanes as i32);
+    if blocks <= 1.0 { found(items) } else { binomial_mean(items, 1.0 / blocks, found) }
+}
+
+/// Share of cells that accept a probe of a variable-increment filter (increments L to 2L - 1): all
+/// but empty ones, those with one other increment, and those whose two increments cannot hold it.
+pub fn variable_accepts(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
+    let s = share(cells, hashes);
+    if s >= 1.0 {
+        return 1.0;
+    }
+    let (rest, odds) = ((-s).ln_1p(), s / (1.0 - s));
+    let none = (items * rest).exp();
+    let one = items * odds * none;
+    let two = items * (items - 1.0).max(0.0) / 2.0 * odds * odds * none;
+    (1.0 - none - (l - 1.0) / l * one - (l * l - 1.0) / (6.0 * l * l) * two).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_law_meets_the_published_optimum() {
+        let published = [(1, 7, 8.2e-3), (2, 9, 1.63e-6), (3, 12, 9.4e-12), (4, 14, 1.7e-18), (5, 16, 9.7e-27)];
+        for (theta, k, rate) in published {
+            let law = |k: u32| binomial_tail(f64::from(k) * 1000.0, 1e-4, theta).powi(k as i32);
+            let best = (1..40).min_by(|&a, &b| law(a).total_cmp(&law(b))).unwrap();
+            assert_eq!(best, k, "theta {theta}");
+            assert!((law(best) / rate - 1.0).abs() < 0.03, "{} for {rate}", law(best));
+        }
+    }
+
+    #[test]
+    fn the_variable_increment_law_meets_its_table() {
+        let table = [
+            (10_000.0, 1000.0, 4, 2.0, 1.274e-3),
+            (10_000.0, 1000.0, 4, 4.0, 2.088e-4),
+            (10_000.0, 1000.0, 4, 8.0, 5.54e-5),
+            (5000.0, 1000.0, 3, 4.0, 6.73e-3),
+            (5000.0, 1000.0, 3, 8.0, 3.17e-3),
+        ];
+        for (m, n, k, l, rate) in table {
+            let law = variable_accepts(n, m, k, l).powi(k as i32);
+            assert!((law / rate - 1.0).abs() < 0.02, "{law} for {rate}");
+        }
+    }
+
+    #[test]
+    fn tails_are_right_on_both_sides_of_the_mean() {
+        let exact = |least: u64| -> f64 {
+            let choose = |j: u64| (0..j).fold(1.0, |c, i| c * (20 - i) as f64 / (i + 1) as f64);
+            (least..=20).map(|j| choose(j) * 0.3f64.powi(j as i32) * 0.7f64.powi(20 - j as i32)).sum()
+        };
+        for least in 1..=20 {
+            assert!((binomial_tail(20.0, 0.3, least) / exact(least) - 1.0).abs() < 1e-9, "{least}");
+        }
+        assert_eq!(binomial_tail(20.0, 0.3, 21), 0.0);
+    }
+
+    #[test]
+    fn tiny_filters_meet_the_exact_occupancy() {
+        // One key, two cells, two throws: all of another key's cells are taken with probability 5/8.
+        assert!(threshold_fpr(1.0, 2.0, 2, 1) >= 0.625);
+        assert!(threshold_fpr(1.0, 2.0, 2, 1) < 0.7);
+    }
+}

@@ -36,6 +36,7 @@ mod _core {
     #[pymodule_export]
     use super::classes::quotient::QuotientFilter;
     use super::classes::cuckoo::CuckooFilter;
+    use super::classes::counting::CountingBloomFilter;
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]

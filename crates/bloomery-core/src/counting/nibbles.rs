@@ -47,14 +47,13 @@ impl<const W: u32, const K: usize> Key<W, K> {
         Key { bits: hash.wrapping_mul(M1) }
     }
 
-    /// Word and shift of counter `j`.
+    /// Shift of counter `j` in its word, and, where a lane is two words, all ones for the second.
     #[inline(always)]
-    fn place(&self, j: usize) -> (usize, u64) {
-        let log_width = W.trailing_zeros();
+    fn place(&self, j: usize) -> (u64, u64) {
         let b = if K == LINE_WORDS { Self::LOG } else { Self::LOG + 1 };
         let p = self.bits >> (64 - b * (j as u32 + 1));
-        let shift = (p & ((1 << Self::LOG) - 1)) << log_width;
-        if K == LINE_WORDS { (j, shift) } else { (j + 4 * ((p >> Self::LOG) & 1) as usize, shift) }
+        let shift = (p & ((1 << Self::LOG) - 1)) << W.trailing_zeros();
+        (shift, if K == LINE_WORDS { 0 } else { 0u64.wrapping_sub((p >> Self::LOG) & 1) })
     }
 
     /// The values of the key's counters.
@@ -62,10 +61,24 @@ impl<const W: u32, const K: usize> Key<W, K> {
     fn values(&self, line: &Line) -> [u64; K] {
         let mut values = [0; K];
         for (j, value) in values.iter_mut().enumerate() {
-            let (word, shift) = self.place(j);
-            *value = (u64::from_le(line[word]) >> shift) & Self::MAX;
+            let (shift, second) = self.place(j);
+            let word = if K == LINE_WORDS { line[j] } else { (line[j] & !second) | (line[j + 4] & second) };
+            *value = (u64::from_le(word) >> shift) & Self::MAX;
         }
         values
+    }
+
+    /// Adds `step`, 1 or -1, to each counter whose value, as in `values`, is below the maximum.
+    #[inline(always)]
+    fn step(&self, line: &mut Line, values: [u64; K], step: u64) {
+        for (j, value) in values.into_iter().enumerate() {
+            let (shift, second) = self.place(j);
+            let change = (if value == Self::MAX { 0 } else { step }) << shift;
+            line[j] = u64::from_le(line[j]).wrapping_add(change & !second).to_le();
+            if K != LINE_WORDS {
+                line[j + 4] = u64::from_le(line[j + 4]).wrapping_add(change & second).to_le();
+            }
+        }
     }
 
     /// The least of the counters.
@@ -84,13 +97,8 @@ impl<const W: u32, const K: usize> Key<W, K> {
     #[inline(always)]
     fn add(&self, line: &mut Line) -> bool {
         let values = self.values(line);
-        let mut zeros = 0;
-        for (j, value) in values.into_iter().enumerate() {
-            let (word, shift) = self.place(j);
-            zeros |= u64::from(value == 0);
-            line[word] = u64::from_le(line[word]).wrapping_add(u64::from(value != Self::MAX) << shift).to_le();
-        }
-        zeros != 0
+        self.step(line, values, 1);
+        values.into_iter().fold(0, |zeros, value| zeros | u64::from(value == 0)) != 0
     }
 
     /// Takes one from each counter below the maximum, unless one is 0; tells whether none was, and
@@ -106,10 +114,7 @@ impl<const W: u32, const K: usize> Key<W, K> {
         if zeros != 0 {
             return (false, false);
         }
-        for (j, value) in values.into_iter().enumerate() {
-            let (word, shift) = self.place(j);
-            line[word] = u64::from_le(line[word]).wrapping_sub(u64::from(value != Self::MAX) << shift).to_le();
-        }
+        self.step(line, values, u64::MAX);
         (true, ones != 0)
     }
 }

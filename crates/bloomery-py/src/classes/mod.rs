@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 pub(crate) mod bloom;
 pub(crate) mod cuckoo;
+pub(crate) mod counting;
 pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod scalable;
@@ -22,6 +23,7 @@ macro_rules! every_class {
             SCALABLE scalable ScalableBloomFilter keys;
             QUOTIENT quotient QuotientFilter keys;
             CUCKOO cuckoo CuckooFilter keys;
+            COUNTING counting CountingBloomFilter keys;
         }
     };
 }

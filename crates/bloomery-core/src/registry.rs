@@ -11,6 +11,8 @@ pub const QUOTIENT: u16 = 16;
 pub const CUCKOO: u16 = 15;
 /// Number of [`crate::counting::CountingBloomFilter`] in files.
 pub const COUNTING: u16 = 3;
+/// Number of [`crate::counting::VariableIncrementFilter`] in files.
+pub const VARIABLE_INCREMENT: u16 = 4;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +128,19 @@ pub const VARIANTS: &[Variant] = &[
         merging: "counters added, stopping at their maximum: the filter of both multisets",
         formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
         paper: "Fan, Cao, Almeida, Broder, Summary cache, IEEE/ACM ToN 8(3), 2000",
+    },
+    Variant {
+        id: VARIABLE_INCREMENT,
+        name: "variable-increment",
+        class: "VariableIncrementFilter",
+        family: "counting",
+        capabilities: &["add", "remove", "merge", "estimate", "map"],
+        layouts: &[],
+        ns: [70.0, 40.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "counters added, stopping at their maximum: the filter of both multisets",
+        formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
+        paper: "Rottenstreich, Kanizo, Keslassy, The variable-increment counting Bloom filter, ToN 22(4), 2014",
     },
 ];
 

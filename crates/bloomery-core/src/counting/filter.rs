@@ -411,18 +411,8 @@ impl Loadable for CountingBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::random::Random;
     use std::collections::HashMap;
-
-    struct Random(u64);
-
-    impl Random {
-        fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            x ^ (x >> 31)
-        }
-    }
 
     fn filter(layout: Layout, bits: u32, capacity: u64) -> CountingBloomFilter {
         let shape = Shape::for_capacity(layout, bits, 1, capacity, 0.01).unwrap();

@@ -3,12 +3,30 @@
 //! * [`shape`]: layouts, their sizes, and the choice among them;
 //! * [`spread`]: a key's cells anywhere in the filter (classic);
 //! * [`nibbles`]: a key's counters in one cache line (blocked);
-//! * [`filter`] holds [`CountingBloomFilter`].
+//! * [`filter`] holds [`CountingBloomFilter`];
+//! * [`variable`] holds [`VariableIncrementFilter`].
 
 pub mod filter;
 pub mod nibbles;
 pub mod shape;
 pub mod spread;
+pub mod variable;
 
 pub use filter::CountingBloomFilter;
 pub use shape::{Layout, Shape};
+pub use variable::VariableIncrementFilter;
+
+#[cfg(test)]
+mod random {
+    /// SplitMix64.
+    pub(super) struct Random(pub(super) u64);
+
+    impl Random {
+        pub(super) fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            x ^ (x >> 31)
+        }
+    }
+}

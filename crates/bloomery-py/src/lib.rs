@@ -40,6 +40,8 @@ mod _core {
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
+    use super::classes::variable::VariableIncrementFilter;
+    #[pymodule_export]
     use super::functions::{
         capacity_at, force_isa, fpr_at, hash_key, hash_many, isa, isas, layout_for, loads, open, size_for, variants,
     };

@@ -9,6 +9,7 @@ What is where (one noun a file):
 - ``constructor``: what a constructor really picks, handed on from the Rust core
 - ``layouts``: laws of the partitioned and the blocked layouts
 - ``cardinality``: how many keys went in, with the deviation of the estimate
+- ``counting``: laws of counters: thresholds, overflow, variable increments
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
 - ``tables``: the cuckoo filter and the prefix filter
@@ -36,6 +37,13 @@ from .cardinality import (
     estimate_union,
 )
 from .constructor import Size, capacity_at, fpr_at, size_for
+from .counting import (
+    best_threshold_hashes,
+    counter_overflow,
+    counter_overflow_bound,
+    threshold_fpr,
+    variable_increment_fpr,
+)
 from .layouts import (
     blocked_bits_per_key,
     blocked_fpr,
@@ -86,6 +94,7 @@ __all__ = [
     "QuotientSize",
     "Size",
     "best_num_hashes",
+    "best_threshold_hashes",
     "bits_per_key",
     "blocked_bits_per_key",
     "blocked_fpr",
@@ -98,6 +107,8 @@ __all__ = [
     "cuckoo_fingerprint_bits",
     "cuckoo_fpr",
     "cuckoo_load_threshold",
+    "counter_overflow",
+    "counter_overflow_bound",
     "distinct_fpr",
     "estimate_intersection",
     "estimate_items",
@@ -146,4 +157,6 @@ __all__ = [
     "stages_for",
     "stream_floor",
     "succinct_bits_per_key",
+    "threshold_fpr",
+    "variable_increment_fpr",
 ]

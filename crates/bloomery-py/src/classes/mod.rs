@@ -12,6 +12,7 @@ pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod scalable;
 pub(crate) mod shared;
+pub(crate) mod variable;
 
 /// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
 /// alone (`keys`) or with something else (`pairs`). The one list that all look-ups expand; a test
@@ -24,6 +25,7 @@ macro_rules! every_class {
             QUOTIENT quotient QuotientFilter keys;
             CUCKOO cuckoo CuckooFilter keys;
             COUNTING counting CountingBloomFilter keys;
+            VARIABLE_INCREMENT variable VariableIncrementFilter keys;
         }
     };
 }

@@ -1,0 +1,184 @@
+"""Laws of counters: thresholds of occurrences, overflow, increments that differ from key to key.
+
+``num_cells`` m is the number of counters, ``num_hashes`` k the number of them a key touches. Keys are taken
+to have come once each; a repeated key lifts its own counters only, and so changes other keys' rates less than
+as many distinct keys would.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bloomery.errors import ParameterError
+
+from ._check import at_least, non_negative, positive, whole
+from ._vector import vectorized
+
+__all__ = [
+    "best_threshold_hashes",
+    "counter_overflow",
+    "counter_overflow_bound",
+    "threshold_fpr",
+    "variable_increment_fpr",
+]
+
+_CUT = 1e-18
+
+
+def _binomial_tail(trials: float, share: float, least: int) -> float:
+    """P(Bin(trials, share) >= least), without cancellation on either side of the mean."""
+    if least == 0:
+        return 1.0
+    if trials < least or share <= 0.0:
+        return 0.0
+    if share >= 1.0:
+        return 1.0
+    log_none, log_odds = trials * math.log1p(-share), math.log(share) - math.log1p(-share)
+    if least == 1:
+        return -math.expm1(log_none)
+
+    def term(count: int) -> float:
+        choose = math.lgamma(trials + 1.0) - math.lgamma(count + 1.0) - math.lgamma(trials - count + 1.0)
+        return math.exp(choose + count * log_odds + log_none)
+
+    if least <= trials * share:
+        return min(1.0, max(0.0, 1.0 - math.fsum(term(count) for count in range(least))))
+    weight, total, count = term(least), 0.0, least
+    while weight > _CUT * total and count <= trials:
+        total += weight
+        weight *= (trials - count) / (count + 1) * math.exp(log_odds)
+        count += 1
+    return min(1.0, total)
+
+
+@vectorized
+def threshold_fpr(
+    items: float, num_cells: float, num_hashes: int, threshold: int = 1, occurrences: int = 0
+) -> float:
+    """Return the rate of keys that seem to have come ``threshold`` times: ``P(Bin(kn, 1/m) >= t - j)^k``.
+
+    A key is reported when all of its counters are at ``threshold`` or more; ``occurrences`` j is how often it
+    came in truth, 0 for a key never added (then 1 is the classic rate). At ``j >= threshold`` the answer is 1:
+    no such key is ever missed. Raises ``ParameterError`` unless items >= 0, num_cells >= 1, num_hashes >= 1,
+    threshold >= 1 and occurrences >= 0, the last three whole. Cost: some tens of terms.
+
+    Source: Kim et al., count threshold of counting Bloom filters; Fan et al. 2000 for threshold 1.
+
+    >>> from bloomery import theory
+    >>> f"{theory.threshold_fpr(items=1000, num_cells=10_000, num_hashes=9, threshold=2):.2e}"
+    '1.63e-06'
+    """
+    keys, cells = non_negative("items", items), at_least("num_cells", num_cells, 1)
+    hashes, least = whole("num_hashes", num_hashes, 1), whole("threshold", threshold, 1)
+    missing = max(0, least - whole("occurrences", occurrences, 0))
+    return _binomial_tail(keys * hashes, 1.0 / cells, missing) ** hashes
+
+
+@vectorized
+def best_threshold_hashes(items: float, num_cells: float, threshold: int = 1) -> int:
+    """Return the k with the least ``threshold_fpr``: it grows with the threshold.
+
+    The rate falls with k to its least value and rises after it, so the first rise ends the search. Raises
+    ``ParameterError`` unless items > 0, num_cells >= 1 and threshold >= 1 is whole.
+
+    Source: Kim et al., count threshold of counting Bloom filters.
+
+    >>> from bloomery import theory
+    >>> [theory.best_threshold_hashes(1000, 10_000, t) for t in (1, 2, 3, 4, 5)]
+    [7, 9, 12, 14, 16]
+    """
+    keys, cells = positive("items", items), at_least("num_cells", num_cells, 1)
+    least = whole("threshold", threshold, 1)
+    rate = 2.0
+    for hashes in range(1, 4096):
+        tail = _binomial_tail(keys * hashes, 1.0 / cells, least)
+        # Logarithms: the rates themselves leave the range of floats.
+        following = hashes * math.log(tail) if tail > 0.0 else math.inf
+        # Below `least` throws no counter can reach the threshold: those k say nothing.
+        if following > rate and tail > 0.0:
+            return hashes - 1
+        if tail > 0.0:
+            rate = following
+    raise ParameterError(f"items must be fewer for threshold {least}: no k up to 4096 is the best one")
+
+
+@vectorized
+def counter_overflow(load: float, counter_bits: int) -> float:
+    """Return the probability that a counter overflows: ``P(Poisson(load) >= 2^w)``, load = kn/m.
+
+    At the optimal load ln 2, four bits: 6.8e-17. A counter of w bits that counts to 2^w - 1 and then stays is
+    stuck from its 2^w-th increment on (``bloomery`` calls it stuck at 2^w - 1 already, to be safe). Raises
+    ``ParameterError`` unless load >= 0 and counter_bits is whole and from 1 to 16.
+
+    Source: Fan, Cao, Almeida and Broder, "Summary cache", IEEE/ACM ToN 8(3), 2000.
+
+    >>> import math
+    >>> from bloomery import theory
+    >>> f"{theory.counter_overflow(math.log(2), 4):.1e}"
+    '7.1e-17'
+    """
+    mean, least = non_negative("load", load), 2 ** _bits(counter_bits)
+    if mean == 0.0:
+        return 0.0
+
+    def term(count: int) -> float:
+        return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1.0))
+
+    if least <= mean:
+        return min(1.0, max(0.0, 1.0 - math.fsum(term(count) for count in range(least))))
+    weight, total, count = term(least), 0.0, least
+    while weight > _CUT * total:
+        total += weight
+        count += 1
+        weight *= mean / count
+    return min(1.0, total)
+
+
+@vectorized
+def counter_overflow_bound(num_cells: float, counter_bits: int = 4) -> float:
+    """Return a bound on the probability that any counter overflows: ``m (e ln 2 / 2^w)^(2^w)``.
+
+    For a filter at its optimal load, kn <= m ln 2; 1.37e-15 m for four bits. Raises ``ParameterError`` unless
+    num_cells >= 1 and counter_bits is whole and from 1 to 16.
+
+    Source: Fan, Cao, Almeida and Broder, "Summary cache", IEEE/ACM ToN 8(3), 2000.
+
+    >>> from bloomery import theory
+    >>> f"{theory.counter_overflow_bound(1, 4):.2e}"
+    '1.37e-15'
+    """
+    cells, top = at_least("num_cells", num_cells, 1), 2 ** _bits(counter_bits)
+    return min(1.0, cells * (math.e * math.log(2.0) / top) ** top)
+
+
+def _bits(counter_bits: object) -> int:
+    bits = whole("counter_bits", counter_bits, 1)
+    if bits > 16:
+        raise ParameterError(f"counter_bits must be between 1 and 16, got {counter_bits}")
+    return bits
+
+
+@vectorized
+def variable_increment_fpr(items: float, num_cells: float, num_hashes: int, increments: int = 4) -> float:
+    """Return the rate of a variable-increment filter whose probes add L to 2L - 1.
+
+    ``(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6 L^2) B(2))^k``, B(i) = P(Bin(kn, 1/m) = i): an absent key's probe is
+    denied by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot hold
+    its own. L = 1 is the counting filter. Raises ``ParameterError`` unless items >= 0, num_cells > 1, and
+    num_hashes and increments are whole and at least 1. Constant time.
+
+    Source: Rottenstreich, Kanizo and Keslassy, IEEE/ACM ToN 22(4), 2014.
+
+    >>> from bloomery import theory
+    >>> [f"{theory.variable_increment_fpr(1000, 10_000, 4, L):.3e}" for L in (1, 2, 4, 8)]
+    ['1.182e-02', '1.274e-03', '2.088e-04', '5.538e-05']
+    """
+    cells, hashes = at_least("num_cells", num_cells, 1), whole("num_hashes", num_hashes, 1)
+    throws, length = non_negative("items", items) * hashes, whole("increments", increments, 1)
+    if cells == 1.0:
+        raise ParameterError(f"num_cells must be greater than 1, got {num_cells}")
+    none = math.exp(throws * math.log1p(-1.0 / cells))
+    one = throws / (cells - 1.0) * none
+    two = throws * max(0.0, throws - 1.0) / 2.0 / (cells - 1.0) ** 2 * none
+    share = 1.0 - none - (length - 1.0) / length * one - (length**2 - 1.0) / (6.0 * length**2) * two
+    return min(1.0, max(0.0, share)) ** hashes

@@ -1,0 +1,193 @@
+"""Counting filters keep the rate of their law: any layout, width and threshold; the published figures hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from support import SCALE, SIGMAS, Keys, pooled
+
+import bloomery
+from bloomery import theory
+
+# capacity -> (filters, probes of each)
+SIZES = {100: (100, 10_000), 1000: (40, 25_000), 10_000: (16, 60_000), 100_000: (8, 120_000)}
+KINDS = [("classic", 2), ("classic", 3), ("classic", 4), ("classic", 8), ("blocked", 2), ("blocked", 4)]
+KINDS += [("blocked", 8), ("blocked", 16)]
+
+
+def measured(capacity: int, filters: int, probes: int, least: int, **options: Any) -> list[float]:
+    """Rates of several filters at capacity, each with its own seed and keys."""
+    rates = []
+    for seed in range(filters):
+        counting = bloomery.CountingBloomFilter(capacity, seed=seed, **options)
+        keys = Keys("random", seed)
+        counting.update(keys.take(capacity))
+        rates.append(float(counting.contains_many_at_least(keys.take(probes), least).mean()))
+    return rates
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+@pytest.mark.parametrize("capacity", SIZES)
+@pytest.mark.parametrize(("layout", "counter_bits"), KINDS)
+def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
+    layout: str, counter_bits: int, capacity: int, fpr: float
+) -> None:
+    filters, probes = SIZES[capacity]
+    probes *= SCALE
+    rates = measured(capacity, filters, probes, 1, fpr=fpr, layout=layout, counter_bits=counter_bits)
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd, mean / fpr
+    if capacity >= 10_000:
+        assert mean >= 0.8 * fpr - SIGMAS * sd, mean / fpr
+
+
+@pytest.mark.parametrize("threshold", [2, 3, 5])
+@pytest.mark.parametrize("capacity", [10, 100, 1000, 10_000])
+@pytest.mark.parametrize("layout", ["classic", "blocked"])
+def test_the_rate_at_a_threshold_is_at_most_the_one_asked_for(
+    layout: str, capacity: int, threshold: int
+) -> None:
+    filters, probes, fpr = max(6, 20_000 // capacity), 20_000 * SCALE, 0.01
+    options: dict[str, Any] = {"fpr": fpr, "layout": layout, "threshold": threshold}
+    rates = measured(capacity, min(filters, 400), probes, threshold, **options)
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd, mean / fpr
+    if capacity >= 10_000:
+        assert mean >= 0.75 * fpr - SIGMAS * sd, mean / fpr
+
+
+@pytest.mark.parametrize("layout", ["classic", "blocked"])
+def test_the_stated_rates_are_the_measured_ones(layout: str) -> None:
+    counting = bloomery.CountingBloomFilter(50_000, 0.05, layout=layout)
+    keys = Keys("random", 1)
+    counting.update(keys.take(80_000)[:50_000])
+    absent = keys.take(400_000 * SCALE)
+    for least in (1, 2, 3):
+        stated = counting.fpr_at_least(least)
+        rate = float(counting.contains_many_at_least(absent, least).mean())
+        # The filter's own scatter: one filter of 300,000 counters or more is within 4 % of the law.
+        sd = math.sqrt(stated / len(absent)) + 0.013 * stated * least
+        assert abs(rate - stated) <= SIGMAS * sd, (least, rate, stated)
+
+
+def test_the_count_threshold_law_is_that_of_a_simulation() -> None:
+    cells, items, hashes, probes = 10_000, 1000, 7, 4_000_000 * SCALE
+    random = np.random.default_rng(5)
+    for threshold in (1, 2, 3):
+        rates = []
+        for _ in range(6):
+            loads = np.bincount(random.integers(0, cells, items * hashes), minlength=cells)
+            rates.append(float((loads >= threshold).mean()) ** hashes)
+        law = theory.threshold_fpr(items, cells, hashes, threshold)
+        mean, sd = pooled(rates, law, probes)
+        assert abs(mean - law) <= SIGMAS * sd + 0.03 * law
+
+
+@pytest.mark.parametrize(
+    ("threshold", "hashes", "rate"),
+    [(1, 7, 8.2e-3), (2, 9, 1.63e-6), (3, 12, 9.4e-12), (4, 14, 1.7e-18), (5, 16, 9.7e-27)],
+)
+def test_the_best_k_of_each_threshold_is_the_published_one(threshold: int, hashes: int, rate: float) -> None:
+    assert theory.best_threshold_hashes(1000, 10_000, threshold) == hashes
+    assert theory.threshold_fpr(1000, 10_000, hashes, threshold) == pytest.approx(rate, rel=0.03)
+
+
+def test_overflow_is_as_rare_as_published() -> None:
+    assert theory.counter_overflow_bound(1, 4) == pytest.approx(1.37e-15, rel=0.01)
+    assert theory.counter_overflow(math.log(2), 4) == pytest.approx(6.8e-17, rel=0.05)
+    assert theory.counter_overflow(math.log(2), 2) == pytest.approx(5.7e-3, rel=0.05)
+
+
+def test_space_at_one_percent_is_four_times_that_of_bits() -> None:
+    bits = bloomery.BloomFilter.nbytes_for(1_000_000, 0.01)
+    classic = bloomery.BloomFilter(1_000_000, 0.01, layout="classic").nbytes
+    counting = bloomery.CountingBloomFilter(1_000_000, 0.01, layout="classic").nbytes
+    assert counting / classic == pytest.approx(4.0, rel=0.001)
+    assert bloomery.CountingBloomFilter.nbytes_for(1_000_000, 0.01) <= 4.8 * bits
+
+
+@pytest.mark.parametrize(("layout", "counter_bits"), KINDS)
+def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_no_rest(
+    layout: str, counter_bits: int
+) -> None:
+    counting = bloomery.CountingBloomFilter(4000, 0.01, layout=layout, counter_bits=counter_bits)
+    keys = Keys("random", 3)
+    window: list[Any] = []
+    for _ in range(60):
+        window.append(keys.take(200))
+        counting.update(window[-1])
+        if len(window) > 10:
+            assert counting.discard_many(window.pop(0)).all()
+        assert all(counting.contains_many(part).all() for part in window)
+    assert counting.num_added == 2000
+    for part in window:
+        counting.discard_many(part)
+    # Narrow counters overflow now and then and stay; the law of overflow bounds how many do.
+    stuck = {2: 0.5, 3: 0.01, 4: 0.0}.get(counter_bits, 0.0)
+    assert counting.fill <= stuck and counting.num_added == 0
+
+
+def test_keys_never_added_are_refused_and_nothing_changes() -> None:
+    counting = bloomery.CountingBloomFilter(1000)
+    counting.update(range(1000))
+    before = counting.copy()
+    absent = [key for key in range(10_000, 20_000) if key not in counting]
+    for key in absent[:100]:
+        with pytest.raises(KeyError):
+            counting.remove(key)
+    assert counting.discard_many(absent) == [False] * len(absent)
+    assert counting == before and counting.num_added == 1000
+
+
+def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
+    counting = bloomery.CountingBloomFilter(100, counter_bits=4)
+    for _ in range(40):
+        counting.add("often")
+    assert counting.count("often") == 15 and counting.contains("often", at_least=40)
+    assert counting.num_added == 40
+    for _ in range(40):
+        counting.remove("often")
+    assert counting.count("often") == 15
+
+
+def test_repeated_keys_are_no_reason_for_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    counting = bloomery.CountingBloomFilter(100)
+    for _ in range(50):
+        counting.update(range(80))
+    assert counting.num_added == 4000 and not recwarn.list
+
+
+def test_false_positives_are_exactly_these() -> None:
+    pinned = {"classic 2": PINNED[0], "classic 3": PINNED[1], "blocked 4": PINNED[2], "blocked 8": PINNED[3]}
+    for name, expected in pinned.items():
+        layout, bits = name.split()
+        counting = bloomery.CountingBloomFilter(10_000, 0.01, layout=layout, counter_bits=int(bits), seed=11)
+        source = Keys("random", 3)
+        counting.update(source.take(10_000))
+        assert int(counting.contains_many(source.take(100_000)).sum()) == expected, name
+
+
+PINNED = (964, 964, 1004, 992)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"counter_bits": 5}, "counter_bits must be 2, 3, 4, 8 or 16, got 5"),
+        ({"counter_bits": 2**40}, "counter_bits"),
+        ({"counter_bits": 3, "layout": "blocked"}, "classic"),
+        ({"threshold": 16}, "threshold must be between 1 and 15"),
+        ({"threshold": 0}, "threshold"),
+        ({"layout": "split"}, "auto, classic or blocked"),
+        ({"fpr": 0.0}, "fpr must be between 0 and 1"),
+        ({"fpr": 1e-300}, "fpr must be at least"),
+        ({"capacity": 2**63}, "lower the capacity"),
+        ({"capacity": 0}, "capacity"),
+    ],
+)
+def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((bloomery.ParameterError, bloomery.FilterMemoryError), match=message):
+        bloomery.CountingBloomFilter(**{"capacity": 1000, **options})

@@ -1,0 +1,131 @@
+"""Variable-increment filters keep the rate of their law, the published table, and exact removal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import SCALE, SIGMAS, Keys, pooled
+
+import bloomery
+from bloomery import theory
+
+# capacity -> (filters, probes of each)
+SIZES = {10: (300, 4000), 100: (100, 10_000), 1000: (40, 25_000), 10_000: (16, 60_000), 100_000: (8, 120_000)}
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+@pytest.mark.parametrize("capacity", SIZES)
+@pytest.mark.parametrize("increments", [2, 4, 8])
+def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
+    increments: int, capacity: int, fpr: float
+) -> None:
+    filters, probes = SIZES[capacity]
+    probes *= SCALE
+    rates = []
+    for seed in range(filters):
+        variable = bloomery.VariableIncrementFilter(capacity, fpr, increments=increments, seed=seed)
+        keys = Keys("random", seed)
+        variable.update(keys.take(capacity))
+        rates.append(float(variable.contains_many(keys.take(probes)).mean()))
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd, mean / fpr
+    if capacity >= 10_000:
+        assert mean >= 0.9 * fpr - SIGMAS * sd, mean / fpr
+
+
+@pytest.mark.parametrize(
+    ("cells", "hashes", "increments", "rate"),
+    [
+        (10_000, 4, 1, 0.011815),
+        (10_000, 4, 2, 1.274e-3),
+        (10_000, 4, 4, 2.088e-4),
+        (10_000, 4, 8, 5.54e-5),
+        (5000, 3, 1, 0.091869),
+        (5000, 3, 4, 6.73e-3),
+        (5000, 3, 8, 3.17e-3),
+    ],
+)
+def test_the_law_is_the_published_one(cells: int, hashes: int, increments: int, rate: float) -> None:
+    assert theory.variable_increment_fpr(1000, cells, hashes, increments) == pytest.approx(rate, rel=2e-3)
+
+
+@pytest.mark.parametrize(("increments", "published"), [(1, 0.091869), (4, 6.9e-3), (8, 2.9e-3)])
+def test_the_law_is_that_of_a_simulation(increments: int, published: float) -> None:
+    """m = 5000, n = 1000, k = 3, the figures of the table; increments drawn by NumPy."""
+    random, rates, probes = np.random.default_rng(9), [], 300_000 * SCALE
+    for _ in range(12):
+        cells = random.integers(0, 5000, 3000)
+        amounts = random.integers(increments, 2 * increments, 3000)
+        sums = np.bincount(cells, weights=amounts, minlength=5000).astype(np.int64)
+        asked, held = (
+            random.integers(increments, 2 * increments, (probes, 3)),
+            sums[random.integers(0, 5000, (probes, 3))],
+        )
+        rates.append(float(((held == asked) | (held >= asked + increments)).all(axis=1).mean()))
+    law = theory.variable_increment_fpr(1000, 5000, 3, increments)
+    mean, sd = pooled(rates, law, probes)
+    assert abs(mean - law) <= SIGMAS * sd + 0.01 * law
+    assert mean == pytest.approx(published, rel=0.12)
+
+
+@pytest.mark.parametrize("increments", [2, 4, 8])
+def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_nothing_behind(increments: int) -> None:
+    variable = bloomery.VariableIncrementFilter(2500, 0.01, increments=increments)
+    keys = Keys("random", 3)
+    window: list[Any] = []
+    for _ in range(60):
+        window.append(keys.take(200))
+        variable.update(window[-1])
+        if len(window) > 10:
+            assert variable.discard_many(window.pop(0)).all()
+        assert all(variable.contains_many(part).all() for part in window)
+    for part in window:
+        variable.discard_many(part)
+    assert variable.fill == 0.0 and variable.num_added == 0
+    with pytest.raises(KeyError):
+        variable.remove("never there")
+
+
+@pytest.mark.parametrize("fpr", [0.01, 0.001])
+def test_it_is_smaller_than_a_counting_filter(fpr: float) -> None:
+    counting = bloomery.CountingBloomFilter(100_000, fpr, layout="classic").nbytes
+    assert bloomery.VariableIncrementFilter(100_000, fpr).nbytes <= 0.77 * counting
+
+
+def test_narrow_counters_get_stuck_and_still_deny_no_key() -> None:
+    variable = bloomery.VariableIncrementFilter(1000, 0.01, increments=4, counter_bits=4)
+    keys = Keys("random", 8)
+    first, second = keys.take(500), keys.take(500)
+    variable.update(first)
+    variable.update(second)
+    assert variable.discard_many(first).all()
+    assert variable.contains_many(second).all()
+
+
+def test_false_positives_are_exactly_these() -> None:
+    for increments, expected in PINNED.items():
+        variable = bloomery.VariableIncrementFilter(10_000, 0.01, increments=increments, seed=11)
+        source = Keys("random", 3)
+        variable.update(source.take(10_000))
+        assert int(variable.contains_many(source.take(100_000)).sum()) == expected, increments
+
+
+PINNED = {2: 993, 4: 983, 8: 992}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"increments": 3}, "increments must be 2, 4 or 8, got 3"),
+        ({"increments": 2**63}, "increments must be 2, 4 or 8"),
+        ({"counter_bits": 3}, "counter_bits must be between 4 and 16"),
+        ({"counter_bits": 17}, "counter_bits"),
+        ({"fpr": 1.0}, "fpr must be between 0 and 1"),
+        ({"capacity": 2**63}, "lower the capacity"),
+    ],
+)
+def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((bloomery.ParameterError, bloomery.FilterMemoryError), match=message):
+        bloomery.VariableIncrementFilter(**{"capacity": 1000, **options})

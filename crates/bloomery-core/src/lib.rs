@@ -22,6 +22,7 @@
 //! | [`bloom`] | the classic family and its growing form | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
+//! | [`counting`] | structures that count, and that take keys out again | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 

@@ -13,6 +13,12 @@ pub const CUCKOO: u16 = 15;
 pub const COUNTING: u16 = 3;
 /// Number of [`crate::counting::VariableIncrementFilter`] in files.
 pub const VARIABLE_INCREMENT: u16 = 4;
+/// Number of [`crate::counting::DLeftCountingFilter`] in files.
+pub const D_LEFT: u16 = 6;
+/// Number of [`crate::counting::DeletableBloomFilter`] in files.
+pub const DELETABLE: u16 = 7;
+/// Number of [`crate::counting::RetouchedBloomFilter`] in files.
+pub const RETOUCHED: u16 = 8;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +147,18 @@ pub const VARIANTS: &[Variant] = &[
         merging: "counters added, stopping at their maximum: the filter of both multisets",
         formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
         paper: "Rottenstreich, Kanizo, Keslassy, The variable-increment counting Bloom filter, ToN 22(4), 2014",
+        id: D_LEFT,
+        name: "d-left",
+        class: "DLeftCountingFilter",
+        family: "counting",
+        capabilities: &["add", "remove", "count", "merge", "map"],
+        layouts: &[],
+        ns: [100.0, 60.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing",
+        formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
+        paper: "Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, An improved construction for counting Bloom \
+                filters, ESA 2006",
     },
 ];
 

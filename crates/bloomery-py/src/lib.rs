@@ -37,6 +37,7 @@ mod _core {
     use super::classes::quotient::QuotientFilter;
     use super::classes::cuckoo::CuckooFilter;
     use super::classes::counting::CountingBloomFilter;
+    use super::classes::d_left::DLeftCountingFilter;
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]

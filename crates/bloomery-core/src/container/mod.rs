@@ -66,6 +66,16 @@ pub mod tag {
     pub const INCREMENTS: u16 = 24;
     /// How a counting filter updates its counters.
     pub const MODE: u16 = 25;
+    /// Sub-tables, d.
+    pub const SUBTABLES: u16 = 30;
+    /// Cells of a bucket, w.
+    pub const BUCKET_CELLS: u16 = 31;
+    /// Buckets of a sub-table, B.
+    pub const BUCKETS: u16 = 32;
+    /// Bits of a remainder, r.
+    pub const REMAINDER_BITS: u16 = 33;
+    /// Regions whose collisions are remembered.
+    pub const REGIONS: u16 = 34;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -84,4 +94,12 @@ pub mod kind {
     pub const COUNTERS: u32 = 20;
     /// Hashes of the keys whose counts are kept apart, each beside its count.
     pub const APART: u32 = 21;
+    /// Remainders with a digit of their count.
+    pub const COUNTED_FINGERPRINTS: u32 = 30;
+    /// One bit a region: keys have met there.
+    pub const COLLISIONS: u32 = 31;
+    /// Members a bit, 8 bits each.
+    pub const MEMBERS: u32 = 32;
+    /// Known false positives a bit, 8 bits each.
+    pub const FALSE_POSITIVES: u32 = 33;
 }

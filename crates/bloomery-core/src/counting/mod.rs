@@ -30,3 +30,17 @@ mod random {
         }
     }
 }
+//! Structures that take keys out again, or whose bits may be cleared.
+//!
+//! * [`dleft`]: fingerprints with counts in the least loaded of d buckets;
+//! * [`deletable`]: a Bloom filter that remembers where its keys met;
+//! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
+
+//pub mod deletable;
+pub mod dleft;
+pub mod dleft_shape;
+//pub mod retouched;
+
+//pub use deletable::DeletableBloomFilter;
+pub use dleft::DLeftCountingFilter;
+//pub use retouched::RetouchedBloomFilter;

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 pub(crate) mod bloom;
 pub(crate) mod cuckoo;
 pub(crate) mod counting;
+pub(crate) mod d_left;
 pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod scalable;
@@ -26,6 +27,7 @@ macro_rules! every_class {
             CUCKOO cuckoo CuckooFilter keys;
             COUNTING counting CountingBloomFilter keys;
             VARIABLE_INCREMENT variable VariableIncrementFilter keys;
+            D_LEFT d_left DLeftCountingFilter keys;
         }
     };
 }

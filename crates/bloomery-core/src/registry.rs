@@ -153,12 +153,26 @@ pub const VARIANTS: &[Variant] = &[
         family: "counting",
         capabilities: &["add", "remove", "count", "merge", "map"],
         layouts: &[],
-        ns: [100.0, 60.0],
+        ns: [105.0, 55.0],
         false_negatives: FalseNegatives::OnMisuse,
         merging: "the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing",
         formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
         paper: "Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, An improved construction for counting Bloom \
                 filters, ESA 2006",
+    },
+    Variant {
+        id: DELETABLE,
+        name: "deletable",
+        class: "DeletableBloomFilter",
+        family: "counting",
+        capabilities: &["add", "delete", "merge", "estimate", "map"],
+        layouts: &[],
+        ns: [100.0, 25.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
+        formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
+        paper: "Rothenberg, Macapuna, Verdi, Magalhaes, The deletable Bloom filter, IEEE Communications Letters \
+                14(6), 2010",
     },
 ];
 

@@ -39,6 +39,8 @@ mod _core {
     use super::classes::counting::CountingBloomFilter;
     use super::classes::d_left::DLeftCountingFilter;
     #[pymodule_export]
+    use super::classes::deletable::DeletableBloomFilter;
+    #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
     use super::classes::variable::VariableIncrementFilter;

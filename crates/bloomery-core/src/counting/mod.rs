@@ -36,11 +36,12 @@ mod random {
 //! * [`deletable`]: a Bloom filter that remembers where its keys met;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
-//pub mod deletable;
+pub mod deletable;
 pub mod dleft;
 pub mod dleft_shape;
+pub mod positions;
 //pub mod retouched;
 
-//pub use deletable::DeletableBloomFilter;
+pub use deletable::DeletableBloomFilter;
 pub use dleft::DLeftCountingFilter;
 //pub use retouched::RetouchedBloomFilter;

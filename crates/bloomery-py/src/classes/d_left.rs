@@ -25,7 +25,7 @@ use crate::params;
 /// whose counts add up: never too low. Copies of one key share cells (a million take 13).
 /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
 /// are full (not seen up to capacity in simulation), which changes nothing: remove keys and go on.
-/// Cost: 16.8, 20.4 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
+/// Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
 /// Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
 /// d * load * 2^-r.
 ///

@@ -9,6 +9,7 @@ pub(crate) mod bloom;
 pub(crate) mod cuckoo;
 pub(crate) mod counting;
 pub(crate) mod d_left;
+pub(crate) mod deletable;
 pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod scalable;
@@ -28,6 +29,7 @@ macro_rules! every_class {
             COUNTING counting CountingBloomFilter keys;
             VARIABLE_INCREMENT variable VariableIncrementFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
+            DELETABLE deletable DeletableBloomFilter keys;
         }
     };
 }

@@ -167,12 +167,26 @@ pub const VARIANTS: &[Variant] = &[
         family: "counting",
         capabilities: &["add", "delete", "merge", "estimate", "map"],
         layouts: &[],
-        ns: [100.0, 25.0],
+        ns: [60.0, 24.0],
         false_negatives: FalseNegatives::OnMisuse,
         merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
         formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
         paper: "Rothenberg, Macapuna, Verdi, Magalhaes, The deletable Bloom filter, IEEE Communications Letters \
                 14(6), 2010",
+    },
+    Variant {
+        id: RETOUCHED,
+        name: "retouched",
+        class: "RetouchedBloomFilter",
+        family: "counting",
+        capabilities: &["add", "retouch", "map"],
+        layouts: &[],
+        ns: [100.0, 24.0],
+        false_negatives: FalseNegatives::ByDesign,
+        merging: "not defined: a bit cleared in one filter may be set in the other",
+        formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
+        paper: "Donnet, Baynat, Friedman, Retouched Bloom filters: allowing networked applications to trade off \
+                selected false positives against false negatives, CoNEXT 2006",
     },
 ];
 

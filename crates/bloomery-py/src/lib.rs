@@ -41,6 +41,8 @@ mod _core {
     #[pymodule_export]
     use super::classes::deletable::DeletableBloomFilter;
     #[pymodule_export]
+    use super::classes::retouched::RetouchedBloomFilter;
+    #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
     use super::classes::variable::VariableIncrementFilter;

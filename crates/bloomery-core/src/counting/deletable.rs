@@ -24,7 +24,7 @@ use crate::sizing::Law;
 
 /// Keys fetched ahead; each asks for k lines of bits and k of flags.
 const AHEAD: usize = 6;
-/// Bits of a region unless another number of regions is asked for: a quarter more space, and 92 %
+/// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
 /// of the keys can be deleted at capacity.
 const DEFAULT_REGION: u64 = 4;
 

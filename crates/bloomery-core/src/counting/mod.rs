@@ -40,8 +40,8 @@ pub mod deletable;
 pub mod dleft;
 pub mod dleft_shape;
 pub mod positions;
-//pub mod retouched;
+pub mod retouched;
 
 pub use deletable::DeletableBloomFilter;
 pub use dleft::DLeftCountingFilter;
-//pub use retouched::RetouchedBloomFilter;
+pub use retouched::RetouchedBloomFilter;

@@ -20,7 +20,7 @@ use crate::params;
 /// capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
 /// regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no
 /// two keys ever met in its region. More regions, more keys can be removed: by default one for 4
-/// bits, which lets 92 % go at capacity. seed, secret: as for BloomFilter.
+/// bits, which lets 90 % go at capacity. seed, secret: as for BloomFilter.
 ///
 /// False negatives: never, unless a key is removed that was not added. remove() answers False for a
 /// key that stays, or was not there. Flags are never taken back, so what can be removed only falls;

@@ -12,6 +12,7 @@ pub(crate) mod d_left;
 pub(crate) mod deletable;
 pub(crate) mod hot;
 pub(crate) mod quotient;
+pub(crate) mod retouched;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod variable;
@@ -30,6 +31,7 @@ macro_rules! every_class {
             VARIABLE_INCREMENT variable VariableIncrementFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
             DELETABLE deletable DeletableBloomFilter keys;
+            RETOUCHED retouched RetouchedBloomFilter keys;
         }
     };
 }

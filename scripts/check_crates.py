@@ -25,6 +25,7 @@ KERNELS = {
     "scheme/deal.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
+    "scheme/planes.rs",
     "scheme/sift.rs",
 }
 

@@ -23,6 +23,8 @@
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`counting`] | structures that count, and that take keys out again | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
+//! | [`window`] | filters that forget: by count, by time, by decay | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
+//! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 
@@ -38,6 +40,7 @@ pub mod growing;
 pub mod hash;
 pub mod isa;
 pub mod key;
+pub mod labelled;
 pub mod lines;
 pub mod load;
 pub mod registry;
@@ -46,5 +49,6 @@ pub mod sizing;
 pub mod source;
 pub mod suspects;
 pub mod table;
+pub mod window;
 
 pub use error::{Error, Result};

@@ -19,6 +19,18 @@ pub const D_LEFT: u16 = 6;
 pub const DELETABLE: u16 = 7;
 /// Number of [`crate::counting::RetouchedBloomFilter`] in files.
 pub const RETOUCHED: u16 = 8;
+/// Number of [`crate::window::StableBloomFilter`] in files.
+pub const STABLE: u16 = 9;
+/// Number of [`crate::window::AgingBloomFilter`] in files.
+pub const AGING: u16 = 10;
+/// Number of [`crate::window::RollingBloomFilter`] in files.
+pub const ROLLING: u16 = 11;
+/// Number of [`crate::labelled::LayeredBloomFilter`] in files.
+pub const LAYERED: u16 = 12;
+/// Number of [`crate::labelled::SpatialBloomFilter`] in files.
+pub const SPATIAL: u16 = 13;
+/// Number of [`crate::labelled::CompactApproximator`] in files.
+pub const COMPACT: u16 = 14;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -76,6 +76,26 @@ pub mod tag {
     pub const REMAINDER_BITS: u16 = 33;
     /// Regions whose collisions are remembered.
     pub const REGIONS: u16 = 34;
+    /// Lines of one plane (a generation, a layer).
+    pub const LINES: u16 = 40;
+    /// Number of planes whose lines lie side by side.
+    pub const PLANES: u16 = 41;
+    /// The plane that takes new keys.
+    pub const ACTIVE: u16 = 42;
+    /// How cells are written: 1 when a known key is refreshed; the number of a lattice.
+    pub const RULE: u16 = 43;
+    /// Seconds for which keys are remembered, an f64; 0 when the window is counted in keys.
+    pub const WINDOW: u16 = 44;
+    /// The clock, an f64: latest time (index 0), beginning of the active plane (index 1).
+    pub const CLOCK: u16 = 45;
+    /// Steps that the generator of decay has made.
+    pub const TICKS: u16 = 46;
+    /// Bits of a cell.
+    pub const CELL_BITS: u16 = 47;
+    /// Cells decremented a key.
+    pub const DECREMENTS: u16 = 48;
+    /// The largest label.
+    pub const LABELS: u16 = 49;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -102,4 +122,8 @@ pub mod kind {
     pub const MEMBERS: u32 = 32;
     /// Known false positives a bit, 8 bits each.
     pub const FALSE_POSITIVES: u32 = 33;
+    /// Lines of several planes, side by side.
+    pub const PLANES: u32 = 40;
+    /// Cells of several bits.
+    pub const CELLS: u32 = 41;
 }

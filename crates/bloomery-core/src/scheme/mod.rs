@@ -21,6 +21,7 @@ pub mod enhanced;
 pub mod lines;
 pub mod mcg;
 pub mod parquet;
+pub mod planes;
 pub mod probes;
 pub mod rendezvous;
 pub mod sift;

@@ -5,7 +5,10 @@
 //!
 //! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
 //! * [`classic`]: k throws over all cells.
+//!
+//! [`blocked`] sizes lines of scheme `columns` by the first.
 
+pub mod blocked;
 pub mod classic;
 pub mod counters;
 pub mod lanes;

@@ -1,0 +1,1 @@
+//! Filters that answer with more than yes or no.

@@ -1,0 +1,85 @@
+//! [`AgingBloomFilter`]: two buffers, one active and one passive, that take turns.
+//!
+//! Yoon, "Aging Bloom filter with two active buffers for dynamic sets", 2010. A key found only in
+//! the passive buffer is written to the active one as well (`refresh`). The buffers turn when the
+//! active one holds `capacity` keys and another comes; then the passive one holds `capacity` keys
+//! that were all seen since, so that the last `capacity` distinct keys are in one of the two.
+//! Without refreshing, a key is remembered for `capacity` new keys after it was new itself: the
+//! plain double buffer.
+
+use super::generations::{Generations, Kind, Plan};
+use crate::error::Result;
+use crate::key::KeyHasher;
+use crate::registry::AGING;
+
+/// Two generations.
+pub enum Aging {}
+
+impl Kind for Aging {
+    const VARIANT: u16 = AGING;
+    const GENERATIONS: usize = 2;
+    const RANGE: [usize; 2] = [2, 2];
+}
+
+/// A window over the last `capacity` distinct keys.
+pub type AgingBloomFilter = Generations<Aging>;
+
+impl AgingBloomFilter {
+    /// An empty window over `capacity` keys or `window` seconds.
+    pub fn of(capacity: u64, fpr: f64, refresh: bool, window: Option<f64>, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Plan { capacity, fpr, generations: 2, refresh, window }, hasher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Addable, Filter, Loadable};
+    use crate::window::generations::tests::{hash, reload};
+
+    #[test]
+    fn the_last_distinct_keys_are_never_denied() {
+        for (capacity, alphabet) in [(1u64, 3u64), (7, 12), (50, 60), (50, 1000)] {
+            let mut filter = AgingBloomFilter::of(capacity, 0.01, true, None, KeyHasher::seeded(0)).unwrap();
+            let mut recent: Vec<u64> = Vec::new();
+            for i in 0..4000u64 {
+                let key = hash(hash(i) % alphabet);
+                filter.add_hash(key).unwrap();
+                recent.retain(|&other| other != key);
+                recent.push(key);
+                if recent.len() as u64 > capacity {
+                    recent.remove(0);
+                }
+                assert!(recent.iter().all(|&key| filter.contains_hash(key)), "{capacity} {alphabet} {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_refreshing_a_key_lives_for_capacity_new_keys() {
+        let mut filter = AgingBloomFilter::of(100, 1e-6, false, None, KeyHasher::seeded(0)).unwrap();
+        for i in 0..1000 {
+            assert!(filter.add_hash(hash(i)).unwrap());
+            assert!((i.saturating_sub(99)..=i).all(|j| filter.contains_hash(hash(j))));
+            assert!(!filter.add_hash(hash(i.saturating_sub(50))).unwrap());
+        }
+        assert!(!filter.contains_hash(hash(1)));
+    }
+
+    #[test]
+    fn time_forgets_only_when_it_is_told_to_pass() {
+        let mut filter = AgingBloomFilter::of(100, 1e-6, true, Some(10.0), KeyHasher::seeded(0)).unwrap();
+        assert_eq!(filter.advance(1000.0).unwrap(), 0);
+        filter.add_hash(hash(1)).unwrap();
+        assert_eq!(filter.advance(1009.9).unwrap(), 0);
+        filter.add_hash(hash(2)).unwrap();
+        assert_eq!(filter.advance(1019.9).unwrap(), 1);
+        assert!(filter.contains_hash(hash(1)) && filter.contains_hash(hash(2)));
+        assert_eq!(filter.advance(1020.0).unwrap(), 1);
+        assert!(!filter.contains_hash(hash(1)) && !filter.contains_hash(hash(2)));
+        assert!(filter.advance(1019.0).is_err() && filter.advance(f64::NAN).is_err());
+        let again = reload(&filter, AgingBloomFilter::load);
+        assert!(again.same_as(&filter) && again.now() == Some(1020.0));
+        assert_eq!(filter.advance(1e300).unwrap(), 2);
+    }
+}

@@ -1,0 +1,505 @@
+//! [`Generations`]: g planes of lines that take turns; the oldest is cleared to become the newest.
+//!
+//! A key is looked up in all planes and written to the active one. With n keys promised, a plane
+//! takes n_gen = ceil(n / (g - 1)) keys and is sized for the rate 1 - (1 - p)^(1/g), so that g full
+//! planes together answer wrongly at rate p, and g - 1 full ones always stand behind the active
+//! one. See [`crate::scheme::planes`] for the cells.
+//!
+//! A window of `w` seconds has planes of w / (g - 1) seconds instead: a key lives through at least
+//! g - 1 whole planes after its own. Keys may then come in bursts, so every plane is sized for all
+//! n. Time passes only by [`Generations::advance`].
+
+use std::marker::PhantomData;
+
+use crate::cells::Memory;
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::key::KeyHasher;
+use crate::scheme::Scheme;
+use crate::scheme::planes::{Planes, Rule};
+use crate::sizing::{Law, blocked, check_fpr, shown};
+
+/// More generations cost a line a look-up each and save less and less space.
+pub const MAX_GENERATIONS: usize = 16;
+
+/// What tells one variant of generations from another.
+pub trait Kind: Send + Sync + Sized + 'static {
+    /// Number in files.
+    const VARIANT: u16;
+    /// Generations of a structure with default parameters.
+    const GENERATIONS: usize;
+    /// Least and largest number of generations.
+    const RANGE: [usize; 2];
+}
+
+/// What generations are made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// n, keys that are remembered (in a window of time: keys that come within it).
+    pub capacity: u64,
+    /// p, rate of the whole.
+    pub fpr: f64,
+    /// g.
+    pub generations: usize,
+    /// True: a known key is written again unless the active plane has it.
+    pub refresh: bool,
+    /// Seconds for which keys are remembered; `None` when they are counted.
+    pub window: Option<f64>,
+}
+
+impl Plan {
+    fn check(&self, range: [usize; 2]) -> Result<()> {
+        check_fpr(self.fpr)?;
+        if self.capacity == 0 {
+            return Err(Error::parameter("capacity must be at least 1, got 0"));
+        }
+        if !(range[0]..=range[1]).contains(&self.generations) {
+            return Err(Error::Parameter(format!(
+                "generations must be between {} and {}, got {}",
+                range[0], range[1], self.generations
+            )));
+        }
+        if let Some(window) = self.window
+            && !(window > 0.0 && window.is_finite())
+        {
+            return Err(Error::Parameter(format!(
+                "window must be a finite number of seconds above 0, got {}",
+                shown(window)
+            )));
+        }
+        Ok(())
+    }
+
+    /// Keys a plane takes.
+    fn share(&self) -> u64 {
+        match self.window {
+            Some(_) => self.capacity,
+            None => self.capacity.div_ceil(self.generations as u64 - 1),
+        }
+    }
+
+    /// Rate of one plane.
+    fn plane_fpr(&self) -> f64 {
+        -((-self.fpr).ln_1p() / self.generations as f64).exp_m1()
+    }
+
+    /// Lines of a plane, positions a column.
+    fn size(&self) -> Result<(u64, u32)> {
+        blocked::smallest_lines(self.share(), self.plane_fpr())
+    }
+}
+
+/// A window over the latest keys of a stream.
+pub struct Generations<V> {
+    plan: Plan,
+    planes: Planes,
+    lines: u64,
+    memory: Memory,
+    hasher: KeyHasher,
+    /// Keys written to each plane.
+    written: [u64; MAX_GENERATIONS],
+    active: usize,
+    /// Latest time, and the time at which the active plane began; none before the first `advance`.
+    clock: Option<(f64, f64)>,
+    warned: bool,
+    kind: PhantomData<V>,
+}
+
+fn read_only() -> Error {
+    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
+}
+
+fn too_large(plan: &Plan) -> Error {
+    Error::Memory(format!("a capacity of {} needs more memory than can be had; lower it", plan.capacity))
+}
+
+impl<V: Kind> Generations<V> {
+    /// An empty window.
+    pub fn new(plan: Plan, hasher: KeyHasher) -> Result<Self> {
+        plan.check(V::RANGE)?;
+        let (lines, per_column) = plan.size()?;
+        let planes = Planes::new(plan.generations, per_column).ok_or_else(|| too_large(&plan))?;
+        let memory = Memory::zeroed(planes.words(lines).ok_or_else(|| too_large(&plan))?)?;
+        Ok(Self::over(plan, planes, lines, memory, hasher))
+    }
+
+    fn over(plan: Plan, planes: Planes, lines: u64, memory: Memory, hasher: KeyHasher) -> Self {
+        let written = [0; MAX_GENERATIONS];
+        Generations {
+            plan,
+            planes,
+            lines,
+            memory,
+            hasher,
+            written,
+            active: 0,
+            clock: None,
+            warned: false,
+            kind: PhantomData,
+        }
+    }
+
+    /// What it was made from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Keys written to each generation, oldest first.
+    pub fn generation_counts(&self) -> Vec<u64> {
+        let g = self.plan.generations;
+        (1..=g).map(|age| self.written[(self.active + age) % g]).collect()
+    }
+
+    /// Latest time given to [`Generations::advance`].
+    pub fn now(&self) -> Option<f64> {
+        self.clock.map(|(now, _)| now)
+    }
+
+    /// Keys that the active plane still takes before the planes turn.
+    fn room(&self) -> u64 {
+        match self.plan.window {
+            Some(_) => u64::MAX,
+            None => self.plan.share().saturating_sub(self.written[self.active]),
+        }
+    }
+
+    /// The oldest plane is cleared and becomes the active one.
+    fn turn(&mut self) -> Result<()> {
+        let next = (self.active + 1) % self.plan.generations;
+        self.planes.clear(self.memory.words_mut().ok_or_else(read_only)?, next);
+        self.written[next] = 0;
+        self.active = next;
+        Ok(())
+    }
+
+    /// Lets time pass until `now`; returns how many generations expired.
+    ///
+    /// Keys added before the first call count as added at that call.
+    pub fn advance(&mut self, now: f64) -> Result<u64> {
+        let Some(window) = self.plan.window else {
+            return Err(Error::parameter(
+                "the filter counts keys, not time; build it with window= (in seconds) to advance it",
+            ));
+        };
+        if !now.is_finite() {
+            return Err(Error::Parameter(format!("now must be a finite number of seconds, got {}", shown(now))));
+        }
+        let (latest, began) = self.clock.unwrap_or((now, now));
+        if now < latest {
+            return Err(Error::Parameter(format!("now must not go back: it was {latest}, got {now}")));
+        }
+        if self.is_read_only() {
+            return Err(read_only());
+        }
+        let g = self.plan.generations as u64;
+        let step = window / (g - 1) as f64;
+        let passed = ((now - began) / step).floor();
+        if passed >= g as f64 {
+            for _ in 0..g {
+                self.turn()?;
+            }
+            self.clock = Some((now, now));
+            return Ok(g);
+        }
+        for _ in 0..passed as u64 {
+            self.turn()?;
+        }
+        self.clock = Some((now, (began + passed * step).min(now)));
+        Ok(passed as u64)
+    }
+
+    /// True when nothing can be added.
+    pub fn is_read_only(&self) -> bool {
+        self.memory.is_read_only()
+    }
+
+    /// Adds in order; tells for each key whether it was new.
+    #[inline(always)]
+    fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
+        let mut start = 0;
+        loop {
+            let rule = Rule { active: self.active, room: self.room(), refresh: self.plan.refresh };
+            let words = self.memory.words_mut().ok_or_else(read_only)?;
+            let (done, written) = self.planes.write(words, rule, &hashes[start..], |i, fresh| tell(start + i, fresh));
+            self.written[self.active] = self.written[self.active].saturating_add(written);
+            start += done;
+            if start >= hashes.len() {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+    }
+}
+
+impl<V: Kind> Sizable for Generations<V> {
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        let plan = Plan { capacity, fpr, generations: V::GENERATIONS, refresh: true, window: None };
+        plan.check(V::RANGE)?;
+        Ok(plan.size()?.0.saturating_mul(64 * V::GENERATIONS as u64))
+    }
+}
+
+impl<V: Kind> Filter for Generations<V> {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        self.planes.find_one(self.memory.words(), hash) != 0
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        assert!(hashes.len() == found.len());
+        self.planes.find(self.memory.words(), hashes, |i, held| found[i] = u8::from(held != 0));
+    }
+
+    fn capacity(&self) -> u64 {
+        self.plan.capacity
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.plan.fpr
+    }
+
+    /// Keys written to the generations that are held; a refreshed key counts in each.
+    fn num_added(&self) -> u64 {
+        self.written.iter().fold(0, |sum, &written| sum.saturating_add(written))
+    }
+
+    /// 1 - prod(1 - rate of a plane with its number of keys).
+    fn fpr(&self) -> f64 {
+        let law = blocked::law(self.lines, self.planes.num_hashes() / 4);
+        let denied: f64 = (0..self.plan.generations)
+            .map(|plane| {
+                let bits = (self.lines as f64) * 512.0;
+                let items = law.items(self.planes.ones(self.memory.words(), plane) as f64 / bits);
+                if items.is_finite() { (-law.fpr(items)).ln_1p() } else { f64::NEG_INFINITY }
+            })
+            .sum();
+        -denied.exp_m1()
+    }
+
+    fn fill(&self) -> f64 {
+        crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        let mut facts = vec![
+            ("capacity", Fact::Number(self.plan.capacity)),
+            ("target_fpr", Fact::Real(self.plan.fpr)),
+            ("num_added", Fact::Number(self.num_added())),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fill", Fact::Real(self.fill())),
+            ("generations", Fact::Number(self.plan.generations as u64)),
+            ("keys_a_generation", Fact::Number(self.plan.share())),
+            ("refresh", Fact::Flag(self.plan.refresh)),
+            ("num_bits", Fact::Number(self.memory.len_bytes() as u64 * 8)),
+            ("num_hashes", Fact::Number(u64::from(self.planes.num_hashes()))),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ];
+        if let Some(window) = self.plan.window {
+            facts.push(("window", Fact::Real(window)));
+        }
+        if let Some(now) = self.now() {
+            facts.push(("now", Fact::Real(now)));
+        }
+        facts
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(V::VARIANT, Scheme::Columns as u16, &self.hasher);
+        header.set(tag::CAPACITY, 0, self.plan.capacity);
+        header.set_f64(tag::FPR, 0, self.plan.fpr);
+        header.set(tag::PLANES, 0, self.plan.generations as u64);
+        header.set(tag::RULE, 0, u64::from(self.plan.refresh));
+        header.set_f64(tag::WINDOW, 0, self.plan.window.unwrap_or(0.0));
+        header.set(tag::LINES, 0, self.lines);
+        header.set(tag::NUM_HASHES, 0, u64::from(self.planes.num_hashes()));
+        header.set(tag::ACTIVE, 0, self.active as u64);
+        if let Some((now, began)) = self.clock {
+            header.set_f64(tag::CLOCK, 0, now);
+            header.set_f64(tag::CLOCK, 1, began);
+        }
+        for plane in 0..self.plan.generations {
+            header.set(tag::COUNT, plane as u16, self.written[plane]);
+        }
+        let section = Section { kind: kind::PLANES, index: 0, bytes: self.memory.bytes() };
+        Container { header, sections: vec![section] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(Generations {
+            plan: self.plan,
+            planes: self.planes,
+            lines: self.lines,
+            memory: self.memory.try_clone()?,
+            hasher: self.hasher,
+            written: self.written,
+            active: self.active,
+            clock: self.clock,
+            warned: self.warned,
+            kind: PhantomData,
+        })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.plan == other.plan
+            && (self.planes, self.lines, self.active, self.written, self.clock)
+                == (other.planes, other.lines, other.active, other.written, other.clock)
+            && self.hasher.seed() == other.hasher.seed()
+            && self.hasher.secret_fingerprint() == other.hasher.secret_fingerprint()
+            && self.memory.words() == other.memory.words()
+    }
+}
+
+impl<V: Kind> Addable for Generations<V> {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        let mut new = false;
+        self.write(&[hash], |_, fresh| new = fresh)?;
+        Ok(new)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        match new {
+            None => self.write(hashes, |_, _| {}),
+            Some(new) => self.write(hashes, |i, fresh| new[i] = u8::from(fresh)),
+        }
+    }
+
+    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
+        self.memory.expect_writes(source.len());
+        self.add_in_turn(source, new)
+    }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        // A window of keys is never full; one of time has planes that can be.
+        let fits = self.plan.window.is_none() || self.warned || self.written[self.active] < self.plan.capacity;
+        fits && !self.memory.is_read_only()
+    }
+
+    fn newly_overfull(&mut self) -> bool {
+        let full = self.plan.window.is_some() && self.written[self.active] > self.plan.capacity;
+        let newly = full && !self.warned;
+        self.warned |= newly;
+        newly
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        (self.written, self.active, self.warned) = ([0; MAX_GENERATIONS], 0, false);
+        // Time does not begin anew: the clock stays, and the active plane begins now.
+        self.clock = self.clock.map(|(now, _)| (now, now));
+        Ok(())
+    }
+}
+
+impl<V: Kind> Loadable for Generations<V> {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
+        let index = |tag, limit: usize, what: &str| match usize::try_from(header.get(tag, 0)?) {
+            Ok(number) if number < limit => Ok(number),
+            _ => Err(damaged(what)),
+        };
+        let plan = Plan {
+            capacity: header.get(tag::CAPACITY, 0)?,
+            fpr: header.get_f64(tag::FPR, 0)?,
+            generations: index(tag::PLANES, MAX_GENERATIONS + 1, "number of generations")?,
+            refresh: index(tag::RULE, 2, "rule of refreshing")? == 1,
+            window: Some(header.get_f64(tag::WINDOW, 0)?).filter(|window| *window != 0.0),
+        };
+        plan.check(V::RANGE).map_err(Error::as_format)?;
+        let num_hashes = index(tag::NUM_HASHES, 13, "number of hashes")?;
+        let planes = Planes::new(plan.generations, num_hashes as u32 / 4).filter(|_| num_hashes.is_multiple_of(4));
+        let planes = planes.ok_or_else(|| damaged("number of hashes"))?;
+        let lines = header.get(tag::LINES, 0)?;
+        let words = planes.words(lines).filter(|&words| words > 0).ok_or_else(|| damaged("number of lines"))?;
+        let active = index(tag::ACTIVE, plan.generations, "active generation")?;
+        let clock = match (header.get_f64(tag::CLOCK, 0), header.get_f64(tag::CLOCK, 1)) {
+            (Ok(now), Ok(began)) if now.is_finite() && began <= now && began.is_finite() => Some((now, began)),
+            (Err(_), Err(_)) => None,
+            _ => return Err(damaged("clock")),
+        };
+        if clock.is_some() && plan.window.is_none() {
+            return Err(damaged("clock"));
+        }
+        if header.params.len() != 8 + plan.generations + if clock.is_some() { 2 } else { 0 } {
+            return Err(Error::format("the file holds parameters that no window has; it is damaged"));
+        }
+        if header.scheme != Scheme::Columns as u16 {
+            return Err(Error::format("the file names a scheme that windows do not use; use a newer release"));
+        }
+        let mut written = [0; MAX_GENERATIONS];
+        for (plane, written) in written.iter_mut().enumerate().take(plan.generations) {
+            *written = header.get(tag::COUNT, plane as u16)?;
+        }
+        let mut filter = Self::over(plan, planes, lines, memory(kind::PLANES, 0, words)?, hasher);
+        (filter.written, filter.active, filter.clock) = (written, active, clock);
+        filter.warned = plan.window.is_some() && written.iter().any(|&written| written > plan.capacity);
+        Ok(filter)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A well-mixed hash of a counter.
+    pub(crate) fn hash(i: u64) -> u64 {
+        let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    type Load<F> = fn(&Header, &mut dyn FnMut(u32, u32, u64) -> Result<Memory>, Option<&[u8; 16]>) -> Result<F>;
+
+    /// The structure as it comes back from its file.
+    pub(crate) fn reload<F: Filter>(filter: &F, load: Load<F>) -> F {
+        let container = filter.container();
+        let bytes = container.sections[0].bytes.to_vec();
+        let mut memory = |_: u32, _: u32, words: u64| {
+            let mut memory = Memory::zeroed(words)?;
+            memory.copy_from_bytes(&bytes)?;
+            Ok(memory)
+        };
+        load(&container.header, &mut memory, None).unwrap()
+    }
+
+    #[test]
+    fn lying_headers_are_refused() {
+        use super::super::rolling::Rolling;
+        let plan = Plan { capacity: 100, fpr: 0.01, generations: 3, refresh: true, window: Some(5.0) };
+        let mut filter = Generations::<Rolling>::new(plan, KeyHasher::seeded(0)).unwrap();
+        filter.advance(5.0).unwrap();
+        let header = filter.container().header;
+        for at in 0..header.params.len() {
+            for value in [0, 1, 2, 17, u64::MAX, f64::NAN.to_bits(), f64::INFINITY.to_bits(), 1 << 58] {
+                let mut lie = header.clone();
+                lie.params[at].2 = value;
+                let mut memory = |_: u32, _: u32, words: u64| {
+                    if words == filter.nbytes() / 8 { Memory::zeroed(words) } else { Err(Error::format("length")) }
+                };
+                if let Ok(mut loaded) = Generations::<Rolling>::load(&lie, &mut memory, None) {
+                    loaded.add_hashes(&[1, 2, 3], None).unwrap();
+                    loaded.facts();
+                    let _ = loaded.advance(1e9);
+                }
+            }
+        }
+    }
+}

@@ -7,11 +7,13 @@
 //! * [`classic`]: k throws over all cells.
 //!
 //! [`blocked`] sizes lines of scheme `columns` by the first.
+//! [`stable`] is the law of decaying cells, where the rate does not depend on the number of keys.
 
 pub mod blocked;
 pub mod classic;
 pub mod counters;
 pub mod lanes;
+pub mod stable;
 
 use crate::error::{Error, Result};
 

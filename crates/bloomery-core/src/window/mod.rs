@@ -8,8 +8,8 @@
 pub mod aging;
 pub mod generations;
 pub mod rolling;
-//STABLE pub mod stable;
+pub mod stable;
 
 pub use aging::AgingBloomFilter;
 pub use rolling::RollingBloomFilter;
-//STABLE pub use stable::StableBloomFilter;
+pub use stable::StableBloomFilter;

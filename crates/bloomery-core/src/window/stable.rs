@@ -1,0 +1,492 @@
+//! [`StableBloomFilter`]: cells that decay, so that a stream without end leaves room for itself.
+//!
+//! Deng and Rafiei, 2006; the law and the choice of sizes are in [`crate::sizing::stable`]. Adding a
+//! key looks at its K cells, decrements P neighbouring cells from a random start on (wrapping at
+//! the end), and sets the K cells to Max = 2^d - 1. Cells of d bits lie LSB first in words, cell
+//! `c` at bit `c d`. The positions of a key are scheme `mcg`'s below m; the start of the `t`-th key
+//! (t from 0, kept in the file) is `fastrange(x, m)` with x the finalised SplitMix64 of
+//! `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
+
+use crate::cells::{Memory, bits};
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::isa::prefetch;
+use crate::key::KeyHasher;
+use crate::load::{self, Load};
+use crate::registry::STABLE;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::probes::Sequence;
+use crate::scheme::{Scheme, fastrange};
+use crate::sizing::stable::Stable;
+
+/// Keys fetched ahead; each asks for K lines and those of its decrements.
+const AHEAD: usize = 8;
+/// Lines of a run of decrements that are fetched ahead; the processor sees to the rest of a run.
+const FETCHED: u64 = 2;
+/// Parameters beside those of [`Load`].
+const PARAMS: usize = 5;
+
+/// Remembers recent keys, forgets old ones gradually.
+pub struct StableBloomFilter {
+    shape: Stable,
+    load: Load,
+    memory: Memory,
+    hasher: KeyHasher,
+    ticks: u64,
+}
+
+fn read_only() -> Error {
+    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
+}
+
+/// Cells of `D` bits in words.
+struct Cells<const D: u32>;
+
+impl<const D: u32> Cells<D> {
+    /// The lowest bit of every cell.
+    const LOWEST: u64 = u64::MAX / (u64::MAX >> (64 - D));
+    const MAX: u64 = u64::MAX >> (64 - D);
+
+    #[inline(always)]
+    fn place(cell: u64) -> (usize, u32) {
+        let bit = cell * D as u64;
+        ((bit >> 6) as usize, (bit & 63) as u32)
+    }
+
+    #[inline(always)]
+    fn contains(words: &[u64], shape: &Stable, hash: u64) -> bool {
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            let (word, shift) = Self::place(sequence.next());
+            if u64::from_le(words[word]) >> shift & Self::MAX == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Decrements the cells of `word` whose lowest bits are in `which`, but not below 0.
+    #[inline(always)]
+    fn fade(word: &mut u64, which: u64) {
+        let old = u64::from_le(*word);
+        let mut some = old;
+        let mut width = 1;
+        while width < D {
+            some |= some >> width;
+            width *= 2;
+        }
+        *word = (old - (some & Self::LOWEST & which)).to_le();
+    }
+
+    /// Decrements `count` cells from `start` on, all before the end.
+    #[inline(always)]
+    fn decay(words: &mut [u64], start: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let (first, low) = Self::place(start);
+        let (last, high) = Self::place(start + count - 1);
+        let (from, to) = (u64::MAX << low, u64::MAX >> (64 - D - high));
+        match &mut words[first..=last] {
+            [only] => Self::fade(only, from & to),
+            [head, middle @ .., tail] => {
+                Self::fade(head, from);
+                middle.iter_mut().for_each(|word| Self::fade(word, u64::MAX));
+                Self::fade(tail, to);
+            }
+            [] => {}
+        }
+    }
+
+    /// True when a cell of `hash` was 0.
+    #[inline(always)]
+    fn add(words: &mut [u64], shape: &Stable, hash: u64, start: u64) -> bool {
+        let new = !Self::contains(words, shape, hash);
+        let before_end = shape.decrements.min(shape.num_cells - start);
+        Self::decay(words, start, before_end);
+        Self::decay(words, 0, shape.decrements - before_end);
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            let (word, shift) = Self::place(sequence.next());
+            words[word] |= (Self::MAX << shift).to_le();
+        }
+        new
+    }
+
+    #[inline(always)]
+    fn fetch(words: &[u64], shape: &Stable, hash: u64) {
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            prefetch(words.as_ptr().wrapping_add(Self::place(sequence.next()).0));
+        }
+    }
+
+    fn contains_all(words: &[u64], shape: &Stable, hashes: &[u64], found: &mut [u8]) {
+        hashes.iter().take(AHEAD).for_each(|&hash| Self::fetch(words, shape, hash));
+        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                Self::fetch(words, shape, next);
+            }
+            *found = u8::from(Self::contains(words, shape, hash));
+        }
+    }
+
+    fn add_all(
+        words: &mut [u64],
+        shape: &Stable,
+        hashes: &[u64],
+        starts: impl Fn(u64) -> u64,
+        mut tell: impl FnMut(usize, bool),
+    ) -> u64 {
+        let fetch = |words: &[u64], hash: u64, tick: u64| {
+            Self::fetch(words, shape, hash);
+            let word = Self::place(starts(tick)).0;
+            let lines = (shape.decrements * u64::from(D) / 512).min(FETCHED) as usize;
+            (0..=lines).for_each(|line| prefetch(words.as_ptr().wrapping_add(word + 8 * line)));
+        };
+        let mut count = 0;
+        hashes.iter().take(AHEAD).enumerate().for_each(|(i, &hash)| fetch(words, hash, i as u64));
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                fetch(words, next, (i + AHEAD) as u64);
+            }
+            let new = Self::add(words, shape, hash, starts(i as u64));
+            count += u64::from(new);
+            tell(i, new);
+        }
+        count
+    }
+}
+
+#[rustfmt::skip] // one arm a line
+/// Runs `$work` with the cells of `$bits` bits as type `$C`.
+macro_rules! dispatch {
+    ($bits:expr, $C:ident => $work:expr) => {
+        match $bits {
+            1 => { type $C = Cells<1>; $work }
+            2 => { type $C = Cells<2>; $work }
+            4 => { type $C = Cells<4>; $work }
+            _ => { type $C = Cells<8>; $work }
+        }
+    };
+}
+
+/// Where the decrements of key number `tick` begin.
+#[inline(always)]
+fn start_of(seed: u64, tick: u64, num_cells: u64) -> u64 {
+    let mut x = seed.wrapping_add(tick.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    fastrange(x ^ (x >> 31), num_cells)
+}
+
+impl StableBloomFilter {
+    /// An empty filter: see [`Stable::for_capacity`] for what `capacity` means.
+    pub fn new(capacity: u64, fpr: f64, cell_bits: u32, num_hashes: Option<u32>, hasher: KeyHasher) -> Result<Self> {
+        let shape = Stable::for_capacity(capacity, fpr, cell_bits, num_hashes)?.check()?;
+        Self::of_shape(shape, capacity, fpr, hasher)
+    }
+
+    /// An empty filter of a shape given outright.
+    pub fn of_shape(shape: Stable, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let (shape, load) = (shape.check()?, Load::new(capacity, fpr)?);
+        Ok(StableBloomFilter { shape, load, memory: Memory::zeroed(shape.words())?, hasher, ticks: 0 })
+    }
+
+    /// Cells, bits of a cell, positions and decrements.
+    pub fn shape(&self) -> &Stable {
+        &self.shape
+    }
+
+    /// Keys added, repeats counted.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    fn add_counted(&mut self, hashes: &[u64], tell: impl FnMut(usize, bool)) -> Result<()> {
+        let (shape, seed, ticks) = (self.shape, self.hasher.seed(), self.ticks);
+        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let starts = |i: u64| start_of(seed, ticks.wrapping_add(i), shape.num_cells);
+        let new = dispatch!(shape.cell_bits, C => C::add_all(words, &shape, hashes, starts, tell));
+        self.load.added = self.load.added.saturating_add(new);
+        self.ticks = ticks.wrapping_add(hashes.len() as u64);
+        Ok(())
+    }
+
+    /// Cells that are not 0.
+    fn set_cells(&self) -> u64 {
+        let lowest = u64::MAX / (u64::MAX >> (64 - self.shape.cell_bits));
+        let set = |&word: &u64| {
+            let (mut some, mut width) = (u64::from_le(word), 1);
+            while width < self.shape.cell_bits {
+                some |= some >> width;
+                width *= 2;
+            }
+            (some & lowest).to_le()
+        };
+        self.memory.words().iter().map(|word| bits::count_ones(&[set(word)])).sum()
+    }
+}
+
+impl Sizable for StableBloomFilter {
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        Ok(Stable::for_capacity(capacity, fpr, 2, None)?.words() * 8)
+    }
+}
+
+impl Filter for StableBloomFilter {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        dispatch!(self.shape.cell_bits, C => C::contains(self.memory.words(), &self.shape, hash))
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        dispatch!(self.shape.cell_bits, C => C::contains_all(self.memory.words(), &self.shape, hashes, found));
+    }
+
+    fn capacity(&self) -> u64 {
+        self.load.capacity
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.load.target_fpr
+    }
+
+    /// Keys that were not remembered when they were added; forgotten ones are not taken off.
+    fn num_added(&self) -> u64 {
+        self.load.added
+    }
+
+    fn fpr(&self) -> f64 {
+        self.fill().powi(self.shape.num_hashes as i32)
+    }
+
+    fn fill(&self) -> f64 {
+        self.set_cells() as f64 / self.shape.num_cells as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("capacity", Fact::Number(self.load.capacity)),
+            ("target_fpr", Fact::Real(self.load.target_fpr)),
+            ("num_added", Fact::Number(self.load.added)),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fill", Fact::Real(self.fill())),
+            ("stable_fpr", Fact::Real(self.shape.fpr())),
+            ("stable_fill", Fact::Real(1.0 - self.shape.zeros())),
+            ("num_cells", Fact::Number(self.shape.num_cells)),
+            ("cell_bits", Fact::Number(u64::from(self.shape.cell_bits))),
+            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
+            ("decrements", Fact::Number(self.shape.decrements)),
+            ("seen", Fact::Number(self.ticks)),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(STABLE, Scheme::Mcg as u16, &self.hasher);
+        self.load.describe(&mut header, 0);
+        header.set(tag::LINES, 0, self.shape.words() / 8);
+        header.set(tag::CELL_BITS, 0, u64::from(self.shape.cell_bits));
+        header.set(tag::NUM_HASHES, 0, u64::from(self.shape.num_hashes));
+        header.set(tag::DECREMENTS, 0, self.shape.decrements);
+        header.set(tag::TICKS, 0, self.ticks);
+        Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(StableBloomFilter { memory: self.memory.try_clone()?, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        (self.shape, self.load.capacity, self.load.added, self.ticks)
+            == (other.shape, other.load.capacity, other.load.added, other.ticks)
+            && self.load.target_fpr == other.load.target_fpr
+            && self.hasher.seed() == other.hasher.seed()
+            && self.hasher.secret_fingerprint() == other.hasher.secret_fingerprint()
+            && self.memory.words() == other.memory.words()
+    }
+}
+
+impl Addable for StableBloomFilter {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        let (shape, start) = (self.shape, start_of(self.hasher.seed(), self.ticks, self.shape.num_cells));
+        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let new = dispatch!(shape.cell_bits, C => C::add(words, &shape, hash, start));
+        self.load.count(new);
+        self.ticks = self.ticks.wrapping_add(1);
+        Ok(new)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        match new {
+            None => self.add_counted(hashes, |_, _| {}),
+            Some(new) => self.add_counted(hashes, |i, fresh| new[i] = u8::from(fresh)),
+        }
+    }
+
+    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
+        self.memory.expect_writes(source.len());
+        self.add_in_turn(source, new)
+    }
+
+    /// A stream never fills it.
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        !self.memory.is_read_only()
+    }
+
+    fn newly_overfull(&mut self) -> bool {
+        false
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.load.clear();
+        self.ticks = 0;
+        Ok(())
+    }
+}
+
+impl Loadable for StableBloomFilter {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let load = Load::restore(header, 0)?;
+        let small = |tag| Ok::<u32, Error>(u32::try_from(header.get(tag, 0)?).unwrap_or(u32::MAX));
+        let cell_bits = small(tag::CELL_BITS)?;
+        let num_cells = match cell_bits {
+            1 | 2 | 4 | 8 => header.get(tag::LINES, 0)?.saturating_mul(512 / u64::from(cell_bits)),
+            _ => 0,
+        };
+        let shape = Stable {
+            num_cells,
+            cell_bits,
+            num_hashes: small(tag::NUM_HASHES)?,
+            decrements: header.get(tag::DECREMENTS, 0)?,
+        };
+        let shape = shape.check().map_err(Error::as_format)?;
+        if header.params.len() != load::PARAMS + PARAMS {
+            return Err(Error::format("the file holds parameters that no StableBloomFilter has; it is damaged"));
+        }
+        if header.scheme != Scheme::Mcg as u16 {
+            return Err(Error::format("the file names a scheme that stable filters do not use; use a newer release"));
+        }
+        let ticks = header.get(tag::TICKS, 0)?;
+        let memory = memory(kind::CELLS, 0, shape.words())?;
+        Ok(StableBloomFilter { shape, load, memory, hasher, ticks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::generations::tests::{hash, reload};
+
+    /// Cells one by one.
+    struct Model(Vec<u8>);
+
+    impl Model {
+        fn add(&mut self, shape: &Stable, hash: u64, start: u64) -> bool {
+            let m = shape.num_cells;
+            let mut sequence = Mcg::start(hash, m);
+            let cells: Vec<usize> = (0..shape.num_hashes).map(|_| sequence.next() as usize).collect();
+            let new = cells.iter().any(|&cell| self.0[cell] == 0);
+            for i in 0..shape.decrements {
+                let cell = &mut self.0[((start + i) % m) as usize];
+                *cell = cell.saturating_sub(1);
+            }
+            cells.iter().for_each(|&cell| self.0[cell] = shape.max() as u8);
+            new
+        }
+    }
+
+    #[test]
+    fn words_do_what_cells_one_by_one_do() {
+        for cell_bits in [1, 2, 4, 8] {
+            for decrements in [1, 3, 17, 64, 200, 511] {
+                let num_cells = 2048 / u64::from(cell_bits);
+                let decrements = decrements.min(num_cells);
+                let shape = Stable { num_cells, cell_bits, num_hashes: 3, decrements };
+                let make = || StableBloomFilter::of_shape(shape, 10, 0.1, KeyHasher::seeded(5)).unwrap();
+                let (mut filter, mut batch) = (make(), make());
+                let mut model = Model(vec![0; num_cells as usize]);
+                let keys: Vec<u64> = (0..700).map(|i| hash(hash(i) % 300)).collect();
+                let told: Vec<u8> = (0..)
+                    .zip(&keys)
+                    .map(|(tick, &key)| {
+                        let new = filter.add_hash(key).unwrap();
+                        assert_eq!(new, model.add(&shape, key, start_of(5, tick, num_cells)));
+                        assert!(filter.contains_hash(key));
+                        u8::from(new)
+                    })
+                    .collect();
+                let packed = crate::cells::Packed::new(cell_bits).unwrap();
+                let cells = (0..num_cells).map(|i| packed.get(filter.memory.words(), i) as u8);
+                assert!(cells.eq(model.0.iter().copied()), "{cell_bits} {decrements}");
+                assert_eq!(filter.set_cells(), model.0.iter().filter(|&&cell| cell > 0).count() as u64);
+                let mut new = vec![0; keys.len()];
+                batch.add_hashes(&keys[..333], Some(&mut new[..333])).unwrap();
+                batch = reload(&batch, StableBloomFilter::load);
+                batch.add_hashes(&keys[333..], Some(&mut new[333..])).unwrap();
+                assert!(batch.same_as(&filter) && new == told);
+            }
+        }
+    }
+
+    #[test]
+    fn rate_fill_and_memory_settle_where_the_law_says() {
+        for (cell_bits, capacity) in [(1, 2000), (2, 2000), (4, 1000)] {
+            let mut filter = StableBloomFilter::new(capacity, 0.01, cell_bits, None, KeyHasher::seeded(1)).unwrap();
+            let (shape, n) = (*filter.shape(), capacity);
+            let keys: Vec<u64> = (0..60 * n).map(hash).collect();
+            filter.add_hashes(&keys, None).unwrap();
+            let mut recalled = 0.0;
+            for round in 0..20 {
+                let fresh: Vec<u64> = (0..n).map(|i| hash(1 << 40 | round << 20 | i)).collect();
+                filter.add_hashes(&fresh, None).unwrap();
+                recalled += fresh.iter().filter(|&&key| filter.contains_hash(key)).count() as f64;
+            }
+            assert!((filter.fill() / (1.0 - shape.zeros()) - 1.0).abs() < 0.03, "{shape:?} {}", filter.fill());
+            let absent = (0..200_000).filter(|i| filter.contains_hash(hash(1 << 50 | i))).count() as f64 / 2e5;
+            assert!(absent < 0.0113, "{absent}");
+            let model: f64 = (0..n).map(|age| shape.recall(age as f64)).sum::<f64>() / n as f64;
+            let measured = recalled / 20.0 / n as f64;
+            assert!((measured - model).abs() < 0.015, "{cell_bits}: {measured} for {model}");
+        }
+    }
+
+    #[test]
+    fn lying_headers_are_refused() {
+        let filter = StableBloomFilter::new(10, 0.1, 2, None, KeyHasher::seeded(0)).unwrap();
+        let header = filter.container().header;
+        for at in 0..header.params.len() {
+            for value in [0, 1, 2, 3, 8, 65, u64::MAX, f64::NAN.to_bits(), 1 << 58] {
+                let mut lie = header.clone();
+                lie.params[at].2 = value;
+                let mut memory = |_: u32, _: u32, words: u64| {
+                    if words == filter.nbytes() / 8 { Memory::zeroed(words) } else { Err(Error::format("length")) }
+                };
+                if let Ok(mut loaded) = StableBloomFilter::load(&lie, &mut memory, None) {
+                    loaded.add_hashes(&[1, 2, 3], None).unwrap();
+                    loaded.facts();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! [`SpatialBloomFilter`]: in which of several areas a key lies; the higher label wins.
+//!
+//! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware
+//! applications", 2014. Cells hold labels 1 to s, writing takes the larger, a key's label is the
+//! smallest of its k cells, 0 when one of them is empty. A key is never denied and never reported
+//! below its own label; it is reported above it when others have overwritten all its cells.
+
+use super::valued::{Kind, Lattice, Valued};
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::registry::SPATIAL;
+
+/// Labels.
+pub enum Spatial {}
+
+/// Labels of a filter with default parameters.
+pub const AREAS: u64 = 255;
+const MAX_AREAS: u64 = u16::MAX as u64;
+
+fn width_of(areas: u64) -> u32 {
+    64 - areas.leading_zeros()
+}
+
+impl Kind for Spatial {
+    const VARIANT: u16 = SPATIAL;
+    const WORD: &'static str = "label";
+    const DEFAULT_BITS: u32 = 8;
+
+    fn allows(lattice: Lattice, width: u32, largest: u64) -> bool {
+        lattice == Lattice::Max && (1..=MAX_AREAS).contains(&largest) && width == width_of(largest)
+    }
+}
+
+/// A filter with a label for every key.
+pub type SpatialBloomFilter = Valued<Spatial>;
+
+impl SpatialBloomFilter {
+    /// An empty filter for `capacity` keys of all areas together, labels 1 to `areas`.
+    pub fn new(capacity: u64, fpr: f64, areas: u64, hasher: KeyHasher) -> Result<Self> {
+        if !(1..=MAX_AREAS).contains(&areas) {
+            return Err(Error::Parameter(format!("areas must be between 1 and {MAX_AREAS}, got {areas}")));
+        }
+        Self::make(capacity, fpr, Lattice::Max, width_of(areas), areas, hasher)
+    }
+
+    /// Cells that hold each label, from label 1 on.
+    pub fn label_cells(&self) -> Vec<u64> {
+        let mut cells = vec![0; self.largest() as usize + 1];
+        self.each_cell(|stored| cells[stored.min(self.largest()) as usize] += 1);
+        cells.split_off(1)
+    }
+
+    /// Chance that a key of no area is reported in each, from the cells as they are, label 1 first:
+    /// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`.
+    pub fn label_rates(&self) -> Vec<f64> {
+        let mut rates = self.label_cells().into_iter().map(|cells| cells as f64).collect::<Vec<_>>();
+        let (mut above, mut total) = (0.0, 0.0);
+        for rate in rates.iter_mut().rev() {
+            above += *rate;
+            let at_least = (above / self.num_cells() as f64).powi(self.num_hashes() as i32);
+            *rate = (at_least - total).max(0.0);
+            total = at_least;
+        }
+        rates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::valued::tests::{hash, reload};
+    use super::*;
+    use crate::filter::{Filter, Loadable, Mergeable};
+
+    #[test]
+    fn errors_go_upward_only() {
+        for areas in [1, 5, 300] {
+            let mut filter = SpatialBloomFilter::new(1000, 0.05, areas, KeyHasher::seeded(0)).unwrap();
+            for i in 0..1000 {
+                filter.put_hash(hash(i), 1 + hash(i << 20) % areas).unwrap();
+            }
+            assert!((0..1000).all(|i| filter.get_hash(hash(i)) > hash(i << 20) % areas));
+            let sum: f64 = filter.label_rates().iter().sum();
+            assert!((sum - filter.fill().powi(filter.num_hashes() as i32)).abs() < 1e-9);
+            assert!(filter.label_cells().iter().sum::<u64>() <= filter.num_cells());
+            assert!(filter.put_hash(1, 0).is_err() && filter.put_hash(1, areas + 1).is_err());
+            assert!(reload(&filter, SpatialBloomFilter::load).same_as(&filter));
+        }
+    }
+
+    #[test]
+    fn merging_is_adding_all_pairs() {
+        let make = || SpatialBloomFilter::new(500, 0.01, 9, KeyHasher::seeded(0)).unwrap();
+        let (mut a, mut b, mut both) = (make(), make(), make());
+        for i in 0..400 {
+            let (key, label) = (hash(i % 300), 1 + i % 9);
+            if i % 2 == 0 { &mut a } else { &mut b }.put_hash(key, label).unwrap();
+            both.put_hash(key, label).unwrap();
+        }
+        a.merge(&b).unwrap();
+        assert!(a.same_as(&both));
+        let other = SpatialBloomFilter::new(500, 0.01, 10, KeyHasher::seeded(0)).unwrap();
+        assert!(a.merge(&other).is_err() && a.same_as(&both));
+    }
+}

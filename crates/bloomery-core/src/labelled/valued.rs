@@ -1,0 +1,535 @@
+//! [`Valued`]: k cells a key, joined with its value when it is added, met when it is asked.
+//!
+//! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search
+//! algorithms", 2005 (compact approximators). Cells hold elements of a lattice and begin as its
+//! bottom, 0. Adding a pair joins the value into the key's k cells; the meet of the k cells is
+//! never below the join of the values added with the key. Cells of w bits lie side by side
+//! ([`Packed`]), the positions are those of scheme `mcg` below m. Stored as:
+//!
+//! | lattice | stored | join | meet |
+//! |---|---|---|---|
+//! | `max` | the value, 1 to the largest | max | min |
+//! | `min` | largest - value, for values 0 to largest - 1 | max | min |
+//! | `or` | the value, a set of bits, not empty | or | and |
+//!
+//! The bottom cannot be added, so that a key is found exactly when its meet is not the bottom, at
+//! the rate of a classic filter of m bits.
+
+use std::marker::PhantomData;
+
+use crate::cells::{Memory, Packed};
+use crate::compat::Differences;
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::filter::{Estimating, Fact, Filter, Loadable, Mergeable, Sizable};
+use crate::isa::prefetch;
+use crate::key::KeyHasher;
+use crate::load::{self, Load};
+use crate::scheme::Scheme;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::probes::Sequence;
+use crate::sizing::classic::Classic;
+use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+
+/// Keys fetched ahead; each asks for k lines.
+const AHEAD: usize = 8;
+/// 2^46 bytes, beyond any machine.
+const MAX_BITS: u64 = 1 << 49;
+/// Parameters beside those of [`Load`].
+const PARAMS: usize = 5;
+
+/// How cells are joined. The number stands in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Lattice {
+    /// The larger of two numbers.
+    Max = 1,
+    /// The smaller of two numbers.
+    Min = 2,
+    /// The bits of either.
+    Or = 3,
+}
+
+/// Every lattice with its name, in order of number.
+pub const LATTICES: [(Lattice, &str); 3] = [(Lattice::Max, "max"), (Lattice::Min, "min"), (Lattice::Or, "or")];
+
+impl Lattice {
+    /// Public name.
+    pub fn name(self) -> &'static str {
+        LATTICES.iter().find(|(lattice, _)| *lattice == self).map_or("", |(_, name)| name)
+    }
+
+    /// Finds a lattice by name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        LATTICES.iter().find(|(_, n)| *n == name).map(|(lattice, _)| *lattice)
+    }
+
+    fn from_id(id: u64) -> Option<Self> {
+        LATTICES.iter().find(|(lattice, _)| *lattice as u64 == id).map(|(lattice, _)| *lattice)
+    }
+
+    #[inline(always)]
+    fn join(self, a: u64, b: u64) -> u64 {
+        if self == Lattice::Or { a | b } else { a.max(b) }
+    }
+
+    #[inline(always)]
+    fn meet(self, a: u64, b: u64) -> u64 {
+        if self == Lattice::Or { a & b } else { a.min(b) }
+    }
+}
+
+/// What tells one variant of valued filters from another.
+pub trait Kind: Send + Sync + Sized + 'static {
+    /// Number in files.
+    const VARIANT: u16;
+    /// What a value is called in messages.
+    const WORD: &'static str;
+    /// Bits of a cell with default parameters.
+    const DEFAULT_BITS: u32;
+    /// True when a file may hold this lattice with this largest stored value.
+    fn allows(lattice: Lattice, width: u32, largest: u64) -> bool;
+}
+
+/// A filter with a value for every key.
+pub struct Valued<V> {
+    load: Load,
+    lattice: Lattice,
+    packed: Packed,
+    largest: u64,
+    num_cells: u64,
+    num_hashes: u32,
+    memory: Memory,
+    hasher: KeyHasher,
+    kind: PhantomData<V>,
+}
+
+fn read_only() -> Error {
+    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
+}
+
+/// m and k of the fewest cells with a rate of at most `fpr` at `capacity` keys.
+fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
+    check_fpr(fpr)?;
+    if capacity == 0 {
+        return Err(Error::parameter("capacity must be at least 1, got 0"));
+    }
+    let limit = MAX_BITS / u64::from(width);
+    let impossible = || {
+        Error::Memory(format!(
+            "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity \
+             or raise the fpr",
+            shown(fpr)
+        ))
+    };
+    if capacity as f64 * -fpr.log2() > limit as f64 {
+        return Err(impossible());
+    }
+    check_reachable(capacity, fpr)?;
+    let low = (-fpr.log2()).floor().clamp(1.0, 63.0) as u32;
+    let sized = [low, low + 1].into_iter().filter_map(|num_hashes| {
+        let law = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
+        Some((smallest(limit, fpr, law)?, num_hashes))
+    });
+    sized.min().ok_or_else(impossible)
+}
+
+impl<V: Kind> Valued<V> {
+    /// An empty filter with cells of `width` bits that hold up to `largest`.
+    pub(super) fn make(
+        capacity: u64,
+        fpr: f64,
+        lattice: Lattice,
+        width: u32,
+        largest: u64,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let load = Load::new(capacity, fpr)?;
+        let packed = Packed::new(width).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))?;
+        let (num_cells, num_hashes) = size(capacity, fpr, width)?;
+        let memory = Memory::zeroed(packed.words(num_cells).unwrap_or(u64::MAX))?;
+        let kind = PhantomData;
+        Ok(Valued { load, lattice, packed, largest, num_cells, num_hashes, memory, hasher, kind })
+    }
+
+    /// How cells are joined.
+    pub fn lattice(&self) -> Lattice {
+        self.lattice
+    }
+
+    /// Bits of a cell.
+    pub fn cell_bits(&self) -> u32 {
+        self.packed.width()
+    }
+
+    /// The largest value that is stored.
+    pub fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// m.
+    pub fn num_cells(&self) -> u64 {
+        self.num_cells
+    }
+
+    /// k.
+    pub fn num_hashes(&self) -> u32 {
+        self.num_hashes
+    }
+
+    /// True when one more key is neither refused nor worth a warning.
+    pub fn is_roomy(&self) -> bool {
+        self.load.is_roomy() && !self.memory.is_read_only()
+    }
+
+    /// True once, when there are more keys than the capacity.
+    pub fn newly_overfull(&mut self) -> bool {
+        self.load.newly_overfull()
+    }
+
+    /// Has the kernel supply memory for `keys` additions.
+    pub fn expect_writes(&mut self, keys: usize) {
+        self.memory.expect_writes(keys);
+    }
+
+    /// The stored form of `value`, or why it cannot be stored.
+    pub fn encode(&self, value: u64) -> Result<u64> {
+        let (least, most) = if self.lattice == Lattice::Min { (0, self.largest - 1) } else { (1, self.largest) };
+        if !(least..=most).contains(&value) {
+            return Err(Error::Parameter(format!("{} must be between {least} and {most}, got {value}", V::WORD)));
+        }
+        Ok(if self.lattice == Lattice::Min { self.largest - value } else { value })
+    }
+
+    /// The value of a stored one; damaged cells may hold more than the largest.
+    fn decode(&self, stored: u64) -> u64 {
+        let stored = stored.min(self.largest);
+        if self.lattice == Lattice::Min { self.largest - stored } else { stored }
+    }
+
+    #[inline(always)]
+    fn meet(&self, hash: u64) -> u64 {
+        let words = self.memory.words();
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        let mut met = self.packed.max();
+        for _ in 0..self.num_hashes {
+            met = self.lattice.meet(met, self.packed.get(words, sequence.next()));
+            if met == 0 {
+                break;
+            }
+        }
+        met
+    }
+
+    /// Joins `stored` into the cells; true when the key was certainly new.
+    #[inline(always)]
+    fn join(&mut self, hash: u64, stored: u64) -> Result<bool> {
+        let (packed, lattice) = (self.packed, self.lattice);
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let mut met = packed.max();
+        for _ in 0..self.num_hashes {
+            let cell = sequence.next();
+            let old = packed.get(words, cell);
+            met = lattice.meet(met, old);
+            let joined = lattice.join(old, stored);
+            if joined != old {
+                packed.set(words, cell, joined);
+            }
+        }
+        self.load.count(met == 0);
+        Ok(met == 0)
+    }
+
+    fn fetch(&self, hash: u64) {
+        let mut sequence = Mcg::start(hash, self.num_cells);
+        for _ in 0..self.num_hashes {
+            let bit = sequence.next() * u64::from(self.packed.width());
+            prefetch(self.memory.words().as_ptr().wrapping_add((bit >> 6) as usize));
+        }
+    }
+
+    /// Calls `visit` for each key in order, its cells fetched ahead.
+    #[inline(always)]
+    fn ahead(&self, hashes: &[u64], mut visit: impl FnMut(usize, u64)) {
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch(next);
+            }
+            visit(i, hash);
+        }
+    }
+
+    /// Adds a pair; true when the key was certainly new.
+    pub fn put_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
+        let stored = self.encode(value)?;
+        self.join(hash, stored)
+    }
+
+    /// Adds pairs in order; `new`, if given, is as long and gets 1 for each new key. All values are
+    /// checked before the first pair is added.
+    pub fn put_hashes(&mut self, hashes: &[u64], values: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        if hashes.len() != values.len() {
+            return Err(Error::Parameter(format!(
+                "there must be as many {}s as keys, got {} for {}",
+                V::WORD,
+                values.len(),
+                hashes.len()
+            )));
+        }
+        for &value in values {
+            self.encode(value)?;
+        }
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
+        for (i, (&hash, &value)) in hashes.iter().zip(values).enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch(next);
+            }
+            let fresh = self.put_hash(hash, value)?;
+            if let Some(new) = new.as_deref_mut() {
+                new[i] = u8::from(fresh);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a key: the bottom when it was certainly never added.
+    pub fn get_hash(&self, hash: u64) -> u64 {
+        self.decode(self.meet(hash))
+    }
+
+    /// One value a hash; the slices are equally long.
+    pub fn get_hashes(&self, hashes: &[u64], values: &mut [u64]) {
+        self.ahead(hashes, |i, hash| values[i] = self.get_hash(hash));
+    }
+
+    /// Forgets every key.
+    pub fn clear(&mut self) -> Result<()> {
+        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.load.clear();
+        Ok(())
+    }
+
+    /// Calls `visit` with what every cell stores.
+    pub(super) fn each_cell(&self, visit: impl FnMut(u64)) {
+        let words = self.memory.words();
+        (0..self.num_cells).map(|cell| self.packed.get(words, cell)).for_each(visit);
+    }
+
+    fn law(&self) -> Classic {
+        Classic { num_bits: self.num_cells, num_hashes: self.num_hashes }
+    }
+}
+
+impl<V: Kind> Sizable for Valued<V> {
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        let (num_cells, _) = size(capacity, fpr, V::DEFAULT_BITS)?;
+        Ok((num_cells * u64::from(V::DEFAULT_BITS)).div_ceil(512) * 64)
+    }
+}
+
+impl<V: Kind> Estimating for Valued<V> {
+    /// From the share of cells that are not the bottom; infinite when none is.
+    fn approx_count(&self) -> (f64, f64) {
+        let items = self.law().items(self.fill());
+        (items, self.law().items_sd(items))
+    }
+}
+
+impl<V: Kind> Filter for Valued<V> {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        self.meet(hash) != 0
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        self.ahead(hashes, |i, hash| found[i] = u8::from(self.meet(hash) != 0));
+    }
+
+    fn capacity(&self) -> u64 {
+        self.load.capacity
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.load.target_fpr
+    }
+
+    fn num_added(&self) -> u64 {
+        self.load.added
+    }
+
+    fn fpr(&self) -> f64 {
+        let items = self.law().items(self.fill());
+        // Under `or` cells need not share a bit, so this is an upper bound there.
+        if items.is_finite() { self.law().fpr(items) } else { 1.0 }
+    }
+
+    fn fill(&self) -> f64 {
+        let mut set = 0u64;
+        self.each_cell(|stored| set += u64::from(stored != 0));
+        set as f64 / self.num_cells as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        let fill = self.fill();
+        let items = self.law().items(fill);
+        vec![
+            ("capacity", Fact::Number(self.load.capacity)),
+            ("target_fpr", Fact::Real(self.load.target_fpr)),
+            ("num_added", Fact::Number(self.load.added)),
+            ("approx_count", Fact::Real(items)),
+            ("approx_count_sd", Fact::Real(self.law().items_sd(items))),
+            ("fpr", Fact::Real(if items.is_finite() { self.law().fpr(items) } else { 1.0 })),
+            ("fill", Fact::Real(fill)),
+            ("lattice", Fact::Text(self.lattice.name().into())),
+            ("largest", Fact::Number(self.largest)),
+            ("cell_bits", Fact::Number(u64::from(self.cell_bits()))),
+            ("num_cells", Fact::Number(self.num_cells)),
+            ("num_hashes", Fact::Number(u64::from(self.num_hashes))),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(V::VARIANT, Scheme::Mcg as u16, &self.hasher);
+        self.load.describe(&mut header, 0);
+        header.set(tag::NUM_BITS, 0, self.num_cells);
+        header.set(tag::NUM_HASHES, 0, u64::from(self.num_hashes));
+        header.set(tag::CELL_BITS, 0, u64::from(self.cell_bits()));
+        header.set(tag::RULE, 0, self.lattice as u64);
+        header.set(tag::LABELS, 0, self.largest);
+        Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(Valued { memory: self.memory.try_clone()?, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.check_compatible(other).is_ok() && self.memory.words() == other.memory.words()
+    }
+}
+
+impl<V: Kind> Mergeable for Valued<V> {
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        Differences::of(&self.hasher, &other.hasher)
+            .field("lattice", self.lattice.name(), other.lattice.name())
+            .field(V::WORD, self.largest, other.largest)
+            .field("cell_bits", self.cell_bits(), other.cell_bits())
+            .field("num_cells", self.num_cells, other.num_cells)
+            .field("num_hashes", self.num_hashes, other.num_hashes)
+            .check()
+    }
+
+    /// Joins cell by cell: what adding the pairs of both would have given.
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.check_compatible(other)?;
+        let (packed, lattice) = (self.packed, self.lattice);
+        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        for cell in 0..self.num_cells {
+            let theirs = packed.get(other.memory.words(), cell);
+            if theirs != 0 {
+                let joined = lattice.join(packed.get(words, cell), theirs);
+                packed.set(words, cell, joined);
+            }
+        }
+        self.load.added = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+        Ok(())
+    }
+}
+
+impl<V: Kind> Loadable for Valued<V> {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let load = Load::restore(header, 0)?;
+        let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
+        let small = |tag| Ok::<u32, Error>(u32::try_from(header.get(tag, 0)?).unwrap_or(u32::MAX));
+        let lattice = Lattice::from_id(header.get(tag::RULE, 0)?).ok_or_else(|| damaged("lattice"))?;
+        let packed = Packed::new(small(tag::CELL_BITS)?).ok_or_else(|| damaged("width of cells"))?;
+        let largest = header.get(tag::LABELS, 0)?;
+        if !V::allows(lattice, packed.width(), largest) {
+            return Err(damaged("largest value"));
+        }
+        let num_hashes = small(tag::NUM_HASHES)?;
+        if !(1..=64).contains(&num_hashes) {
+            return Err(damaged("number of hashes"));
+        }
+        let num_cells = header.get(tag::NUM_BITS, 0)?;
+        let words = packed.words(num_cells).filter(|_| num_cells > 0 && num_cells <= MAX_BITS);
+        let words = words.ok_or_else(|| damaged("number of cells"))?;
+        if header.params.len() != load::PARAMS + PARAMS {
+            return Err(Error::format("the file holds parameters that no such filter has; it is damaged"));
+        }
+        if header.scheme != Scheme::Mcg as u16 {
+            return Err(Error::format("the file names a scheme that this filter does not use; use a newer release"));
+        }
+        let memory = memory(kind::CELLS, 0, words)?;
+        let kind = PhantomData;
+        Ok(Valued { load, lattice, packed, largest, num_cells, num_hashes, memory, hasher, kind })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::compact::CompactApproximator;
+    use super::*;
+
+    /// A well-mixed hash of a counter.
+    pub(crate) fn hash(i: u64) -> u64 {
+        let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    type Load<F> = fn(&Header, &mut dyn FnMut(u32, u32, u64) -> Result<Memory>, Option<&[u8; 16]>) -> Result<F>;
+
+    /// The structure as it comes back from its file.
+    pub(crate) fn reload<F: Filter>(filter: &F, load: Load<F>) -> F {
+        let container = filter.container();
+        let bytes = container.sections[0].bytes.to_vec();
+        let mut memory = |_: u32, _: u32, words: u64| {
+            let mut memory = Memory::zeroed(words)?;
+            memory.copy_from_bytes(&bytes)?;
+            Ok(memory)
+        };
+        load(&container.header, &mut memory, None).unwrap()
+    }
+
+    #[test]
+    fn lying_headers_are_refused() {
+        let filter = CompactApproximator::new(50, 0.1, Lattice::Min, 5, KeyHasher::seeded(0)).unwrap();
+        let header = filter.container().header;
+        for at in 0..header.params.len() {
+            for value in [0, 1, 2, 3, 8, 65, u64::MAX, f64::NAN.to_bits(), 1 << 58] {
+                let mut lie = header.clone();
+                lie.params[at].2 = value;
+                let mut memory = |_: u32, _: u32, words: u64| {
+                    let mut memory = Memory::zeroed(filter.nbytes() / 8)?;
+                    memory.words_mut().unwrap().fill(u64::MAX);
+                    if words.div_ceil(8) == filter.nbytes() / 64 { Ok(memory) } else { Err(Error::format("length")) }
+                };
+                if let Ok(mut loaded) = CompactApproximator::load(&lie, &mut memory, None) {
+                    let _ = loaded.put_hashes(&[1, 2, 3], &[1, 1, 1], None);
+                    loaded.facts();
+                    loaded.get_hash(7);
+                }
+            }
+        }
+    }
+}

@@ -14,11 +14,11 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 
 from bloomery._core import (
     BloomFilter,
-    QuotientFilter,
-    CuckooFilter,
     CountingBloomFilter,
+    CuckooFilter,
     DeletableBloomFilter,
     DLeftCountingFilter,
+    QuotientFilter,
     RetouchedBloomFilter,
     ScalableBloomFilter,
     VariableIncrementFilter,
@@ -48,8 +48,8 @@ __all__ = [
     "BloomFilter",
     "BloomeryError",
     "CapacityWarning",
-    "CuckooFilter",
     "CountingBloomFilter",
+    "CuckooFilter",
     "DLeftCountingFilter",
     "DeletableBloomFilter",
     "FilterFull",

@@ -22,7 +22,6 @@
 //! | [`bloom`] | the classic family and its growing form | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
-//! | [`counting`] | structures that count, and that take keys out again | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |

@@ -5,10 +5,6 @@
 pub const BLOOM: u16 = 1;
 /// Number of [`crate::bloom::ScalableBloomFilter`] in files.
 pub const SCALABLE: u16 = 2;
-/// Number of [`crate::table::QuotientFilter`] in files.
-pub const QUOTIENT: u16 = 16;
-/// Number of [`crate::table::CuckooFilter`] in files.
-pub const CUCKOO: u16 = 15;
 /// Number of [`crate::counting::CountingBloomFilter`] in files.
 pub const COUNTING: u16 = 3;
 /// Number of [`crate::counting::VariableIncrementFilter`] in files.
@@ -31,6 +27,10 @@ pub const LAYERED: u16 = 12;
 pub const SPATIAL: u16 = 13;
 /// Number of [`crate::labelled::CompactApproximator`] in files.
 pub const COMPACT: u16 = 14;
+/// Number of [`crate::table::CuckooFilter`] in files.
+pub const CUCKOO: u16 = 15;
+/// Number of [`crate::table::QuotientFilter`] in files.
+pub const QUOTIENT: u16 = 16;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,28 +113,6 @@ pub const VARIANTS: &[Variant] = &[
         paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
     },
     Variant {
-        id: QUOTIENT,
-        name: "quotient",
-        class: "QuotientFilter",
-        family: "table",
-        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
-        layouts: &[],
-        ns: [100.0, 60.0],
-        false_negatives: FalseNegatives::OnMisuse,
-        merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
-        formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
-        paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
-        id: CUCKOO,
-        name: "cuckoo",
-        class: "CuckooFilter",
-        family: "table",
-        capabilities: &["add", "remove", "count", "merge", "map"],
-        layouts: &[],
-        ns: [60.0, 20.0],
-        false_negatives: FalseNegatives::OnMisuse,
-        merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
-        formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
-        paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
         id: COUNTING,
         name: "counting",
         class: "CountingBloomFilter",
@@ -159,6 +137,8 @@ pub const VARIANTS: &[Variant] = &[
         merging: "counters added, stopping at their maximum: the filter of both multisets",
         formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
         paper: "Rottenstreich, Kanizo, Keslassy, The variable-increment counting Bloom filter, ToN 22(4), 2014",
+    },
+    Variant {
         id: D_LEFT,
         name: "d-left",
         class: "DLeftCountingFilter",
@@ -199,6 +179,32 @@ pub const VARIANTS: &[Variant] = &[
         formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
         paper: "Donnet, Baynat, Friedman, Retouched Bloom filters: allowing networked applications to trade off \
                 selected false positives against false negatives, CoNEXT 2006",
+    },
+    Variant {
+        id: CUCKOO,
+        name: "cuckoo",
+        class: "CuckooFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "map"],
+        layouts: &[],
+        ns: [60.0, 20.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
+        formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
+        paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
+    },
+    Variant {
+        id: QUOTIENT,
+        name: "quotient",
+        class: "QuotientFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
+        layouts: &[],
+        ns: [100.0, 60.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
+        formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
+        paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
     },
 ];
 

@@ -34,12 +34,15 @@ mod _core {
     #[pymodule_export]
     use super::classes::bloom::BloomFilter;
     #[pymodule_export]
-    use super::classes::quotient::QuotientFilter;
-    use super::classes::cuckoo::CuckooFilter;
     use super::classes::counting::CountingBloomFilter;
+    #[pymodule_export]
+    use super::classes::cuckoo::CuckooFilter;
+    #[pymodule_export]
     use super::classes::d_left::DLeftCountingFilter;
     #[pymodule_export]
     use super::classes::deletable::DeletableBloomFilter;
+    #[pymodule_export]
+    use super::classes::quotient::QuotientFilter;
     #[pymodule_export]
     use super::classes::retouched::RetouchedBloomFilter;
     #[pymodule_export]

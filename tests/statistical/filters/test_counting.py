@@ -127,7 +127,8 @@ def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_no_rest(
         counting.discard_many(part)
     # Narrow counters overflow now and then and stay; the law of overflow bounds how many do.
     stuck = {2: 0.5, 3: 0.01, 4: 0.0}.get(counter_bits, 0.0)
-    assert counting.fill <= stuck and counting.num_added == 0
+    assert counting.fill <= stuck
+    assert counting.num_added == 0
 
 
 def test_keys_never_added_are_refused_and_nothing_changes() -> None:
@@ -139,14 +140,16 @@ def test_keys_never_added_are_refused_and_nothing_changes() -> None:
         with pytest.raises(KeyError):
             counting.remove(key)
     assert counting.discard_many(absent) == [False] * len(absent)
-    assert counting == before and counting.num_added == 1000
+    assert counting == before
+    assert counting.num_added == 1000
 
 
 def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
     counting = bloomery.CountingBloomFilter(100, counter_bits=4)
     for _ in range(40):
         counting.add("often")
-    assert counting.count("often") == 15 and counting.contains("often", at_least=40)
+    assert counting.count("often") == 15
+    assert counting.contains("often", at_least=40)
     assert counting.num_added == 40
     for _ in range(40):
         counting.remove("often")
@@ -157,7 +160,8 @@ def test_repeated_keys_are_no_reason_for_a_warning(recwarn: pytest.WarningsRecor
     counting = bloomery.CountingBloomFilter(100)
     for _ in range(50):
         counting.update(range(80))
-    assert counting.num_added == 4000 and not recwarn.list
+    assert counting.num_added == 4000
+    assert not recwarn.list
 
 
 def test_false_positives_are_exactly_these() -> None:

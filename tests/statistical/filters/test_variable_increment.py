@@ -83,7 +83,8 @@ def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_nothing_behin
         assert all(variable.contains_many(part).all() for part in window)
     for part in window:
         variable.discard_many(part)
-    assert variable.fill == 0.0 and variable.num_added == 0
+    assert variable.fill == 0.0
+    assert variable.num_added == 0
     with pytest.raises(KeyError):
         variable.remove("never there")
 

@@ -34,26 +34,6 @@ pub mod tag {
     pub const STRICT: u16 = 9;
     /// Scheme number of a stage.
     pub const SCHEME: u16 = 10;
-    /// q of a quotient filter, which has 2^q slots.
-    pub const QUOTIENT_BITS: u16 = 60;
-    /// Bits of a fingerprint that a slot holds.
-    pub const REMAINDER_BITS: u16 = 61;
-    /// Bits of a slot that count copies.
-    pub const COUNTER_BITS: u16 = 62;
-    /// Slots in use.
-    pub const USED_SLOTS: u16 = 63;
-    /// Buckets of a table.
-    pub const NUM_BUCKETS: u16 = 50;
-    /// Slots of a bucket.
-    pub const BUCKET_SIZE: u16 = 51;
-    /// Bits of a fingerprint.
-    pub const FINGERPRINT_BITS: u16 = 52;
-    /// 1 when buckets are stored semi-sorted.
-    pub const SEMI_SORT: u16 = 53;
-    /// The fingerprint in the stash, 0 for none.
-    pub const STASH_FINGERPRINT: u16 = 54;
-    /// A bucket of the fingerprint in the stash.
-    pub const STASH_BUCKET: u16 = 55;
     /// Number of cells that are wider than a bit.
     pub const NUM_CELLS: u16 = 20;
     /// Bits of such a cell.
@@ -72,8 +52,6 @@ pub mod tag {
     pub const BUCKET_CELLS: u16 = 31;
     /// Buckets of a sub-table, B.
     pub const BUCKETS: u16 = 32;
-    /// Bits of a remainder, r.
-    pub const REMAINDER_BITS: u16 = 33;
     /// Regions whose collisions are remembered.
     pub const REGIONS: u16 = 34;
     /// Lines of one plane (a generation, a layer).
@@ -90,26 +68,36 @@ pub mod tag {
     pub const CLOCK: u16 = 45;
     /// Steps that the generator of decay has made.
     pub const TICKS: u16 = 46;
-    /// Bits of a cell.
-    pub const CELL_BITS: u16 = 47;
     /// Cells decremented a key.
     pub const DECREMENTS: u16 = 48;
     /// The largest label.
     pub const LABELS: u16 = 49;
+    /// Buckets of a table.
+    pub const NUM_BUCKETS: u16 = 50;
+    /// Slots of a bucket.
+    pub const BUCKET_SIZE: u16 = 51;
+    /// Bits of a fingerprint.
+    pub const FINGERPRINT_BITS: u16 = 52;
+    /// 1 when buckets are stored semi-sorted.
+    pub const SEMI_SORT: u16 = 53;
+    /// The fingerprint in the stash, 0 for none.
+    pub const STASH_FINGERPRINT: u16 = 54;
+    /// A bucket of the fingerprint in the stash.
+    pub const STASH_BUCKET: u16 = 55;
+    /// q of a quotient filter, which has 2^q slots.
+    pub const QUOTIENT_BITS: u16 = 60;
+    /// Bits of a fingerprint that a slot holds.
+    pub const REMAINDER_BITS: u16 = 61;
+    /// Bits of a slot that count copies.
+    pub const COUNTER_BITS: u16 = 62;
+    /// Slots in use.
+    pub const USED_SLOTS: u16 = 63;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
 pub mod kind {
     /// Cells of one bit.
     pub const BITS: u32 = 1;
-    /// Occupied and runends of a quotient filter, a word of each by turns.
-    pub const QUOTIENT_BITS: u32 = 60;
-    /// Offsets of a quotient filter, a byte a block of 64 slots.
-    pub const QUOTIENT_OFFSETS: u32 = 61;
-    /// Slots of a quotient filter.
-    pub const QUOTIENT_SLOTS: u32 = 62;
-    /// Buckets of fingerprints.
-    pub const FINGERPRINTS: u32 = 50;
     /// Cells that count.
     pub const COUNTERS: u32 = 20;
     /// Hashes of the keys whose counts are kept apart, each beside its count.
@@ -126,4 +114,12 @@ pub mod kind {
     pub const PLANES: u32 = 40;
     /// Cells of several bits.
     pub const CELLS: u32 = 41;
+    /// Buckets of fingerprints.
+    pub const FINGERPRINTS: u32 = 50;
+    /// Occupied and runends of a quotient filter, a word of each by turns.
+    pub const QUOTIENT_BITS: u32 = 60;
+    /// Offsets of a quotient filter, a byte a block of 64 slots.
+    pub const QUOTIENT_OFFSETS: u32 = 61;
+    /// Slots of a quotient filter.
+    pub const QUOTIENT_SLOTS: u32 = 62;
 }

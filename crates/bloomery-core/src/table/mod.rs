@@ -1,21 +1,16 @@
-//! Tables of fingerprints: a key is stored as some bits of its hash, so that it can be taken out
-//! again.
-//!
-//! * [`quotient`]: fingerprints in sorted runs, found by rank and select.
-
-pub mod quotient;
-
-pub use quotient::QuotientFilter;
 //! Tables of fingerprints: structures that store a short image of each key rather than bits of a
 //! common pool, and so can take keys out again.
 //!
 //! * [`cuckoo`]: two buckets a key, moved until there is room; [`buckets`] lays them out, [`shape`]
-//!   holds their law, [`places`] says where a key may lie.
+//!   holds their law, [`places`] says where a key may lie;
+//! * [`quotient`]: fingerprints in sorted runs, found by rank and select.
 
 pub mod buckets;
 pub mod cuckoo;
 pub mod places;
+pub mod quotient;
 pub mod shape;
 
 pub use cuckoo::CuckooFilter;
+pub use quotient::QuotientFilter;
 pub use shape::CuckooShape;

@@ -6,8 +6,8 @@
 use pyo3::prelude::*;
 
 pub(crate) mod bloom;
-pub(crate) mod cuckoo;
 pub(crate) mod counting;
+pub(crate) mod cuckoo;
 pub(crate) mod d_left;
 pub(crate) mod deletable;
 pub(crate) mod hot;
@@ -25,13 +25,13 @@ macro_rules! every_class {
         $($do)::+! { ($($with)*)
             BLOOM bloom BloomFilter keys;
             SCALABLE scalable ScalableBloomFilter keys;
-            QUOTIENT quotient QuotientFilter keys;
-            CUCKOO cuckoo CuckooFilter keys;
             COUNTING counting CountingBloomFilter keys;
             VARIABLE_INCREMENT variable VariableIncrementFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
             DELETABLE deletable DeletableBloomFilter keys;
             RETOUCHED retouched RetouchedBloomFilter keys;
+            CUCKOO cuckoo CuckooFilter keys;
+            QUOTIENT quotient QuotientFilter keys;
         }
     };
 }

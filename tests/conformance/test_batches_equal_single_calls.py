@@ -94,7 +94,8 @@ def test_a_full_filter_keeps_answering(variant: Variant, capacity: int) -> None:
     assert all(bloom.contains_many(taken))
     assert bloomery.loads(bloom.to_bytes()) == bloom
     if variant.can("remove"):
-        bloom.remove(taken.pop())
+        for _ in range(1 + len(taken) // 10):
+            bloom.remove(taken.pop())
         bloom.add(-1)
         assert -1 in bloom
         assert all(bloom.contains_many(taken))

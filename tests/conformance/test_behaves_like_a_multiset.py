@@ -251,21 +251,33 @@ class AgainstACounter(RuleBasedStateMachine):
             except bloomery.FilterFull:
                 break
             held.append(key)
-        before, theirs = self.filter.to_bytes(), other.to_bytes()
+        theirs = other.to_bytes()
+        self.take_in(other, held)
+        assert other.to_bytes() == theirs
+
+    @rule()
+    @when("merge")
+    def merge_with_itself(self) -> None:
+        if self.truth.total() < 2000:  # it doubles what is there
+            self.take_in(self.filter, [self.key_of[value] for value in self.truth.elements()])
+
+    def take_in(self, other: Any, held: list[Any]) -> None:
+        """Merge a filter that holds these keys: all of it, or FilterFull and no change."""
+        before = self.filter.to_bytes()
+        copies = Counter(map(self.hash, held)) + self.truth
         try:
             assert self.filter.merge(other) is None
         except bloomery.FilterFull:
-            copies = Counter(map(self.hash, held)) + self.truth
             assert copies.total() > self.filter.capacity or max(copies.values()) > COPIES
             assert self.filter.to_bytes() == before, "a merge that is refused changes nothing"
             return
-        finally:
-            assert other.to_bytes() == theirs
         if OF_SETS.search(self.variant.row["merging"]):
             more = Counter(map(self.hash, held)) - self.truth
             key_of = {self.hash(key): key for key in held}
             held = [key_of[value] for value in more.elements()]
         self.remember(held)
+        if not self.variant.can("keeps"):
+            self.latest.clear()  # the registry says what a merged window holds
 
     @rule(keys=BATCHES)
     @when("union")

@@ -37,6 +37,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "intersect": ("intersection", "__and__", "__iand__", "intersection_count", "jaccard"),
     "estimate": ("approx_count", "fpr"),
     "expire": (),
+    "retouch": ("retouch", "add_false_positive", "clear_random"),
     "label": ("label", "label_many"),
     "value": ("get", "get_many"),
     "map": ("open", "save"),

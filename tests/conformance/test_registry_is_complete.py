@@ -153,3 +153,6 @@ def test_what_a_filter_says_of_itself(variant: Variant) -> None:
     shown = repr(bloom)
     assert variant.cls.__name__ in shown
     assert len(shown) < 400
+    assert f": {bloom.num_added} keys" in shown
+    assert "nan" not in shown.lower()
+    assert ("layout=" in shown) == (variant.layout is not None)

@@ -122,12 +122,15 @@ pub(crate) fn repr(class: &str, facts: &[(&str, Fact)]) -> String {
         Some((_, Fact::Text(text))) => text.clone(),
         _ => String::new(),
     };
+    let layout = match text("layout") {
+        name if name.is_empty() => name,
+        name => format!(", layout={name:?}"),
+    };
     format!(
-        "{class}(capacity={:.0}, fpr={}, layout={:?}: {:.0} keys, {}, {:.1} % full, rate now {:.2e})",
+        "{class}(capacity={:.0}, fpr={}{layout}: {:.0} keys, {}, {:.1} % full, rate now {:.2e})",
         number(facts, "capacity"),
         number(facts, "target_fpr"),
-        text("layout"),
-        number(facts, "count"),
+        number(facts, "num_added"),
         bytes_text(number(facts, "nbytes")),
         100.0 * number(facts, "fill"),
         number(facts, "fpr"),

@@ -39,7 +39,9 @@ impl Error {
     /// A parameter that no constructor accepts is, in a file, damage.
     pub fn as_format(self) -> Self {
         match self {
-            Error::Parameter(message) => Error::Format(format!("the file holds an impossible parameter: {message}")),
+            Error::Parameter(message) | Error::Memory(message) => {
+                Error::Format(format!("the file holds an impossible parameter: {message}"))
+            }
             other => other,
         }
     }

@@ -525,9 +525,6 @@ impl Loadable for CuckooFilter {
         if header.params.len() != load::PARAMS + PARAMS || header.scheme != 0 || semi_sort > 1 {
             return Err(Error::format("the file holds parameters that no CuckooFilter has; it is damaged"));
         }
-        if load.added > shape.slots() + u64::from(stash.fp != 0) {
-            return Err(Error::format("the file counts more keys than its table has slots; it is damaged"));
-        }
         if stash.fp >> shape.fingerprint_bits != 0
             || stash.bucket >= shape.buckets
             || (stash.fp == 0 && stash.bucket != 0)

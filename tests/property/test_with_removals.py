@@ -204,7 +204,7 @@ def test_misuse_is_named() -> None:
 
 def test_it_is_copied_and_pickled_with_its_parts() -> None:
     f = again()
-    f.update("abc")
+    f.update(list("abc"))
     f.remove("a")
     for twin in (f.copy(), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
         assert twin == f

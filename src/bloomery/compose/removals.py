@@ -183,8 +183,10 @@ class WithRemovals(Generic[K, R]):
 
     def info(self) -> dict[str, Any]:
         """Rates and both parts, as a dict of plain values."""
-        parts = {name: getattr(part, "info", dict)() for name, part in zip(_PARTS, self._both(), strict=True)}
-        return {"class": "WithRemovals", "fpr": self.fpr(), "fnr": self.fnr(), **parts}
+        facts: dict[str, Any] = {"class": "WithRemovals", "fpr": self.fpr(), "fnr": self.fnr()}
+        for name, part in zip(_PARTS, self._both(), strict=True):
+            facts[name] = cast("Any", part).info() if hasattr(part, "info") else repr(part)
+        return facts
 
     def copy(self) -> WithRemovals[K, R]:
         """Return an independent copy in memory, also of mapped filters."""
@@ -293,8 +295,11 @@ def _read_manifest(home: Path) -> list[str]:
         raise FormatError(f"{home / _MANIFEST} does not describe a WithRemovals")
     if manifest.get("version") != _VERSION:
         raise FormatError(f"{home / _MANIFEST} has version {manifest.get('version')}; use a newer release")
-    names = [manifest.get(part) for part in _PARTS]
-    for name in names:
-        if not isinstance(name, str) or Path(name).name != name or name in {"", ".", ".."}:
-            raise FormatError(f"{home / _MANIFEST} names a file outside of its folder: {name!r}")
-    return names
+    return [_plain_name(home, manifest.get(part)) for part in _PARTS]
+
+
+def _plain_name(home: Path, name: object) -> str:
+    """A file's name, which must lead nowhere else."""
+    if isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}:
+        return name
+    raise FormatError(f"{home / _MANIFEST} names a file outside of its folder: {name!r}")

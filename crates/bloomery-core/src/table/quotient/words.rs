@@ -15,7 +15,7 @@ pub fn select(word: u64, rank: u32) -> u32 {
     debug_assert!(rank < word.count_ones());
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let sums = (nibbles + (nibbles >> 4) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
+    let sums = ((nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
     let rank = u64::from(rank);
     // Bytes whose prefix sum is at most the rank: the bit lies beyond them.
     let passed = ((rank.wrapping_mul(ONES) | TOPS).wrapping_sub(sums) & TOPS) >> 7;

@@ -200,7 +200,7 @@ pub const VARIANTS: &[Variant] = &[
         family: "table",
         capabilities: &["add", "remove", "count", "merge", "grow", "map"],
         layouts: &[],
-        ns: [100.0, 60.0],
+        ns: [47.0, 29.0],
         false_negatives: FalseNegatives::OnMisuse,
         merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
         formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",

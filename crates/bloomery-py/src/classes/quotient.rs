@@ -25,7 +25,7 @@ use crate::params;
 /// FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
 /// and earlier keys stay found. num_added tells distinct fingerprints.
 /// Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
-/// twice that just past a power of two; 30 ns a lookup, 50 to 110 an add at 1 million keys.
+/// twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
 /// Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
 /// 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
 ///

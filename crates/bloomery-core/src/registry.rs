@@ -31,6 +31,8 @@ pub const COMPACT: u16 = 14;
 pub const CUCKOO: u16 = 15;
 /// Number of [`crate::table::QuotientFilter`] in files.
 pub const QUOTIENT: u16 = 16;
+/// Number of [`crate::table::PrefixFilter`] in files.
+pub const PREFIX: u16 = 17;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +207,17 @@ pub const VARIANTS: &[Variant] = &[
         merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
         formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
         paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
+        id: PREFIX,
+        name: "prefix",
+        class: "PrefixFilter",
+        family: "table",
+        capabilities: &["add", "map"],
+        layouts: &[],
+        ns: [45.0, 25.0],
+        false_negatives: FalseNegatives::Never,
+        merging: "not defined: bins that overflow pass on what they cannot take back",
+        formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
+        paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
     },
 ];
 

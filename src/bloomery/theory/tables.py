@@ -116,8 +116,8 @@ def prefix_fpr(
     """Return a bound on the rate of a prefix filter: ``load 2^-r + share * spare_fpr``.
 
     An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
-    which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is passed
-    on. Time proportional to bin_size.
+    which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is
+    passed on. Time proportional to bin_size.
 
     >>> from bloomery import theory
     >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)

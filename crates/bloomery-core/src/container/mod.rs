@@ -92,6 +92,14 @@ pub mod tag {
     pub const COUNTER_BITS: u16 = 62;
     /// Slots in use.
     pub const USED_SLOTS: u16 = 63;
+    /// Bins of a prefix filter.
+    pub const NUM_BINS: u16 = 56;
+    /// Bits of a remainder in a bin.
+    pub const REMAINDER_BITS: u16 = 57;
+    /// Lines of the spare.
+    pub const SPARE_LINES: u16 = 58;
+    /// Positions a column in a line of the spare.
+    pub const SPARE_PER_COLUMN: u16 = 59;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -122,4 +130,8 @@ pub mod kind {
     pub const QUOTIENT_OFFSETS: u32 = 61;
     /// Slots of a quotient filter.
     pub const QUOTIENT_SLOTS: u32 = 62;
+    /// Bins of sorted fingerprints.
+    pub const BINS: u32 = 51;
+    /// Lines of the filter behind the bins.
+    pub const SPARE: u32 = 52;
 }

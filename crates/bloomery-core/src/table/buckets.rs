@@ -58,7 +58,7 @@ fn read(words: &[u64], bit: u64) -> u64 {
 
 /// Writes the low `width` bits of `value` (which has no others), 1 to 64, from `bit` on.
 #[inline(always)]
-fn write(words: &mut [u64], bit: u64, width: u32, value: u64) {
+pub(super) fn write(words: &mut [u64], bit: u64, width: u32, value: u64) {
     let (word, shift) = ((bit >> 6) as usize, (bit & 63) as u32);
     let mask = u64::MAX >> (64 - width);
     let low = u64::from_le(words[word]);

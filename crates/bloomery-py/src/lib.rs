@@ -45,6 +45,7 @@ mod _core {
     use super::classes::quotient::QuotientFilter;
     #[pymodule_export]
     use super::classes::retouched::RetouchedBloomFilter;
+    use super::classes::prefix::PrefixFilter;
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]

@@ -102,14 +102,33 @@ pub fn greatest(bin: &[u64], width: u32) -> Option<u64> {
     Some(u64::from(quotient) << width | remainder(bin, width, last))
 }
 
-/// True when `fp` is in the bin.
+/// What a bin knows of a fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is here.
+    Here,
+    /// It was never added.
+    Never,
+    /// It is greater than all that are here, and the bin has passed something on.
+    Beyond,
+}
+
+/// Looks `fp`, below 25 2^width, up.
 #[inline(always)]
-pub fn has(bin: &[u64], width: u32, fp: u64) -> bool {
+pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
     let runs = runs(bin);
     let start = start(runs, quotient);
-    let first = start - quotient;
-    (first..first + (runs >> start).trailing_ones()).any(|i| remainder(bin, width, i) == wanted)
+    let (mut i, end) = (start - quotient, start - quotient + (runs >> start).trailing_ones());
+    while i < end {
+        let held = remainder(bin, width, i);
+        if held >= wanted {
+            return if held == wanted { Known::Here } else { Known::Never };
+        }
+        i += 1;
+    }
+    // All up to the end of the run are smaller: is there one behind it?
+    if overflowed(bin) && runs >> start >> (end + quotient - start) == 0 { Known::Beyond } else { Known::Never }
 }
 
 /// Adds `fp`, below 25 2^width, unless it is there or beyond a full bin.
@@ -194,7 +213,13 @@ mod tests {
                     x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     // Some rounds crowd into few quotients.
                     let fp = crate::scheme::fastrange(x, (25u64 << width) >> (round % 4));
-                    assert_eq!(has(&bin, width, fp), model.contains(&fp));
+                    let beyond = passed && model.last().is_some_and(|&last| last < fp);
+                    let known = match (model.contains(&fp), beyond) {
+                        (true, _) => Known::Here,
+                        (_, true) => Known::Beyond,
+                        _ => Known::Never,
+                    };
+                    assert_eq!(look(&bin, width, fp), known);
                     let wanted = if model.contains(&fp) {
                         Stored::Old
                     } else if model.len() < 25 {
@@ -212,7 +237,7 @@ mod tests {
                     assert_eq!((overflowed(&bin), len(&bin) as usize), (passed, model.len()));
                     assert_eq!(greatest(&bin, width), model.last().copied());
                 }
-                assert!(model.iter().all(|&fp| has(&bin, width, fp)));
+                assert!(model.iter().all(|&fp| look(&bin, width, fp) == Known::Here));
                 let mut again = vec![0u64; bin.len()];
                 model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Stored::New));
                 again[0] |= u64::from(passed).to_le();
@@ -233,7 +258,7 @@ mod tests {
                     })
                     .collect();
                 let fp = crate::scheme::fastrange(x, 25 << width);
-                let _ = (has(&bin, width, fp), greatest(&bin, width), len(&bin), add(&mut bin, width, fp));
+                let _ = (look(&bin, width, fp), greatest(&bin, width), len(&bin), add(&mut bin, width, fp));
             }
         }
     }

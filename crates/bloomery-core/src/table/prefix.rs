@@ -19,7 +19,7 @@
 //! share = P(X >= k) - k / (a k) P(X > k),  X ~ Poisson(a k)
 //! ```
 
-use super::bins::{self, BIN_SIZE, Stored};
+use super::bins::{self, BIN_SIZE, Known, Stored};
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::compat::Differences;
@@ -271,12 +271,12 @@ impl Filter for PrefixFilter {
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
-        let (spot, width) = (self.spot(hash), self.shape.remainder_bits);
-        let bin = self.bin(spot.bin);
-        bins::has(bin, width, spot.fp)
-            || bins::overflowed(bin)
-                && bins::greatest(bin, width).is_none_or(|greatest| spot.fp > greatest)
-                && self.is_passed_on(spot)
+        let spot = self.spot(hash);
+        match bins::look(self.bin(spot.bin), self.shape.remainder_bits, spot.fp) {
+            Known::Here => true,
+            Known::Never => false,
+            Known::Beyond => self.is_passed_on(spot),
+        }
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {

@@ -13,6 +13,7 @@ pub(crate) mod deletable;
 pub(crate) mod hot;
 pub(crate) mod quotient;
 pub(crate) mod retouched;
+pub(crate) mod prefix;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod variable;
@@ -32,6 +33,7 @@ macro_rules! every_class {
             RETOUCHED retouched RetouchedBloomFilter keys;
             CUCKOO cuckoo CuckooFilter keys;
             QUOTIENT quotient QuotientFilter keys;
+            PREFIX prefix PrefixFilter keys;
         }
     };
 }

@@ -1,0 +1,64 @@
+"""The prefix filter keeps its rate at every size, and passes on the published share of its keys."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support import SCALE, SIGMAS
+
+import bloomery
+from bloomery import PrefixFilter, theory
+
+PROBES = 400_000 * SCALE
+
+
+def keys(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 2**63, count, dtype=np.int64)
+
+
+@pytest.mark.parametrize("fpr", [0.05, 0.01, 0.004, 0.001, 1e-5])
+@pytest.mark.parametrize("capacity", [100, 5_000, 300_000])
+def test_the_rate_at_capacity_is_what_was_asked_and_no_key_is_lost(capacity: int, fpr: float) -> None:
+    prefix = PrefixFilter(capacity, fpr, seed=3)
+    prefix.update(keys(capacity, 1))
+    assert prefix.contains_many(keys(capacity, 1)).all()
+    measured = float(prefix.contains_many(keys(PROBES, 2)).mean())
+    # The fingerprints in a small table are a sample too.
+    spread = (SIGMAS + 1) * math.sqrt(fpr / PROBES) + 4 / PROBES + 4 * fpr / math.sqrt(capacity)
+    assert measured <= fpr + spread
+    assert abs(measured - prefix.fpr()) <= spread
+
+
+@pytest.mark.parametrize(("load", "published"), [(1.0, 0.0799), (0.95, 0.059), (0.90, 0.040)])
+@pytest.mark.parametrize("bins", [2_000, 10_000, 40_000])
+def test_the_published_share_is_passed_on(bins: int, load: float, published: float) -> None:
+    # Built for the load 0.95; variants.md B.23 gives the shares.
+    prefix = PrefixFilter(int(bins * 25 * 0.95), 1e-6, seed=bins)
+    count = int(load * prefix.num_bins * 25)
+    with_warning = pytest.warns(bloomery.CapacityWarning) if load == 1.0 else None
+    if with_warning is None:
+        prefix.update(keys(count, 7))
+    else:
+        with with_warning:
+            prefix.update(keys(count, 7))
+    law = theory.prefix_spare_share(load)
+    assert law == pytest.approx(published, abs=0.0012)
+    # Keys beyond a bin's 25 spread by about 3 a bin.
+    assert prefix.spare_items / count == pytest.approx(law, abs=4 * 3.0 * math.sqrt(bins) / count)
+
+
+def test_space_is_that_of_the_documentation() -> None:
+    for fpr, bits in ((0.01, 11.07), (0.004, 11.47), (0.001, 14.37), (1e-4, 19.76)):
+        assert PrefixFilter.nbytes_for(1_000_000, fpr) * 8e-6 == pytest.approx(bits, abs=0.01)
+
+
+def test_keys_come_again_without_taking_room() -> None:
+    prefix = PrefixFilter(1000, 0.004)
+    for _ in range(50):
+        prefix.update(range(1000))
+    assert prefix.num_added >= 990
+    assert prefix.num_added <= 1000
+    with pytest.raises(bloomery.ParameterError, match="at least 1e-6"):
+        PrefixFilter(1000, 1e-7)

@@ -33,6 +33,8 @@ pub const CUCKOO: u16 = 15;
 pub const QUOTIENT: u16 = 16;
 /// Number of [`crate::table::PrefixFilter`] in files.
 pub const PREFIX: u16 = 17;
+/// Number of [`crate::counting::SpectralFilter`] in files.
+pub const SPECTRAL: u16 = 5;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +220,17 @@ pub const VARIANTS: &[Variant] = &[
         merging: "not defined: bins that overflow pass on what they cannot take back",
         formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
         paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
+        id: SPECTRAL,
+        name: "spectral",
+        class: "SpectralFilter",
+        family: "counting",
+        capabilities: &["add", "count", "estimate", "map"],
+        layouts: &[],
+        ns: [160.0, 60.0],
+        false_negatives: FalseNegatives::Never,
+        merging: "not defined: the counters of two histories do not add up in every mode",
+        formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
+        paper: "Cohen, Matias, Spectral Bloom filters, SIGMOD 2003",
     },
 ];
 

@@ -49,6 +49,8 @@ mod _core {
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
+    use super::classes::spectral::SpectralFilter;
+    #[pymodule_export]
     use super::classes::variable::VariableIncrementFilter;
     #[pymodule_export]
     use super::functions::{

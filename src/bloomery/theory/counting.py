@@ -71,7 +71,7 @@ def threshold_fpr(
     keys, cells = non_negative("items", items), at_least("num_cells", num_cells, 1)
     hashes, least = whole("num_hashes", num_hashes, 1), whole("threshold", threshold, 1)
     missing = max(0, least - whole("occurrences", occurrences, 0))
-    return _binomial_tail(keys * hashes, 1.0 / cells, missing) ** hashes
+    return math.pow(_binomial_tail(keys * hashes, 1.0 / cells, missing), hashes)
 
 
 @vectorized
@@ -181,4 +181,4 @@ def variable_increment_fpr(items: float, num_cells: float, num_hashes: int, incr
     one = throws / (cells - 1.0) * none
     two = throws * max(0.0, throws - 1.0) / 2.0 / (cells - 1.0) ** 2 * none
     share = 1.0 - none - (length - 1.0) / length * one - (length**2 - 1.0) / (6.0 * length**2) * two
-    return min(1.0, max(0.0, share)) ** hashes
+    return math.pow(min(1.0, max(0.0, share)), hashes)

@@ -9,6 +9,8 @@
 //! * [`dleft`]: fingerprints with counts in the least loaded of d buckets;
 //! * [`deletable`]: a Bloom filter that remembers where its keys met;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
+//! * [`variable`] holds [`VariableIncrementFilter`];
+//! * [`spectral`] holds [`SpectralFilter`].
 
 pub mod deletable;
 pub mod dleft;
@@ -18,6 +20,7 @@ pub mod nibbles;
 pub mod positions;
 pub mod retouched;
 pub mod shape;
+pub mod spectral;
 pub mod spread;
 pub mod variable;
 
@@ -26,6 +29,7 @@ pub use dleft::DLeftCountingFilter;
 pub use filter::CountingBloomFilter;
 pub use retouched::RetouchedBloomFilter;
 pub use shape::{Layout, Shape};
+pub use spectral::SpectralFilter;
 pub use variable::VariableIncrementFilter;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) mod retouched;
 pub(crate) mod prefix;
 pub(crate) mod scalable;
 pub(crate) mod shared;
+pub(crate) mod spectral;
 pub(crate) mod variable;
 
 /// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
@@ -34,6 +35,7 @@ macro_rules! every_class {
             CUCKOO cuckoo CuckooFilter keys;
             QUOTIENT quotient QuotientFilter keys;
             PREFIX prefix PrefixFilter keys;
+            SPECTRAL spectral SpectralFilter keys;
         }
     };
 }

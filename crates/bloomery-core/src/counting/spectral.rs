@@ -240,6 +240,10 @@ impl SpectralFilter {
         self.memory.words_mut().ok_or_else(read_only)
     }
 
+    fn apart_words(&self) -> &[u64] {
+        self.apart.as_ref().map_or(&[], |apart| apart.memory.words())
+    }
+
     /// Counters and probes.
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -400,12 +404,11 @@ impl Filter for SpectralFilter {
     }
 
     fn same_as(&self, other: &Self) -> bool {
-        let words = |filter: &Self| filter.apart.as_ref().map(|apart| apart.memory.words().to_vec());
         let alike = Differences::of(&self.hasher, &other.hasher).check().is_ok();
         alike
             && (self.shape, self.mode) == (other.shape, other.mode)
             && self.words() == other.words()
-            && words(self) == words(other)
+            && self.apart_words() == other.apart_words()
     }
 }
 

@@ -1,0 +1,123 @@
+"""Spectral filters never count too low, and err as rarely as published."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from support import SIGMAS, Keys, pooled
+
+import bloomery
+
+MODES = ("minimum-selection", "minimal-increase", "recurring-minimum")
+
+
+def events(seed: int, keys: int = 1000, count: int = 15_000, skew: float = 0.5) -> Any:
+    """A Zipf stream over ``keys`` keys, each of which comes once at least."""
+    random = np.random.default_rng(seed)
+    weights = np.arange(1, keys + 1) ** -skew
+    drawn = random.choice(keys, count - keys, p=weights / weights.sum())
+    stream = np.concatenate([np.arange(keys), drawn])
+    random.shuffle(stream)
+    return stream + seed * 1_000_000
+
+
+def wrong_share(mode: str, fpr: float, seed: int) -> float:
+    """The share of keys whose count is not exact; none may be below the truth."""
+    spectral = bloomery.SpectralFilter(1000, fpr, mode=mode, seed=seed)
+    stream = events(seed)
+    spectral.update(stream)
+    truth = Counter(stream.tolist())
+    keys = np.array(list(truth))
+    counts, exact = np.array(spectral.count_many(keys)), np.array([truth[key] for key in keys.tolist()])
+    assert (counts >= exact.astype(np.uint64)).all()
+    assert spectral.num_added == len(stream)
+    return float((counts != exact.astype(np.uint64)).mean())
+
+
+# Bloom error of B.12 -> shares of wrong counts by mode (gamma 1.0, 0.7, 0.5 at k = 5).
+PUBLISHED = {
+    0.1009: (0.110, 0.058, 0.059),
+    0.0323: (0.032, 0.014, 0.015),
+    0.0094: (0.010, 0.005, 0.004),
+}
+
+
+@pytest.mark.parametrize("error", PUBLISHED)
+def test_the_share_of_wrong_counts_is_the_published_one(error: float) -> None:
+    """A filter sized for the Bloom error has a k of its own, hence the half as slack above."""
+    for mode, published in zip(MODES, PUBLISHED[error], strict=True):
+        shares = [wrong_share(mode, error, seed) for seed in range(24)]
+        mean, sd = pooled(shares, error, 1000)
+        assert mean <= 1.5 * published + SIGMAS * sd, (mode, mean)
+        if mode == "minimum-selection":
+            assert mean >= 0.6 * published - SIGMAS * sd, (mode, mean)
+        else:
+            selection = pooled([wrong_share(MODES[0], error, seed) for seed in range(24)], error, 1000)[0]
+            assert mean <= 0.75 * selection, (mode, mean, selection)
+
+
+@pytest.mark.parametrize("skew", [0.0, 1.0, 1.5])
+@pytest.mark.parametrize("mode", MODES)
+def test_no_count_is_below_the_truth_even_far_past_capacity(mode: str, skew: float) -> None:
+    spectral = bloomery.SpectralFilter(150, 0.1, mode=mode)
+    stream = events(3, skew=skew)
+    with pytest.warns(bloomery.CapacityWarning):
+        spectral.update(stream)
+    for key, times in Counter(stream.tolist()).items():
+        assert spectral.count(key) >= times
+    assert spectral.num_apart <= 75
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("capacity", "filters"), [(20, 300), (1000, 40), (20_000, 8)])
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
+    mode: str, capacity: int, filters: int, fpr: float
+) -> None:
+    probes, rates = 20_000, []
+    for seed in range(filters):
+        spectral = bloomery.SpectralFilter(capacity, fpr, mode=mode, seed=seed)
+        keys = Keys("random", seed)
+        spectral.update(keys.take(capacity))
+        rates.append(float(spectral.contains_many(keys.take(probes)).mean()))
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd, mean / fpr
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_full_counter_refuses_and_the_filter_still_answers(mode: str) -> None:
+    spectral = bloomery.SpectralFilter(100, mode=mode, counter_bits=8)
+    spectral.update(["often"] * 255)
+    spectral.add("once")
+    before = spectral.copy()
+    with pytest.raises(bloomery.FilterFull, match="counter_bits"):
+        spectral.add("often")
+    assert spectral == before
+    assert (spectral.count("often"), spectral.count("once"), spectral.num_added) == (255, 1, 256)
+    again = bloomery.loads(spectral.to_bytes())
+    assert again == spectral
+    assert again.count_many(["often", "once", "never"]) == [255, 1, 0]
+
+
+def test_what_cannot_be_done_is_absent() -> None:
+    for name in ("remove", "discard", "merge"):
+        assert not hasattr(bloomery.SpectralFilter, name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "other"}, "mode must be one of minimum-selection, minimal-increase, recurring-minimum"),
+        ({"mode": 3}, "mode must be a str"),
+        ({"counter_bits": 12}, "counter_bits must be 8, 16, 32 or 64, got 12"),
+        ({"fpr": 2.0}, "fpr must be between 0 and 1"),
+        ({"capacity": 2**63}, "lower the capacity"),
+    ],
+)
+def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+    errors = (bloomery.ParameterError, bloomery.ParameterTypeError, bloomery.FilterMemoryError)
+    with pytest.raises(errors, match=message):
+        bloomery.SpectralFilter(**{"capacity": 1000, **options})

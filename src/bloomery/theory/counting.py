@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 _CUT = 1e-18
+_MAX_BITS = 16
 
 
 def _binomial_tail(trials: float, share: float, least: int) -> float:
@@ -57,9 +58,9 @@ def threshold_fpr(
 ) -> float:
     """Return the rate of keys that seem to have come ``threshold`` times: ``P(Bin(kn, 1/m) >= t - j)^k``.
 
-    A key is reported when all of its counters are at ``threshold`` or more; ``occurrences`` j is how often it
-    came in truth, 0 for a key never added (then 1 is the classic rate). At ``j >= threshold`` the answer is 1:
-    no such key is ever missed. Raises ``ParameterError`` unless items >= 0, num_cells >= 1, num_hashes >= 1,
+    A key is reported when all of its counters are at ``threshold`` or more; ``occurrences`` j is how often
+    it came in truth, 0 for a key never added. Threshold 1 is plain membership, with the classic rate. At
+    ``j >= threshold`` the answer is 1: no such key is ever missed. Raises ``ParameterError`` unless items >= 0, num_cells >= 1, num_hashes >= 1,
     threshold >= 1 and occurrences >= 0, the last three whole. Cost: some tens of terms.
 
     Source: Kim et al., count threshold of counting Bloom filters; Fan et al. 2000 for threshold 1.
@@ -147,14 +148,14 @@ def counter_overflow_bound(num_cells: float, counter_bits: int = 4) -> float:
     >>> f"{theory.counter_overflow_bound(1, 4):.2e}"
     '1.37e-15'
     """
-    cells, top = at_least("num_cells", num_cells, 1), 2 ** _bits(counter_bits)
-    return min(1.0, cells * (math.e * math.log(2.0) / top) ** top)
+    cells, top = at_least("num_cells", num_cells, 1), 2.0 ** _bits(counter_bits)
+    return min(1.0, cells * math.pow(math.e * math.log(2.0) / top, top))
 
 
 def _bits(counter_bits: object) -> int:
     bits = whole("counter_bits", counter_bits, 1)
-    if bits > 16:
-        raise ParameterError(f"counter_bits must be between 1 and 16, got {counter_bits}")
+    if bits > _MAX_BITS:
+        raise ParameterError(f"counter_bits must be between 1 and {_MAX_BITS}, got {counter_bits}")
     return bits
 
 
@@ -162,8 +163,8 @@ def _bits(counter_bits: object) -> int:
 def variable_increment_fpr(items: float, num_cells: float, num_hashes: int, increments: int = 4) -> float:
     """Return the rate of a variable-increment filter whose probes add L to 2L - 1.
 
-    ``(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6 L^2) B(2))^k``, B(i) = P(Bin(kn, 1/m) = i): an absent key's probe is
-    denied by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot hold
+    ``(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6 L^2) B(2))^k``, B(i) = P(Bin(kn, 1/m) = i): an absent key's probe
+    is denied by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot hold
     its own. L = 1 is the counting filter. Raises ``ParameterError`` unless items >= 0, num_cells > 1, and
     num_hashes and increments are whole and at least 1. Constant time.
 

@@ -1,4 +1,4 @@
-"""Counting filters keep the rate of their law: any layout, width and threshold; the published figures hold."""
+"""Counting filters keep the rate of their law and the published figures, in any layout and width."""
 
 from __future__ import annotations
 

@@ -106,16 +106,12 @@ impl<const W: u32, const K: usize> Key<W, K> {
     #[inline(always)]
     fn remove(&self, line: &mut Line) -> (bool, bool) {
         let values = self.values(line);
-        let (mut zeros, mut ones) = (0, 0);
-        for value in values {
-            zeros |= u64::from(value == 0);
-            ones |= u64::from(value == 1);
-        }
-        if zeros != 0 {
+        let any = |least| values.into_iter().fold(0, |any, value| any | u64::from(value == least)) != 0;
+        if any(0) {
             return (false, false);
         }
         self.step(line, values, u64::MAX);
-        (true, ones != 0)
+        (true, any(1))
     }
 }
 
@@ -157,12 +153,16 @@ macro_rules! ring {
             for &hash in &hashes[..ahead] {
                 prefetch(base.wrapping_add(fastrange(hash, total) as usize).cast());
             }
-            for (i, &hash) in hashes.iter().enumerate() {
-                // Past the end the last hash is fetched again, which costs nothing.
-                let next = hashes[(i + ahead).min(hashes.len() - 1)];
+            let rest = hashes.len() - ahead;
+            for (i, (&hash, &next)) in hashes.iter().zip(&hashes[ahead..]).enumerate() {
                 prefetch(base.wrapping_add(fastrange(next, total) as usize).cast());
                 if let Some(line) = lines.$get(fastrange(hash, total) as usize) {
                     op.$method::<W, K>(i, hash, line);
+                }
+            }
+            for (i, &hash) in hashes[rest..].iter().enumerate() {
+                if let Some(line) = lines.$get(fastrange(hash, total) as usize) {
+                    op.$method::<W, K>(rest + i, hash, line);
                 }
             }
         }

@@ -148,12 +148,12 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
     }
     // Adding without the top bit of each cell cannot carry into the next; the top bit and its carry
     // are made up for by hand, and a carry becomes all ones.
-    let top = u64::MAX / max << (width - 1);
+    let top = (u64::MAX / max) << (width - 1);
     for (a, &b) in words.iter_mut().zip(other) {
         let (x, y) = (u64::from_le(*a), u64::from_le(b));
         let sum = ((x & !top) + (y & !top)) ^ ((x ^ y) & top);
         let carry = ((x & y) | ((x | y) & !sum)) & top;
-        *a = (sum | (carry >> (width - 1)) * max).to_le();
+        *a = (sum | ((carry >> (width - 1)) * max)).to_le();
     }
 }
 
@@ -179,8 +179,8 @@ mod tests {
             let mut x = 5u64;
             for i in 0..cells {
                 x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                packed.set(&mut a, i, (x >> 40) * ((x >> 30) & 1) & packed.max());
-                packed.set(&mut b, i, (x >> 20) * ((x >> 31) & 1) & packed.max());
+                packed.set(&mut a, i, ((x >> 40) * ((x >> 30) & 1)) & packed.max());
+                packed.set(&mut b, i, ((x >> 20) * ((x >> 31) & 1)) & packed.max());
             }
             let sums: Vec<u64> =
                 (0..cells).map(|i| packed.get(&a, i).saturating_add(packed.get(&b, i)).min(packed.max())).collect();

@@ -509,7 +509,7 @@ mod tests {
                 for _ in 0..4000 {
                     let key = keys[(random.next() % keys.len() as u64) as usize];
                     let there = model.get(&key).copied().unwrap_or(0u64);
-                    if random.next() % 2 == 0 {
+                    if random.next().is_multiple_of(2) {
                         let new = f.add_hash(key).unwrap();
                         assert!(!new || there == 0);
                         model.insert(key, there + 1);

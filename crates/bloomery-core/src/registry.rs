@@ -177,7 +177,7 @@ pub const VARIANTS: &[Variant] = &[
         family: "counting",
         capabilities: &["add", "retouch", "map"],
         layouts: &[],
-        ns: [100.0, 24.0],
+        ns: [180.0, 30.0],
         false_negatives: FalseNegatives::ByDesign,
         merging: "not defined: a bit cleared in one filter may be set in the other",
         formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",

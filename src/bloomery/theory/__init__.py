@@ -10,6 +10,7 @@ What is where (one noun a file):
 - ``layouts``: laws of the partitioned and the blocked layouts
 - ``cardinality``: how many keys went in, with the deviation of the estimate
 - ``counting``: laws of counters: thresholds, overflow, variable increments
+- ``deletion``: d-left tables, deletable and retouched filters
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
 - ``tables``: the cuckoo filter and the prefix filter
@@ -43,6 +44,15 @@ from .counting import (
     counter_overflow_bound,
     threshold_fpr,
     variable_increment_fpr,
+from .deletion import (
+    deletability,
+    dleft_bits_per_key,
+    dleft_fpr,
+    dleft_load_fpr,
+    dleft_loads,
+    published_deletability,
+    retouched_fnr,
+    retouched_fpr,
 )
 from .layouts import (
     blocked_bits_per_key,
@@ -109,7 +119,12 @@ __all__ = [
     "cuckoo_fingerprint_bits",
     "cuckoo_fpr",
     "cuckoo_load_threshold",
+    "deletability",
     "distinct_fpr",
+    "dleft_bits_per_key",
+    "dleft_fpr",
+    "dleft_load_fpr",
+    "dleft_loads",
     "estimate_intersection",
     "estimate_items",
     "estimate_jaccard",
@@ -141,8 +156,11 @@ __all__ = [
     "quotient_bits_per_key",
     "quotient_probe_slots",
     "quotient_size",
+    "published_deletability",
     "rational_fpr",
     "reference_card",
+    "retouched_fnr",
+    "retouched_fpr",
     "scalable_capacity",
     "scalable_fpr",
     "scalable_num_bits",

@@ -65,8 +65,8 @@ impl DLeftCountingFilter {
 
     fn full(&self) -> Error {
         Error::Capacity(format!(
-            "all {} buckets of the key are full: the filter holds {} keys, its capacity is {}; remove keys, or \
-             build a larger filter",
+            "all {} buckets of the key are full: the filter holds {} keys, its capacity is {} (a key with more \
+             than 3 copies takes several cells); remove keys, or build a larger filter",
             self.shape.subtables, self.load.added, self.load.capacity
         ))
     }

@@ -15,14 +15,15 @@ use crate::params;
 /// A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
 /// the space of a counting Bloom filter.
 ///
-/// capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
+/// capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells,
+/// 13 to 39 three, a million 13. fpr: rate of false positives at capacity.
 /// subtables: d, 2 to 8; a key has one bucket in each and goes to the least loaded. cells: w, 6 to
 /// 64, cells of a bucket; 8 is the published design, 12 packs tighter. seed, secret: as for
 /// BloomFilter.
 ///
 /// False negatives: never, unless a key is removed that was not added; one that only seems to be
 /// there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
-/// whose counts add up: never too low. Copies of one key share cells (a million take 13).
+/// whose counts add up: never too low.
 /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
 /// are full (not seen up to capacity in simulation), which changes nothing: remove keys and go on.
 /// Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.

@@ -1,0 +1,134 @@
+"""The deletable filter: how many keys can go, and that nobody else goes with them."""
+
+from __future__ import annotations
+
+import pytest
+from support import SCALE, SIGMAS, Keys, pooled
+
+import bloomery
+from bloomery import DeletableBloomFilter, theory
+
+# m, n, k, r; simulated, published and conditioned deletability. The last two are formulas. The simulated
+# column is itself a draw: an independent simulation of 2000 runs gives 0.129, 0.552, 0.550, 0.976, 0.886.
+TABLE = [
+    (1000, 100, 7, 50, 0.131, 0.214, 0.131),
+    (1000, 100, 7, 100, 0.538, 0.759, 0.552),
+    (1024, 50, 5, 16, 0.530, 0.660, 0.572),
+    (1024, 50, 5, 64, 0.971, 0.996, 0.978),
+    (4096, 200, 5, 128, 0.877, 0.945, 0.887),
+]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "r", "simulated", "published", "conditioned"), TABLE)
+def test_the_table_of_deletability(
+    m: int, n: int, k: int, r: int, simulated: float, published: float, conditioned: float
+) -> None:
+    assert theory.deletability(n, m, k, r) == pytest.approx(conditioned, abs=5e-4)
+    assert theory.published_deletability(n, m, k, r) == pytest.approx(published, abs=6e-4)
+    shares, estimates = [], []
+    for seed in range(150 * SCALE):
+        f = DeletableBloomFilter.with_shape(m, k, regions=r, capacity=n, seed=seed)
+        keys = Keys("random", seed).take(n)
+        f.update(keys)
+        estimates.append(f.deletability)
+        # Each of some keys from the full filter.
+        shares.append(sum(f.copy().remove(int(key)) for key in keys[:20]) / 20)
+    mean, sd = pooled(shares, conditioned, 20)
+    assert abs(mean - simulated) <= 0.025 + SIGMAS * sd
+    # The law takes the regions of a key for independent; that shows where they are few.
+    assert abs(mean - conditioned) <= (0.035 if r == 16 else 0.005) + SIGMAS * sd
+    assert mean < published - SIGMAS * sd
+    assert abs(mean - sum(estimates) / len(estimates)) <= 0.01 + SIGMAS * sd
+
+
+@pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) -> None:
+    rates, stated, probes = [], [], 200_000 * SCALE
+    for seed in range(6):
+        f = DeletableBloomFilter(capacity, fpr, seed=seed)
+        keys = Keys("random", seed)
+        f.update(keys.take(capacity))
+        rates.append(float(f.contains_many(keys.take(probes)).mean()))
+        stated.append(f.fpr())
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd
+    model = sum(stated) / len(stated)
+    assert abs(mean - model) <= SIGMAS * sd + 0.02 * model
+
+
+@pytest.mark.parametrize("capacity", [1000, 20_000, 300_000])
+def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
+    f = DeletableBloomFilter(capacity, 0.01)
+    keys = Keys("random", 2).take(capacity)
+    f.update(keys)
+    law = theory.deletability(capacity, f.num_bits, f.num_hashes, f.regions)
+    assert law == pytest.approx(0.90, abs=0.01)
+    assert f.deletability == pytest.approx(law, abs=0.02)
+    removed = f.remove_many(keys)
+    assert removed.mean() == pytest.approx(law, abs=0.02 + 1 / capacity**0.5)
+    # A removed key may look present again only as any stranger does; one that stayed is found.
+    assert f.contains_many(keys[~removed]).all()
+    assert f.num_added == capacity - removed.sum() - (capacity - f.num_added - removed.sum())
+
+
+def test_members_survive_the_removal_of_members() -> None:
+    for seed in range(20):
+        f = DeletableBloomFilter(500, 0.02, seed=seed)
+        keys = Keys("random", seed).take(1000)
+        f.update(keys[:500])
+        gone = f.remove_many(keys[:250])
+        f.update(keys[500:700])
+        assert f.contains_many(keys[:250])[~gone].all()
+        assert f.contains_many(keys[250:700]).all()
+
+
+def test_a_key_added_twice_stays() -> None:
+    f = DeletableBloomFilter(100)
+    assert (f.add("a"), f.add("a")) == (True, False)
+    assert not f.remove("a")
+    assert "a" in f
+
+
+def test_absent_keys_are_refused_and_change_nothing() -> None:
+    f = DeletableBloomFilter(100)
+    f.update(range(60))
+    before = f.to_bytes()
+    absent = [key for key in range(1000, 1500) if key not in f]
+    assert f.remove_many(absent) == [False] * len(absent)
+    assert f.to_bytes() == before
+
+
+def test_merged_filters_still_lose_no_member() -> None:
+    for seed in range(20):
+        a, b = (DeletableBloomFilter(1000, seed=seed) for _ in range(2))
+        keys = Keys("random", seed).take(800)
+        a.update(keys[:500])
+        b.update(keys[400:])
+        a.merge(b)
+        assert a.contains_many(keys).all()
+        assert a.num_added == pytest.approx(800, abs=30)
+        # Keys in both filters were met: they stay.
+        assert not a.remove_many(keys[400:500]).any()
+        gone = a.remove_many(keys[:300])
+        assert gone.mean() > 0.5
+        assert a.contains_many(keys[300:]).all()
+        assert a.contains_many(keys[:300])[~gone].all()
+    with pytest.raises(bloomery.IncompatibleFilters, match="regions"):
+        a.merge(DeletableBloomFilter(1000, regions=8, seed=seed))
+
+
+@pytest.mark.parametrize("regions", [0, -1, 10**9])
+def test_regions_out_of_range_are_named(regions: int) -> None:
+    with pytest.raises(bloomery.ParameterError, match="regions"):
+        DeletableBloomFilter(100, regions=regions)
+
+
+def test_clearing_takes_back_the_flags() -> None:
+    f = DeletableBloomFilter(10)
+    f.update(range(10))
+    f.update(range(10))
+    assert f.collided > 0
+    f.clear()
+    assert (f.collided, f.deletability, f.num_added) == (0.0, 1.0, 0)
+    assert f == DeletableBloomFilter(10)

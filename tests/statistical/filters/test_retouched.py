@@ -1,0 +1,140 @@
+"""The retouched filter: what clearing bits costs and brings."""
+
+from __future__ import annotations
+
+import pytest
+from support import SCALE, SIGMAS, Keys, pooled
+
+import bloomery
+from bloomery import RetouchedBloomFilter, theory
+
+SCHEMES = ["random", "minimum-fn", "maximum-fp", "ratio"]
+
+
+@pytest.mark.parametrize("capacity", [2000, 20_000, 200_000])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_random_clearing_follows_its_law_and_gains_nothing(capacity: int, share: float) -> None:
+    rates, denied, estimated, fills, probes = [], [], [], [], 200_000 * SCALE
+    for seed in range(6):
+        f = RetouchedBloomFilter(capacity, 0.05, seed=seed)
+        keys = Keys("random", seed)
+        members = keys.take(capacity)
+        f.update(members)
+        ones = round(f.fill * f.num_bits)
+        fills.append(f.fill)
+        assert f.fnr() == 0.0
+        assert f.clear_random(share, seed) == pytest.approx(share * ones, abs=0.51)
+        rates.append(float(f.contains_many(keys.take(probes)).mean()))
+        denied.append(1.0 - float(f.contains_many(members).mean()))
+        estimated.append(f.fnr())
+    fnr = theory.retouched_fnr(share, f.num_hashes)
+    mean, sd = pooled(denied, fnr, capacity)
+    # Losses of members that share a bit come together.
+    assert abs(mean - fnr) <= 2 * SIGMAS * sd
+    assert abs(mean - sum(estimated) / 6) <= 2 * SIGMAS * sd
+    before = sum(fill**f.num_hashes for fill in fills) / 6
+    fpr = theory.retouched_fpr(sum(fills) / 6, share, f.num_hashes)
+    mean, sd = pooled(rates, fpr, probes)
+    assert abs(mean - fpr) <= SIGMAS * sd + 0.01 * fpr
+    # What the rate loses is what the members lose.
+    assert 1.0 - fpr / before == pytest.approx(fnr, abs=2e-3)
+
+
+@pytest.mark.parametrize("capacity", [2000, 10_000, 50_000])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_choosing_the_bit_removes_more_than_it_denies(capacity: int, scheme: str) -> None:
+    f = RetouchedBloomFilter(capacity, 0.02, seed=1)
+    keys = Keys("random", 3)
+    members, strangers = keys.take(capacity), keys.take(20 * capacity)
+    f.update(members)
+    wrong = strangers[f.contains_many(strangers)]
+    assert f.add_false_positives(wrong).all()
+    troublesome = wrong[: len(wrong) // 10]
+    cleared = f.retouch_many(troublesome, scheme)
+    assert not f.contains_many(troublesome).any()
+    assert not f.retouch_many(troublesome, scheme).any()
+    assert 0 < cleared.sum() <= len(troublesome)
+    gone = 1.0 - float(f.contains_many(wrong).mean())
+    denied = 1.0 - float(f.contains_many(members).mean())
+    ratio = gone / denied
+    assert ratio > (3.0 if scheme != "random" else 1.5)
+    assert f.fnr() == pytest.approx(denied, rel=0.15, abs=0.002)
+
+
+def test_the_selective_schemes_beat_the_random_one() -> None:
+    ratios = {}
+    for scheme in SCHEMES:
+        f = RetouchedBloomFilter(20_000, 0.02)
+        keys = Keys("random", 4)
+        members, strangers = keys.take(20_000), keys.take(400_000)
+        f.update(members)
+        wrong = strangers[f.contains_many(strangers)]
+        f.add_false_positives(wrong)
+        f.retouch_many(wrong[:800], scheme)
+        gone = 1.0 - float(f.contains_many(wrong).mean())
+        ratios[scheme] = gone / (1.0 - float(f.contains_many(members).mean()))
+    assert all(ratios[scheme] > 1.3 * ratios["random"] for scheme in SCHEMES[1:])
+
+
+@pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
+@pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
+def test_the_rate_at_capacity_is_kept(capacity: int, fpr: float) -> None:
+    rates, stated, probes = [], [], 200_000 * SCALE
+    for seed in range(6):
+        f = RetouchedBloomFilter(capacity, fpr, seed=seed)
+        keys = Keys("random", seed)
+        members = keys.take(capacity)
+        f.update(members)
+        assert f.contains_many(members).all()
+        rates.append(float(f.contains_many(keys.take(probes)).mean()))
+        stated.append(f.fpr())
+    mean, sd = pooled(rates, fpr, probes)
+    assert mean <= fpr + SIGMAS * sd
+    assert abs(mean - sum(stated) / 6) <= SIGMAS * sd
+
+
+def test_one_bit_is_cleared_and_only_for_what_is_admitted() -> None:
+    f = RetouchedBloomFilter(100, 0.1)
+    f.update(range(100))
+    ones = round(f.fill * f.num_bits)
+    absent = next(key for key in range(1000, 9999) if key not in f)
+    before = f.to_bytes()
+    assert not f.retouch(absent)
+    assert not f.add_false_positive(absent)
+    assert f.to_bytes() == before
+    wrong = next(key for key in range(1000, 9999) if key in f)
+    assert f.add_false_positive(wrong)
+    assert wrong in f
+    assert f.retouch(wrong, scheme="minimum-fn")
+    assert wrong not in f
+    assert round(f.fill * f.num_bits) == ones - 1
+    lost = [key for key in range(100) if key not in f]
+    assert lost
+    assert 0 < f.fnr() < 0.2
+    # Adding the lost again heals them, and brings the false positive back.
+    f.update(lost)
+    assert all(f.contains_many(range(100)))
+    assert wrong in f
+    assert f.fnr() == 0.0
+
+
+def test_training_data_are_saved() -> None:
+    f = RetouchedBloomFilter(200, 0.1)
+    f.update(range(200))
+    wrong = [key for key in range(1000, 5000) if f.add_false_positive(key)]
+    again = bloomery.loads(f.to_bytes())
+    assert again == f
+    for key in wrong[::3]:
+        assert f.retouch(key) == again.retouch(key)
+    assert again.to_bytes() == f.to_bytes()
+
+
+def test_nonsense_is_named() -> None:
+    f = RetouchedBloomFilter(100)
+    with pytest.raises(bloomery.ParameterError, match="minimum-fn"):
+        f.retouch(1, "best")
+    with pytest.raises(bloomery.ParameterTypeError, match="scheme"):
+        f.retouch(1, 3)
+    for share in (-0.1, 1.5, float("nan")):
+        with pytest.raises(bloomery.ParameterError, match="share"):
+            f.clear_random(share)

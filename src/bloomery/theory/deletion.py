@@ -28,6 +28,8 @@ __all__ = [
 _STEP = 1.0 / 64.0
 # A bucket beyond is none that anybody builds, and the table of shares must end.
 _MOST_LOAD = 128
+# Shares below are not shown.
+_LEAST_SHARE = 1e-12
 
 
 @vectorized
@@ -123,7 +125,7 @@ def dleft_loads(subtables: int, load: float) -> list[float]:
         shares = _moved(shares, _slopes(half, tables), step)
     at_least_j = [math.fsum(row[j] for row in shares) / tables for j in range(most + 1)] + [0.0]
     exactly = [at_least_j[j] - at_least_j[j + 1] for j in range(most + 1)]
-    while len(exactly) > 1 and exactly[-1] < 1e-12:
+    while len(exactly) > 1 and exactly[-1] < _LEAST_SHARE:
         exactly.pop()
     return exactly
 
@@ -185,9 +187,9 @@ def deletability(items: float, num_bits: float, num_hashes: float, regions: floa
 def published_deletability(items: float, num_bits: float, num_hashes: float, regions: float) -> float:
     """Return the form printed with the structure: ``1 - (1 - (p0 + p1)^(m/r))^k``. It is too high.
 
-    It takes the key's own bit for one that may be empty, but that bit is set, so anybody else's throw at it is
-    a collision: at m = 1000, n = 100, k = 7, r = 50 it says 0.214, simulation 0.131. For comparison only; use
-    :func:`deletability`. Raises as that does. Constant time.
+    It takes the key's own bit for one that may be empty, but that bit is set, so anybody else's throw at it
+    is a collision: at m = 1000, n = 100, k = 7, r = 50 it says 0.214, simulation 0.131. For comparison only;
+    use :func:`deletability`. Raises as that does. Constant time.
 
     Source: Rothenberg et al. 2010.
 

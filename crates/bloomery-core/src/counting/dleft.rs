@@ -437,9 +437,6 @@ impl Loadable for DLeftCountingFilter {
         if header.params.len() != load::PARAMS + PARAMS || header.scheme != 0 {
             return Err(Error::format("the file holds parameters that no DLeftCountingFilter has; it is damaged"));
         }
-        if load.added > shape.num_cells() {
-            return Err(Error::format("the file counts more keys than it has cells; it is damaged"));
-        }
         let memory = memory(kind::COUNTED_FINGERPRINTS, 0, shape.words())?;
         Ok(DLeftCountingFilter { shape, table: Table::new(shape)?, memory, load, hasher })
     }

@@ -13,6 +13,7 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 """
 
 from bloomery._core import (
+    AgingBloomFilter,
     BloomFilter,
     CountingBloomFilter,
     CuckooFilter,
@@ -24,6 +25,12 @@ from bloomery._core import (
     ScalableBloomFilter,
     SpectralFilter,
     VariableIncrementFilter,
+    CompactApproximator,
+    LayeredBloomFilter,
+    RollingBloomFilter,
+    ScalableBloomFilter,
+    SpatialBloomFilter,
+    StableBloomFilter,
     hash_key,
     hash_many,
     loads,
@@ -47,6 +54,7 @@ from bloomery.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgingBloomFilter",
     "BloomFilter",
     "BloomeryError",
     "CapacityWarning",
@@ -54,11 +62,13 @@ __all__ = [
     "CuckooFilter",
     "DLeftCountingFilter",
     "DeletableBloomFilter",
+    "CompactApproximator",
     "FilterFull",
     "FilterMemoryError",
     "FormatError",
     "IncompatibleFilters",
     "KeyTypeError",
+    "LayeredBloomFilter",
     "ParameterError",
     "ParameterTypeError",
     "QuotientFilter",
@@ -69,6 +79,10 @@ __all__ = [
     "ScalableBloomFilter",
     "SpectralFilter",
     "VariableIncrementFilter",
+    "RollingBloomFilter",
+    "ScalableBloomFilter",
+    "SpatialBloomFilter",
+    "StableBloomFilter",
     "__version__",
     "hash_key",
     "hash_many",

@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+pub(crate) mod aging;
 pub(crate) mod bloom;
 pub(crate) mod counting;
 pub(crate) mod cuckoo;
@@ -18,6 +19,15 @@ pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod spectral;
 pub(crate) mod variable;
+pub(crate) mod compact;
+pub(crate) mod hot;
+pub(crate) mod layered;
+pub(crate) mod pairs;
+pub(crate) mod rolling;
+pub(crate) mod scalable;
+pub(crate) mod shared;
+pub(crate) mod spatial;
+pub(crate) mod stable;
 
 /// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
 /// alone (`keys`) or with something else (`pairs`). The one list that all look-ups expand; a test
@@ -36,6 +46,12 @@ macro_rules! every_class {
             QUOTIENT quotient QuotientFilter keys;
             PREFIX prefix PrefixFilter keys;
             SPECTRAL spectral SpectralFilter keys;
+            STABLE stable StableBloomFilter keys;
+            AGING aging AgingBloomFilter keys;
+            ROLLING rolling RollingBloomFilter keys;
+            LAYERED layered LayeredBloomFilter keys;
+            SPATIAL spatial SpatialBloomFilter pairs;
+            COMPACT compact CompactApproximator pairs;
         }
     };
 }

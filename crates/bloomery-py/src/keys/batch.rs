@@ -25,6 +25,8 @@ pub(crate) trait Operation {
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [Self::Out]>) -> PyResult<()>;
     /// True when null rows must not reach [`Operation::run`].
     const SKIPS_NULLS: bool;
+    /// True when a null row is an error: something stands beside each key.
+    const REFUSES_NULLS: bool = false;
 }
 
 /// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
@@ -190,6 +192,10 @@ fn arrow<'py, O: Operation>(
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
+    let nulls = |chunk: &Chunk| chunk.valid.as_ref().is_some_and(|valid| valid.contains(&0));
+    if O::REFUSES_NULLS && chunks.iter().any(nulls) {
+        return Err(key_type(py, "a null is no key and can be given nothing; drop the rows with nulls first"));
+    }
     let mut parts = Vec::new();
     for chunk in chunks {
         let len = chunk.source.len();

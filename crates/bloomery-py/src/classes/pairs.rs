@@ -1,0 +1,260 @@
+//! What the classes share whose `add` takes something beside the key.
+
+use std::cell::Cell;
+
+use bloomery_core::filter::HashSource;
+use bloomery_core::labelled::valued::{Kind, Valued};
+use bloomery_core::source::CHUNK;
+use pyo3::prelude::*;
+
+use crate::errors::{OrRaise, parameter, warn_overfull};
+use crate::gate::Gate;
+use crate::keys::batch::{self, Operation};
+use crate::params;
+
+/// Keys a batch keeps a filter for itself, in chunks: a few milliseconds.
+const CHUNKS_HELD: usize = 64;
+
+/// Values of a batch: one each, or one for all.
+pub(crate) enum Values {
+    One(u64),
+    Each(Vec<u64>),
+}
+
+impl Values {
+    /// Reads `values=` (or `labels=`): a whole number, or whole numbers in any container.
+    pub(crate) fn read(name: &str, values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if values.hasattr("__index__")? && !values.hasattr("__len__")? {
+            return params::whole(name, values, 0).map(Values::One);
+        }
+        let mut plain = values.clone();
+        for method in ["tolist", "to_list", "to_pylist"] {
+            if values.hasattr(method)? {
+                plain = values.call_method0(method)?;
+                break;
+            }
+        }
+        let numbers = plain.try_iter()?.map(|value| params::whole(name, &value?, 0));
+        numbers.collect::<PyResult<_>>().map(Values::Each)
+    }
+
+    fn all(&self) -> &[u64] {
+        match self {
+            Values::One(value) => std::slice::from_ref(value),
+            Values::Each(values) => values,
+        }
+    }
+}
+
+/// Adding pairs.
+struct Put<'a, V: Kind> {
+    gate: &'a Gate<Valued<V>>,
+    values: &'a Values,
+    /// Pairs added so far.
+    done: Cell<usize>,
+}
+
+impl<V: Kind> Operation for Put<'_, V> {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        let first = self.done.get();
+        let values = match self.values {
+            Values::One(_) => None,
+            Values::Each(values) => match values.get(first..first + source.len()) {
+                Some(values) => Some(values),
+                None => return Err(unequal::<V>(py, values.len())),
+            },
+        };
+        let one = [match self.values {
+            Values::One(value) => *value,
+            Values::Each(_) => 0,
+        }; CHUNK];
+        let added = self.gate.detach(py, |session| {
+            let mut hashes = [0u64; CHUNK];
+            for held in (0..source.len()).step_by(CHUNKS_HELD * CHUNK) {
+                session.write(|filter| {
+                    filter.expect_writes(source.len());
+                    for start in (held..source.len().min(held + CHUNKS_HELD * CHUNK)).step_by(CHUNK) {
+                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+                        source.fill(start, hashes);
+                        let end = start + hashes.len();
+                        let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
+                        filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))?;
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        });
+        self.done.set(first + source.len());
+        added.or_raise(py)
+    }
+}
+
+fn unequal<V: Kind>(py: Python<'_>, values: usize) -> PyErr {
+    parameter(py, format!("there must be as many {0}s as keys, got {values} {0}s for another number", V::WORD))
+}
+
+/// Adds one pair and gives the warning when it is due.
+pub(crate) fn put_one<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
+    let added = gate.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
+    warn(py, gate)?;
+    Ok(added)
+}
+
+/// Gives the warning when it is due.
+pub(crate) fn warn<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>) -> PyResult<()> {
+    use bloomery_core::filter::Filter;
+    let overfull = gate.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())));
+    overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
+}
+
+/// Adds many pairs; every value is checked before the first pair is added.
+pub(crate) fn put_many<'py, V: Kind>(
+    gate: &Gate<Valued<V>>,
+    hasher: &bloomery_core::key::KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    values: &Values,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    let each = matches!(values, Values::Each(_));
+    if each && keys.hasattr("__len__")? && keys.len()? != values.all().len() {
+        return Err(unequal::<V>(py, values.all().len()));
+    }
+    gate.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
+    let put = Put { gate, values, done: Cell::new(0) };
+    let answers = batch::run(&put, hasher, keys, wanted);
+    warn(py, gate)?;
+    let answers = answers?;
+    if each && put.done.get() != values.all().len() {
+        return Err(unequal::<V>(py, values.all().len()));
+    }
+    Ok(answers)
+}
+
+/// Merges `other` into `gate`, or a copy of itself where both are one.
+pub(crate) fn merge<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, other: &Gate<Valued<V>>) -> PyResult<()> {
+    use bloomery_core::filter::Mergeable;
+    // A join with itself changes nothing.
+    if !std::ptr::eq(gate, other) {
+        gate.write_from(other, py, |a, b| a.merge(b)).or_raise(py)?;
+    }
+    warn(py, gate)
+}
+
+/// Asking for values.
+pub(crate) struct Get<'a, V: Kind> {
+    pub(crate) gate: &'a Gate<Valued<V>>,
+}
+
+impl<V: Kind> Operation for Get<'_, V> {
+    type Out = u64;
+    const SKIPS_NULLS: bool = false;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
+        let Some(out) = out else { return Ok(()) };
+        self.gate.detach(py, |session| {
+            let mut hashes = [0u64; CHUNK];
+            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
+                let hashes = &mut hashes[..out.len()];
+                source.fill(i * CHUNK, hashes);
+                session.read(|filter| filter.get_hashes(hashes, out));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Methods of classes whose keys come with a `$value` (many `$values`), asked by `$get`, `$get_many`.
+macro_rules! pair_methods {
+    ($Class:ident, $value:ident, $values:ident, $get:ident, $get_many:ident, $meaning:literal, $merging:literal) => {
+        #[pymethods]
+        impl $Class {
+            /// True when the key was probably added, False when it certainly was not.
+            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                use bloomery_core::filter::Filter;
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
+            }
+
+            #[doc = concat!(
+                "Adds a key with its ", stringify!($value), "; True when the key was certainly new.\n\n",
+                "Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.")]
+            #[pyo3(signature = (key: "object", $value: "int"))]
+            fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let value = crate::params::whole(stringify!($value), $value, 0)?;
+                crate::classes::pairs::put_one(key.py(), &self.gate, hash, value)
+            }
+
+            #[doc = concat!(
+                "Adds many keys, with as many ", stringify!($values), " (or one for all); answers nothing.\n\n",
+                "All ", stringify!($values), " are checked before the first key is added. Nulls are refused.")]
+            #[pyo3(signature = (keys: "object", $values: "object") -> "None")]
+            fn update(&self, keys: &Bound<'_, PyAny>, $values: &Bound<'_, PyAny>) -> PyResult<()> {
+                let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
+                crate::classes::pairs::put_many(&self.gate, &self.hasher, keys, &values, false).map(drop)
+            }
+
+            /// As update, and answers, for each key, whether it was new; as contains_many answers.
+            #[pyo3(signature = (keys: "object", $values: "object") -> "Any")]
+            fn add_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                $values: &Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
+                crate::classes::pairs::put_many(&self.gate, &self.hasher, keys, &values, true)
+            }
+
+            #[doc = $meaning]
+            #[pyo3(signature = (key: "object", /))]
+            fn $get(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.gate.read(key.py(), |filter| filter.get_hash(hash)))
+            }
+
+            #[doc = concat!("One ", stringify!($value), " a key, in the caller's kind; takes what contains_many takes.")]
+            #[pyo3(signature = (keys: "object") -> "Any")]
+            fn $get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let get = crate::classes::pairs::Get { gate: &self.gate };
+                crate::keys::batch::run(&get, &self.hasher, keys, true)
+            }
+
+            #[doc = concat!($merging, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
+            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+                crate::classes::pairs::merge(py, &self.gate, &other.gate)
+            }
+
+            /// Forgets every key.
+            fn clear(&self, py: Python<'_>) -> PyResult<()> {
+                let cleared = self.gate.write(py, |filter| filter.clear());
+                crate::errors::OrRaise::or_raise(cleared, py)
+            }
+
+            /// Number of cells, m.
+            #[getter]
+            fn num_cells(&self, py: Python<'_>) -> u64 {
+                self.gate.read(py, |filter| filter.num_cells())
+            }
+
+            /// Bits of a cell.
+            #[getter]
+            fn cell_bits(&self, py: Python<'_>) -> u32 {
+                self.gate.read(py, |filter| filter.cell_bits())
+            }
+
+            /// Cells of a key, k.
+            #[getter]
+            fn num_hashes(&self, py: Python<'_>) -> u32 {
+                self.gate.read(py, |filter| filter.num_hashes())
+            }
+        }
+    };
+}
+
+pub(crate) use pair_methods;

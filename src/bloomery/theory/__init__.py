@@ -14,6 +14,8 @@ What is where (one noun a file):
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
 - ``tables``: the cuckoo filter and the prefix filter
+- ``window``: filters that forget: stable, aging, rolling
+- ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
 
 Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
@@ -54,6 +56,7 @@ from .deletion import (
     retouched_fnr,
     retouched_fpr,
 )
+from .labelled import layered_overcount, spatial_cell_fprs, spatial_fprs, spatial_promotion, value_excess
 from .layouts import (
     blocked_bits_per_key,
     blocked_fpr,
@@ -96,13 +99,26 @@ from .tables import (
     cuckoo_load_threshold,
     prefix_fpr,
     prefix_spare_share,
+from .window import (
+    RollingSize,
+    aging_capacity,
+    aging_num_hashes,
+    rolling_size,
+    stable_decrements,
+    stable_fpr,
+    stable_limit_fpr,
+    stable_recall,
+    stable_zeros,
 )
 
 __all__ = [
     "Card",
     "Estimate",
     "QuotientSize",
+    "RollingSize",
     "Size",
+    "aging_capacity",
+    "aging_num_hashes",
     "best_num_hashes",
     "best_threshold_hashes",
     "bits_per_key",
@@ -145,6 +161,7 @@ __all__ = [
     "goel_gupta_fpr",
     "hash_collision_fpr",
     "intersection_fpr",
+    "layered_overcount",
     "min_bits_per_key",
     "num_bits",
     "num_hashes",
@@ -161,14 +178,23 @@ __all__ = [
     "reference_card",
     "retouched_fnr",
     "retouched_fpr",
+    "rolling_size",
     "scalable_capacity",
     "scalable_fpr",
     "scalable_num_bits",
     "second_order_fpr",
     "size_for",
+    "spatial_cell_fprs",
+    "spatial_fprs",
+    "spatial_promotion",
     "split_bits_per_key",
     "split_fpr",
     "split_limit_fpr",
+    "stable_decrements",
+    "stable_fpr",
+    "stable_limit_fpr",
+    "stable_recall",
+    "stable_zeros",
     "stage_capacity",
     "stage_fpr",
     "stage_num_hashes",
@@ -177,4 +203,5 @@ __all__ = [
     "succinct_bits_per_key",
     "threshold_fpr",
     "variable_increment_fpr",
+    "value_excess",
 ]

@@ -4,8 +4,8 @@
 //! the passive buffer is written to the active one as well (`refresh`). The buffers turn when the
 //! active one holds `capacity` keys and another comes; then the passive one holds `capacity` keys
 //! that were all seen since, so that the last `capacity` distinct keys are in one of the two.
-//! Without refreshing, a key is remembered for `capacity` new keys after it was new itself: the
-//! plain double buffer.
+//! Without refreshing, a key is remembered for `capacity` new keys after it was told new itself: the
+//! plain double buffer. A key that is falsely known is then not written anywhere.
 
 use super::generations::{Generations, Kind, Plan};
 use crate::error::Result;

@@ -15,8 +15,8 @@ use crate::params;
 ///
 /// capacity: keys of the window; with window=, keys that come within it. fpr: bound on the rate of
 /// false positives, at any time. refresh: a known key counts as seen anew; False is the plain double
-/// buffer, where a key is remembered for the `capacity` new keys after it was new itself. window:
-/// seconds for which keys are remembered, instead of a count: time passes by advance(now) only, and
+/// buffer, where a key is remembered for the `capacity` new keys after it was told new itself (one
+/// that was falsely known is not written, and not promised). window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only, and
 /// more than `capacity` keys in a window warn (CapacityWarning) and raise the rate. seed, secret: as
 /// for BloomFilter.
 ///

@@ -59,7 +59,7 @@ def test_the_published_table_of_five_areas() -> None:
     assert theory.spatial_promotion([200] * 5, 8192, 5) == pytest.approx(promoted, abs=6e-5)
     # The rule itself on ideal positions.
     rng = np.random.default_rng(3)
-    rates, raised, runs, probes = np.zeros(5), np.zeros(5), 60, 20_000
+    rates, raised, runs, probes = np.zeros(5), np.zeros(5), 150, 20_000
     for _ in range(runs):
         cells = np.zeros(8192, np.int64)
         places = rng.integers(0, 8192, (5, 200, 5))
@@ -68,8 +68,13 @@ def test_the_published_table_of_five_areas() -> None:
         raised += (cells[places].min(axis=2) > np.arange(1, 6)[:, None]).mean(axis=1)
         found = cells[rng.integers(0, 8192, (probes, 5))].min(axis=1)
         rates += np.bincount(found, minlength=6)[1:] / probes
-    assert rates / runs == pytest.approx(prior, rel=0.1, abs=3e-5)
-    assert raised / runs == pytest.approx(promoted, rel=0.2, abs=3e-4)
+    # One bit more than the project's bar, since the keys of a run share its cells.
+    for measured, law, trials in (
+        (rates / runs, prior, runs * probes),
+        (raised / runs, promoted, runs * 200),
+    ):
+        for got, rate in zip(measured.tolist(), law, strict=True):
+            assert abs(got - rate) <= (SIGMAS + 1) * binomial_sd(rate, trials) + 0.05 * rate, (got, rate)
 
 
 @pytest.mark.parametrize("lattice", ["max", "min", "or"])
@@ -81,7 +86,7 @@ def test_values_are_never_under(capacity: int, lattice: str) -> None:
     compact = bloomery.CompactApproximator(capacity, 0.01, lattice=lattice)
     halves = [compact.copy(), compact.copy()]
     compact.update(members, values)
-    got = compact.get_many(members)
+    got = compact.get_many(members).astype(np.int64)
     under = {"max": got < values, "min": got > values, "or": (got & values) != values}[lattice]
     assert not under.any()
     assert compact.get_many(members[:50]).tolist() == [compact.get(key) for key in members[:50].tolist()]
@@ -90,7 +95,7 @@ def test_values_are_never_under(capacity: int, lattice: str) -> None:
     halves[1].update(members, values)
     halves[0].merge(halves[1])
     assert halves[0] == compact
-    absent = compact.get_many(keys.take(100_000))
+    absent = compact.get_many(keys.take(100_000)).astype(np.int64)
     bottom = 255 if lattice == "min" else 0
     assert float((absent != bottom).mean()) <= 0.01 + 5 * binomial_sd(0.01, 100_000)
     if lattice == "max":

@@ -96,12 +96,17 @@ def contents() -> list[Any]:
     return [*range(60), *(f"key-{i}" for i in range(30)), 1.5, float("nan"), ("t", 1), 2**64, b"\xff"]
 
 
+# Where the default would be too long for a golden file.
+NARROW = {"spectral": {"counter_bits": 16}}
+
+
 def filters() -> dict[str, Any]:
     """Every golden filter by file name, filled."""
     made: dict[str, Any] = {}
     for variant in variants_with("add"):
         # A filter of stages goes through three of them; a fixed one stays below its capacity.
-        made[variant.id] = variant.make(20 if variant.can("stages") else 120, 0.01, seed=7)
+        capacity = 20 if variant.can("stages") else 120
+        made[variant.id] = variant.make(capacity, 0.01, seed=7, **NARROW.get(variant.name, {}))
         variant.update(made[variant.id], contents())
     rest: dict[str, Any] = {}
     for layout, schemes in SCHEMES.items():
@@ -115,12 +120,28 @@ def filters() -> dict[str, Any]:
     rest["quotient-counting"] = bloomery.QuotientFilter(120, 0.01, counting=True, seed=7)
     rest["cuckoo-semi-sorted"] = bloomery.CuckooFilter(120, 0.001, semi_sort=True, seed=7)
     rest["cuckoo-eight"] = bloomery.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
+    for mode in ("minimum-selection", "recurring-minimum"):
+        rest[f"spectral-{mode}"] = bloomery.SpectralFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
+    # Windows go past their capacity, so that their planes have turned.
+    for name in ("stable", "aging", "rolling"):
+        cls = next(v.cls for v in variants_with("add") if v.name == name)
+        rest[f"{name}-turned"] = cls(60, 0.01, seed=7)
+    rest["layered-three"] = bloomery.LayeredBloomFilter(120, 0.01, layers=3, seed=7)
+    rest["prefix-wide"] = bloomery.PrefixFilter(90, 1e-5, seed=7)
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
     # Repeated keys, some of which are taken out again.
     rest["quotient-counting"].update(contents()[:20])
     rest["quotient-counting"].discard_many(contents()[10:20])
+    rest["layered-three"].update(contents()[::2])
+    low = bloomery.CompactApproximator(120, 0.01, lattice="min", value_bits=6, seed=7)
+    low.update(contents(), [i % 63 for i in range(len(contents()))])
+    aging = bloomery.AgingBloomFilter(60, 0.01, window=30.0, seed=7)
+    for second, key in enumerate(contents()):
+        aging.advance(float(second))
+        aging.add(key)
+    rest |= {"compact-min": low, "aging-seconds": aging}
     return made | rest
 
 

@@ -9,6 +9,8 @@ pub const SCALABLE: u16 = 2;
 pub const COUNTING: u16 = 3;
 /// Number of [`crate::counting::VariableIncrementFilter`] in files.
 pub const VARIABLE_INCREMENT: u16 = 4;
+/// Number of [`crate::counting::SpectralFilter`] in files.
+pub const SPECTRAL: u16 = 5;
 /// Number of [`crate::counting::DLeftCountingFilter`] in files.
 pub const D_LEFT: u16 = 6;
 /// Number of [`crate::counting::DeletableBloomFilter`] in files.
@@ -33,8 +35,6 @@ pub const CUCKOO: u16 = 15;
 pub const QUOTIENT: u16 = 16;
 /// Number of [`crate::table::PrefixFilter`] in files.
 pub const PREFIX: u16 = 17;
-/// Number of [`crate::counting::SpectralFilter`] in files.
-pub const SPECTRAL: u16 = 5;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +143,19 @@ pub const VARIANTS: &[Variant] = &[
         paper: "Rottenstreich, Kanizo, Keslassy, The variable-increment counting Bloom filter, ToN 22(4), 2014",
     },
     Variant {
+        id: SPECTRAL,
+        name: "spectral",
+        class: "SpectralFilter",
+        family: "counting",
+        capabilities: &["add", "count", "estimate", "map"],
+        layouts: &[],
+        ns: [180.0, 105.0],
+        false_negatives: FalseNegatives::Never,
+        merging: "not defined: the counters of two histories do not add up in every mode",
+        formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
+        paper: "Cohen, Matias, Spectral Bloom filters, SIGMOD 2003",
+    },
+    Variant {
         id: D_LEFT,
         name: "d-left",
         class: "DLeftCountingFilter",
@@ -185,52 +198,6 @@ pub const VARIANTS: &[Variant] = &[
                 selected false positives against false negatives, CoNEXT 2006",
     },
     Variant {
-        id: CUCKOO,
-        name: "cuckoo",
-        class: "CuckooFilter",
-        family: "table",
-        capabilities: &["add", "remove", "count", "merge", "map"],
-        layouts: &[],
-        ns: [60.0, 20.0],
-        false_negatives: FalseNegatives::OnMisuse,
-        merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
-        formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
-        paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
-    },
-    Variant {
-        id: QUOTIENT,
-        name: "quotient",
-        class: "QuotientFilter",
-        family: "table",
-        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
-        layouts: &[],
-        ns: [47.0, 29.0],
-        false_negatives: FalseNegatives::OnMisuse,
-        merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
-        formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
-        paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
-        id: PREFIX,
-        name: "prefix",
-        class: "PrefixFilter",
-        family: "table",
-        capabilities: &["add", "map"],
-        layouts: &[],
-        ns: [45.0, 25.0],
-        false_negatives: FalseNegatives::Never,
-        merging: "not defined: bins that overflow pass on what they cannot take back",
-        formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
-        paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
-        id: SPECTRAL,
-        name: "spectral",
-        class: "SpectralFilter",
-        family: "counting",
-        capabilities: &["add", "count", "estimate", "map"],
-        layouts: &[],
-        ns: [180.0, 105.0],
-        false_negatives: FalseNegatives::Never,
-        merging: "not defined: the counters of two histories do not add up in every mode",
-        formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
-        paper: "Cohen, Matias, Spectral Bloom filters, SIGMOD 2003",
         id: STABLE,
         name: "stable",
         class: "StableBloomFilter",
@@ -307,6 +274,45 @@ pub const VARIANTS: &[Variant] = &[
         merging: "join, cell by cell: the filter of all pairs, bit for bit",
         formula: "above v: (1 - (1 - 1/m)^(k n_(>v)))^k, n_(>v) the keys with a value above v",
         paper: "Boldi, Vigna, Mutable strings in Java, Science of Computer Programming 54(1), 2005",
+    },
+    Variant {
+        id: CUCKOO,
+        name: "cuckoo",
+        class: "CuckooFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "map"],
+        layouts: &[],
+        ns: [60.0, 20.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
+        formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
+        paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
+    },
+    Variant {
+        id: QUOTIENT,
+        name: "quotient",
+        class: "QuotientFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
+        layouts: &[],
+        ns: [47.0, 29.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
+        formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
+        paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
+    },
+    Variant {
+        id: PREFIX,
+        name: "prefix",
+        class: "PrefixFilter",
+        family: "table",
+        capabilities: &["add", "map"],
+        layouts: &[],
+        ns: [45.0, 25.0],
+        false_negatives: FalseNegatives::Never,
+        merging: "not defined: bins that overflow pass on what they cannot take back",
+        formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
+        paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
     },
 ];
 

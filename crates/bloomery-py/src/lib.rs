@@ -42,20 +42,17 @@ mod _core {
     #[pymodule_export]
     use super::classes::deletable::DeletableBloomFilter;
     #[pymodule_export]
+    use super::classes::prefix::PrefixFilter;
+    #[pymodule_export]
     use super::classes::quotient::QuotientFilter;
     #[pymodule_export]
     use super::classes::retouched::RetouchedBloomFilter;
-    use super::classes::prefix::PrefixFilter;
     #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
     use super::classes::spectral::SpectralFilter;
     #[pymodule_export]
     use super::classes::variable::VariableIncrementFilter;
-    use super::classes::{
-        aging::AgingBloomFilter, compact::CompactApproximator, layered::LayeredBloomFilter,
-        rolling::RollingBloomFilter, spatial::SpatialBloomFilter, stable::StableBloomFilter,
-    };
     #[pymodule_export]
     use super::functions::{
         capacity_at, force_isa, fpr_at, hash_key, hash_many, isa, isas, layout_for, loads, open, size_for, variants,

@@ -84,14 +84,6 @@ pub mod tag {
     pub const STASH_FINGERPRINT: u16 = 54;
     /// A bucket of the fingerprint in the stash.
     pub const STASH_BUCKET: u16 = 55;
-    /// q of a quotient filter, which has 2^q slots.
-    pub const QUOTIENT_BITS: u16 = 60;
-    /// Bits of a fingerprint that a slot holds.
-    pub const REMAINDER_BITS: u16 = 61;
-    /// Bits of a slot that count copies.
-    pub const COUNTER_BITS: u16 = 62;
-    /// Slots in use.
-    pub const USED_SLOTS: u16 = 63;
     /// Bins of a prefix filter.
     pub const NUM_BINS: u16 = 56;
     /// Bits of a remainder in a bin.
@@ -100,6 +92,12 @@ pub mod tag {
     pub const SPARE_LINES: u16 = 58;
     /// Positions a column in a line of the spare.
     pub const SPARE_PER_COLUMN: u16 = 59;
+    /// q of a quotient filter, which has 2^q slots.
+    pub const QUOTIENT_BITS: u16 = 60;
+    /// Bits of a slot that count copies.
+    pub const COUNTER_BITS: u16 = 62;
+    /// Slots in use.
+    pub const USED_SLOTS: u16 = 63;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.
@@ -124,14 +122,14 @@ pub mod kind {
     pub const CELLS: u32 = 41;
     /// Buckets of fingerprints.
     pub const FINGERPRINTS: u32 = 50;
+    /// Bins of sorted fingerprints.
+    pub const BINS: u32 = 51;
+    /// Lines of the filter behind the bins.
+    pub const SPARE: u32 = 52;
     /// Occupied and runends of a quotient filter, a word of each by turns.
     pub const QUOTIENT_BITS: u32 = 60;
     /// Offsets of a quotient filter, a byte a block of 64 slots.
     pub const QUOTIENT_OFFSETS: u32 = 61;
     /// Slots of a quotient filter.
     pub const QUOTIENT_SLOTS: u32 = 62;
-    /// Bins of sorted fingerprints.
-    pub const BINS: u32 = 51;
-    /// Lines of the filter behind the bins.
-    pub const SPARE: u32 = 52;
 }

@@ -8,9 +8,8 @@
 //! * [`variable`]: counters that grow by a different step for each key;
 //! * [`dleft`]: fingerprints with counts in the least loaded of d buckets;
 //! * [`deletable`]: a Bloom filter that remembers where its keys met;
-//! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
-//! * [`variable`] holds [`VariableIncrementFilter`];
-//! * [`spectral`] holds [`SpectralFilter`].
+//! * [`retouched`]: a Bloom filter that trades false positives for false negatives;
+//! * [`spectral`]: counts that never fall short, in three modes.
 
 pub mod deletable;
 pub mod dleft;

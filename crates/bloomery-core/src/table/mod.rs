@@ -3,21 +3,18 @@
 //!
 //! * [`cuckoo`]: two buckets a key, moved until there is room; [`buckets`] lays them out, [`shape`]
 //!   holds their law, [`places`] says where a key may lie;
-//! * [`quotient`]: fingerprints in sorted runs, found by rank and select.
+//! * [`quotient`]: fingerprints in sorted runs, found by rank and select;
 //! * [`prefix`]: one bin a key, of which the smallest fingerprints stay; [`bins`] lays them out.
 
 pub mod bins;
 pub mod buckets;
 pub mod cuckoo;
 pub mod places;
+pub mod prefix;
 pub mod quotient;
 pub mod shape;
 
 pub use cuckoo::CuckooFilter;
-pub use quotient::QuotientFilter;
-pub mod prefix;
-pub mod shape;
-
-pub use cuckoo::CuckooFilter;
 pub use prefix::{PrefixFilter, PrefixShape};
+pub use quotient::QuotientFilter;
 pub use shape::CuckooShape;

@@ -7,27 +7,24 @@ use pyo3::prelude::*;
 
 pub(crate) mod aging;
 pub(crate) mod bloom;
+pub(crate) mod compact;
 pub(crate) mod counting;
 pub(crate) mod cuckoo;
 pub(crate) mod d_left;
 pub(crate) mod deletable;
 pub(crate) mod hot;
-pub(crate) mod quotient;
-pub(crate) mod retouched;
-pub(crate) mod prefix;
-pub(crate) mod scalable;
-pub(crate) mod shared;
-pub(crate) mod spectral;
-pub(crate) mod variable;
-pub(crate) mod compact;
-pub(crate) mod hot;
 pub(crate) mod layered;
 pub(crate) mod pairs;
+pub(crate) mod prefix;
+pub(crate) mod quotient;
+pub(crate) mod retouched;
 pub(crate) mod rolling;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod spatial;
+pub(crate) mod spectral;
 pub(crate) mod stable;
+pub(crate) mod variable;
 
 /// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
 /// alone (`keys`) or with something else (`pairs`). The one list that all look-ups expand; a test
@@ -39,19 +36,19 @@ macro_rules! every_class {
             SCALABLE scalable ScalableBloomFilter keys;
             COUNTING counting CountingBloomFilter keys;
             VARIABLE_INCREMENT variable VariableIncrementFilter keys;
+            SPECTRAL spectral SpectralFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
             DELETABLE deletable DeletableBloomFilter keys;
             RETOUCHED retouched RetouchedBloomFilter keys;
-            CUCKOO cuckoo CuckooFilter keys;
-            QUOTIENT quotient QuotientFilter keys;
-            PREFIX prefix PrefixFilter keys;
-            SPECTRAL spectral SpectralFilter keys;
             STABLE stable StableBloomFilter keys;
             AGING aging AgingBloomFilter keys;
             ROLLING rolling RollingBloomFilter keys;
             LAYERED layered LayeredBloomFilter keys;
             SPATIAL spatial SpatialBloomFilter pairs;
             COMPACT compact CompactApproximator pairs;
+            CUCKOO cuckoo CuckooFilter keys;
+            QUOTIENT quotient QuotientFilter keys;
+            PREFIX prefix PrefixFilter keys;
         }
     };
 }

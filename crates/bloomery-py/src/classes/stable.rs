@@ -21,7 +21,7 @@ use crate::params;
 ///
 /// False negatives: by design; only the latest key is certain to be found, see recall(). Use
 /// AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
-/// FilterMemoryError. Cost: about 45 bits a key of capacity at 1 %; num_hashes cache lines and the
+/// FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
 /// decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
 /// ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
 ///

@@ -14,6 +14,8 @@ from bloomery.errors import ParameterError
 
 # One call a function, each argument with a value that all of them accept.
 CALLS: dict[str, dict[str, float]] = {
+    "aging_capacity": {"num_bits": 1000, "fpr": 0.01},
+    "aging_num_hashes": {"fpr": 0.01},
     "best_num_hashes": {"fpr": 0.01},
     "bits_per_key": {"fpr": 0.01, "num_hashes": 5},
     "blocked_bits_per_key": {"fpr": 0.01, "num_hashes": 8},
@@ -39,11 +41,13 @@ CALLS: dict[str, dict[str, float]] = {
     "goel_gupta_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "hash_collision_fpr": {"items": 1000, "hash_bits": 32},
     "intersection_fpr": {"items_a": 10, "items_b": 12, "items_both": 5, "num_bits": 100, "num_hashes": 3},
+    "layered_overcount": {"fpr": 0.01, "extra": 2},
     "min_bits_per_key": {"fpr": 0.01},
     "num_bits": {"capacity": 100, "fpr": 0.01},
     "num_hashes": {"num_bits": 1000, "capacity": 100},
     "num_hashes_cost": {"bits_per_key": 10, "num_hashes": 4},
     "partitioned_fpr": {"items": 10, "num_bits": 96, "num_hashes": 6},
+    "rolling_size": {"capacity": 100, "fpr": 0.01},
     "scalable_capacity": {"first_capacity": 100, "growth": 2, "stages": 5},
     "scalable_fpr": {"fpr": 0.01, "tightening": 0.5, "stages": 5},
     "scalable_num_bits": {"first_capacity": 100, "growth": 2, "fpr": 0.01, "tightening": 0.5, "stages": 5},
@@ -51,14 +55,21 @@ CALLS: dict[str, dict[str, float]] = {
     "split_bits_per_key": {"fpr": 0.01},
     "split_fpr": {"items": 100, "num_bits": 2560},
     "split_limit_fpr": {"bits_per_key": 10},
+    "stable_decrements": {"fpr": 0.01, "num_hashes": 3, "max_value": 3, "num_cells": 1000},
+    "stable_fpr": {"num_cells": 1000, "num_hashes": 3, "decrements": 36, "max_value": 3},
+    "stable_limit_fpr": {"num_cells": 1000, "num_hashes": 3, "decrements": 36, "max_value": 3},
+    "stable_recall": {"age": 100, "num_cells": 1000, "num_hashes": 3, "decrements": 36, "max_value": 3},
+    "stable_zeros": {"num_cells": 1000, "num_hashes": 3, "decrements": 36, "max_value": 3},
     "stage_capacity": {"first_capacity": 100, "growth": 2, "stage": 3},
     "stage_fpr": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
     "stage_num_hashes": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
     "stages_for": {"items": 1000, "first_capacity": 100, "growth": 2},
     "stream_floor": {"num_bits": 1024, "window": 100_000, "alphabet": 65536},
+    "value_excess": {"keys_above": 10, "num_cells": 100, "num_hashes": 7},
 }
 # Native (tested where the native module is at hand), records, and the four that take no numbers one by one.
 NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
+NOT_ELEMENTWISE |= {"RollingSize", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion"}
 NOT_ELEMENTWISE |= {"compound_fpr", "occupancy_law", "rational_fpr", "reference_card"}
 
 

@@ -45,7 +45,7 @@ fn select(bits: u64, rank: u32) -> u32 {
     // Vigna, "Broadword implementation of rank/select queries", 2008: sums of bytes from below.
     let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let sums = (fours + (fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
+    let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
     // Bytes whose sum is at most the rank lie before the one sought.
     let before = (((u64::from(rank).wrapping_mul(ONES) | HIGHS).wrapping_sub(sums)) & HIGHS).count_ones();
     let place = (8 * before).min(56);

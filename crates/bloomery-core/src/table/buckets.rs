@@ -349,7 +349,7 @@ mod tests {
         for _ in 0..6000 {
             x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let (i, values) = ((x >> 40) % number, (1u64 << width.min(5)) - 1);
-            let fp = ((x >> 20) & values) << (width - width.min(5)) | u64::from(x >> 63);
+            let fp = ((x >> 20) & values) << (width - width.min(5)) | x >> 63;
             let mut bucket = rule.load(&words, i);
             let held = &mut model[i as usize];
             assert_eq!(rule.has(bucket, fp), held.contains(&fp), "b {slots} f {width}");
@@ -358,12 +358,12 @@ mod tests {
                 0 => {
                     let free = held.iter().position(|&v| v == 0);
                     assert_eq!(rule.replace(&mut bucket, 0, fp), free.is_some());
-                    free.map(|j| held[j] = fp);
+                    free.into_iter().for_each(|j| held[j] = fp);
                 }
                 1 => {
                     let there = held.iter().position(|&v| v == fp);
                     assert_eq!(rule.replace(&mut bucket, fp, 0), there.is_some());
-                    there.map(|j| held[j] = 0);
+                    there.into_iter().for_each(|j| held[j] = 0);
                 }
                 _ => {
                     let old = rule.swap(&mut bucket, (x >> 50) as u32 % slots, fp);

@@ -5,10 +5,14 @@
 //!   holds their law, [`places`] says where a key may lie;
 //! * [`quotient`]: fingerprints in sorted runs, found by rank and select;
 //! * [`prefix`]: one bin a key, of which the smallest fingerprints stay; [`bins`] lays them out.
+//!   holds their law, [`places`] says where a key may lie, [`moves`] makes room;
+//! * [`prefix`]: one bin a key, of which the smallest fingerprints stay; [`bins`] lays them out,
+//!   [`prefix_shape`] sizes them.
 
 pub mod bins;
 pub mod buckets;
 pub mod cuckoo;
+pub mod moves;
 pub mod places;
 pub mod prefix;
 pub mod quotient;
@@ -17,4 +21,10 @@ pub mod shape;
 pub use cuckoo::CuckooFilter;
 pub use prefix::{PrefixFilter, PrefixShape};
 pub use quotient::QuotientFilter;
+pub mod prefix_shape;
+pub mod shape;
+
+pub use cuckoo::CuckooFilter;
+pub use prefix::PrefixFilter;
+pub use prefix_shape::PrefixShape;
 pub use shape::CuckooShape;

@@ -1,3 +1,4 @@
+use super::super::prefix_shape::spare_share;
 use super::*;
 
 fn hash(i: u64) -> u64 {

@@ -164,3 +164,13 @@ def test_files_of_full_filters_come_back_with_the_stash(tmp_path):
     copy = back.copy()
     copy.remove(int(source[0]))
     assert copy.contains_many(source[1 : cuckoo.num_added]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "pinned"),
+    [({}, 0), ({"semi_sort": True}, 0), ({"bucket_size": 2}, 0), ({"bucket_size": 8, "fingerprint_bits": 20}, 0)],
+)
+def test_the_same_false_positives_come_for_ever(options, pinned):
+    cuckoo = CuckooFilter(10_000, 0.01, seed=11, **options)
+    cuckoo.update(np.arange(10_000))
+    assert int(cuckoo.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned

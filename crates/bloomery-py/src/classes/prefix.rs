@@ -20,7 +20,7 @@ use crate::params;
 /// key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
 /// allocated.
 /// Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
-/// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 30 ns a lookup, 45 ns an add in batches.
+/// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns a lookup, 47 ns an add in batches.
 /// Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r + share * spare rate.
 ///
 /// >>> from bloomery import PrefixFilter

@@ -64,7 +64,7 @@ def test_keys_come_again_without_taking_room() -> None:
         PrefixFilter(1000, 1e-7)
 
 
-@pytest.mark.parametrize(("fpr", "pinned"), [(0.05, 0), (0.01, 0), (0.004, 0), (1e-4, 0)])
+@pytest.mark.parametrize(("fpr", "pinned"), [(0.05, 31141), (0.01, 6738), (0.004, 3731), (1e-4, 51)])
 def test_the_same_false_positives_come_for_ever(fpr: float, pinned: int) -> None:
     prefix = PrefixFilter(10_000, fpr, seed=11)
     prefix.update(np.arange(10_000))

@@ -61,8 +61,8 @@ def threshold_fpr(
     A key is reported when all of its counters are at ``threshold`` or more; ``occurrences`` j is how often
     it came in truth, 0 for a key never added. Threshold 1 is plain membership, with the classic rate. At
     ``j >= threshold`` the answer is 1: no such key is ever missed. Raises
-    ``ParameterError`` unless items >= 0, num_cells >= 1, num_hashes >= 1, threshold >= 1 and occurrences >= 0,
-    the last three whole. Cost: some tens of terms.
+    ``ParameterError`` unless items >= 0, num_cells >= 1, num_hashes >= 1, threshold >= 1 and occurrences >=
+    0, the last three whole. Cost: some tens of terms.
 
     Source: Kim et al., count threshold of counting Bloom filters; Fan et al. 2000 for threshold 1.
 
@@ -166,8 +166,8 @@ def variable_increment_fpr(items: float, num_cells: float, num_hashes: int, incr
 
     ``(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6 L^2) B(2))^k``, B(i) = P(Bin(kn, 1/m) = i): an absent key's probe
     is denied by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot
-    hold its own. L = 1 is the counting filter. Raises ``ParameterError`` unless items >= 0, num_cells > 1, and
-    num_hashes and increments are whole and at least 1. Constant time.
+    hold its own. L = 1 is the counting filter. Raises ``ParameterError`` unless items >= 0, num_cells > 1,
+    and num_hashes and increments are whole and at least 1. Constant time.
 
     Source: Rottenstreich, Kanizo and Keslassy, IEEE/ACM ToN 22(4), 2014.
 

@@ -32,7 +32,11 @@ mod _core {
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]
+    use super::classes::aging::AgingBloomFilter;
+    #[pymodule_export]
     use super::classes::bloom::BloomFilter;
+    #[pymodule_export]
+    use super::classes::compact::CompactApproximator;
     #[pymodule_export]
     use super::classes::counting::CountingBloomFilter;
     #[pymodule_export]
@@ -42,15 +46,23 @@ mod _core {
     #[pymodule_export]
     use super::classes::deletable::DeletableBloomFilter;
     #[pymodule_export]
+    use super::classes::layered::LayeredBloomFilter;
+    #[pymodule_export]
     use super::classes::prefix::PrefixFilter;
     #[pymodule_export]
     use super::classes::quotient::QuotientFilter;
     #[pymodule_export]
     use super::classes::retouched::RetouchedBloomFilter;
     #[pymodule_export]
+    use super::classes::rolling::RollingBloomFilter;
+    #[pymodule_export]
     use super::classes::scalable::ScalableBloomFilter;
     #[pymodule_export]
+    use super::classes::spatial::SpatialBloomFilter;
+    #[pymodule_export]
     use super::classes::spectral::SpectralFilter;
+    #[pymodule_export]
+    use super::classes::stable::StableBloomFilter;
     #[pymodule_export]
     use super::classes::variable::VariableIncrementFilter;
     #[pymodule_export]

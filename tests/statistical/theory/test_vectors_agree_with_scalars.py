@@ -24,7 +24,11 @@ CALLS: dict[str, dict[str, float]] = {
     "capacity": {"num_bits": 1000, "fpr": 0.01},
     "classic_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "compensated_bits_per_key": {"bits_per_key": 10, "block_bits": 512},
+    "deletability": {"items": 10, "num_bits": 100, "num_hashes": 3, "regions": 20},
     "distinct_fpr": {"items": 3, "num_bits": 18, "num_hashes": 3},
+    "dleft_bits_per_key": {"load": 6, "cells": 8, "remainder_bits": 14},
+    "dleft_fpr": {"items": 1000, "buckets": 50, "remainder_bits": 12},
+    "dleft_load_fpr": {"subtables": 4, "load": 6, "remainder_bits": 14},
     "estimate_intersection": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},
     "estimate_items": {"set_bits": 50, "num_bits": 100, "num_hashes": 2},
     "estimate_jaccard": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},
@@ -47,6 +51,9 @@ CALLS: dict[str, dict[str, float]] = {
     "num_hashes": {"num_bits": 1000, "capacity": 100},
     "num_hashes_cost": {"bits_per_key": 10, "num_hashes": 4},
     "partitioned_fpr": {"items": 10, "num_bits": 96, "num_hashes": 6},
+    "published_deletability": {"items": 10, "num_bits": 100, "num_hashes": 3, "regions": 20},
+    "retouched_fnr": {"share": 0.1, "num_hashes": 3},
+    "retouched_fpr": {"fill": 0.5, "share": 0.1, "num_hashes": 3},
     "rolling_size": {"capacity": 100, "fpr": 0.01},
     "scalable_capacity": {"first_capacity": 100, "growth": 2, "stages": 5},
     "scalable_fpr": {"fpr": 0.01, "tightening": 0.5, "stages": 5},
@@ -70,6 +77,7 @@ CALLS: dict[str, dict[str, float]] = {
 # Native (tested where the native module is at hand), records, and the four that take no numbers one by one.
 NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
 NOT_ELEMENTWISE |= {"RollingSize", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion"}
+NOT_ELEMENTWISE |= {"dleft_loads"}
 NOT_ELEMENTWISE |= {"compound_fpr", "occupancy_law", "rational_fpr", "reference_card"}
 
 

@@ -12,7 +12,18 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks"
 WORK = HERE / "work"
 
-ORDER = ("space", "import", "open", "scalar", "list-batch", "numpy-batch", "arrow", "dedup", "accuracy")
+ORDER = (
+    "space",
+    "import",
+    "open",
+    "scalar",
+    "list-batch",
+    "numpy-batch",
+    "arrow",
+    "mutable",
+    "dedup",
+    "accuracy",
+)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,23 @@ import os
 from typing import Any, Self, TypeAlias, final
 
 __all__ = [
+    "AgingBloomFilter",
     "ArrowColumn",
     "BloomFilter",
+    "CompactApproximator",
     "CountingBloomFilter",
     "CuckooFilter",
     "DLeftCountingFilter",
     "DeletableBloomFilter",
+    "LayeredBloomFilter",
     "PrefixFilter",
     "QuotientFilter",
     "RetouchedBloomFilter",
+    "RollingBloomFilter",
     "ScalableBloomFilter",
+    "SpatialBloomFilter",
     "SpectralFilter",
+    "StableBloomFilter",
     "Suspects",
     "VariableIncrementFilter",
     "add_lines",
@@ -36,6 +42,218 @@ __all__ = [
     "size_for",
     "variants",
 ]
+
+@final
+class AgingBloomFilter:
+    """
+    A window over a stream: the last `capacity` distinct keys are never denied, older ones are
+    forgotten after at most twice as many.
+
+    capacity: keys of the window; with window=, keys that come within it. fpr: bound on the rate of
+    false positives, at any time. refresh: a known key counts as seen anew; False is the plain double
+    buffer, where a key is remembered for the `capacity` new keys after it was told new itself (one
+    that was falsely known is not written, and not promised). window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only, and
+    more than `capacity` keys in a window warn (CapacityWarning) and raise the rate. seed, secret: as
+    for BloomFilter.
+
+    False negatives: by design for older keys, never within the window. Raises ParameterError,
+    ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
+    key of capacity at 1 %. Source: Yoon, IEEE TKDE 22(1), 2010; two buffers at rate
+    ``1 - sqrt(1 - fpr)`` each.
+
+    >>> from bloomery import AgingBloomFilter
+    >>> f = AgingBloomFilter(1000, fpr=0.001)
+    >>> f.update(range(10_000))
+    >>> all(key in f for key in range(9_000, 10_000)), 0 in f
+    (True, False)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> AgingBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> AgingBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        refresh: bool = True,
+        window: float | None = None,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> AgingBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: object, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import AgingBloomFilter
+        >>> f = AgingBloomFilter(1000)
+        >>> f.add("a"), f.add("a")
+        (True, False)
+        """
+    def add_hashed(self, /, hashes: object) -> Any:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    def advance(self, /, now: float) -> int:
+        """
+        Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
+
+        For a filter built with window=. A key is remembered for at least `window` seconds after the
+        advance before its add; keys added before the first advance count as added at it. Raises
+        ParameterError when now goes back, or without window=; ReadOnlyFilter.
+
+        >>> from bloomery import AgingBloomFilter
+        >>> f = AgingBloomFilter(1000, window=60.0)
+        >>> f.advance(0.0), f.add("a"), f.advance(59.0) >= 0, "a" in f
+        (0, True, True, True)
+        >>> f.advance(200.0) > 0, "a" in f
+        (True, False)
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import AgingBloomFilter
+        >>> f = AgingBloomFilter(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> AgingBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> AgingBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def generation_counts(self, /) -> list[int]:
+        """
+        Keys written to each generation that is held, oldest first; the last one takes new keys.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def now(self, /) -> float | None:
+        """
+        Latest time given to advance(), or None.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> AgingBloomFilter:
+        """
+        Opens the file of a AgingBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    @property
+    def refresh(self, /) -> bool:
+        """
+        True when a known key counts as seen anew.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, *, threads: int = ...) -> None:
+        """
+        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+
+        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        """
+    @property
+    def window(self, /) -> float | None:
+        """
+        Seconds for which keys are remembered, or None for a window counted in keys.
+        """
 
 @final
 class ArrowColumn:
@@ -343,6 +561,214 @@ class BloomFilter:
         >>> from bloomery import BloomFilter
         >>> BloomFilter.with_shape(1024, 7).num_bits
         1024
+        """
+
+@final
+class CompactApproximator:
+    """
+    An approximate map from keys to small numbers: what it answers is never below the truth in the
+    order of its lattice.
+
+    capacity: distinct keys. fpr: rate at capacity at which a key never added has a value. lattice:
+    "max" answers an upper bound of the largest value added with the key, "min" a lower bound of the
+    smallest, "or" a superset of the bits. value_bits: 1 to 32. seed, secret: as for BloomFilter.
+
+    Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
+    answers the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
+    False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
+    CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
+    1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
+    Programming 54(1), 2005; above v ``(1 - (1 - 1/m)**(k * keys_above_v))**k``.
+
+    >>> from bloomery import CompactApproximator
+    >>> last = CompactApproximator(1000)
+    >>> last.update("abracadabra", range(1, 12))
+    Traceback (most recent call last):
+        ...
+    bloomery.errors.KeyTypeError: a batch takes many keys, got one str; use add(), in, or [key]
+    >>> last.update(list("abracadabra"), range(1, 12))
+    >>> last.get("a"), last.get("c"), last.get("z")
+    (11, 5, 0)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+        """
+    def __copy__(self, /) -> CompactApproximator: ...
+    def __deepcopy__(self, memo: object, /) -> CompactApproximator: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        lattice: str = "max",
+        value_bits: int = ...,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> CompactApproximator: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, /, key: object, value: int) -> bool:
+        """
+        Adds a key with its value; True when the key was certainly new.
+
+        Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
+        """
+    def add_many(self, /, keys: object, values: object) -> Any:
+        """
+        As update, and answers, for each key, whether it was new; as contains_many answers.
+        """
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    @property
+    def cell_bits(self, /) -> int:
+        """
+        Bits of a cell.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import CompactApproximator
+        >>> f = CompactApproximator(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> CompactApproximator:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+    ) -> CompactApproximator:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def get(self, key: object, /) -> int:
+        """
+        The value of a key: never below the join of those added with it; the bottom when there was none.
+        """
+    def get_many(self, /, keys: object) -> Any:
+        """
+        One value a key, in the caller's kind; takes what contains_many takes.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def lattice(self, /) -> str:
+        """
+        How cells are joined: max, min or or.
+        """
+    def merge(self, /, other: CompactApproximator) -> None:
+        """
+        Joins cell by cell: the approximator of the pairs of both, bit for bit.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells, m.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key, k.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> CompactApproximator:
+        """
+        Opens the file of a CompactApproximator, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, values: object) -> None:
+        """
+        Adds many keys, with as many values (or one for all); answers nothing.
+
+        All values are checked before the first key is added. Nulls are refused.
         """
 
 @final
@@ -862,7 +1288,8 @@ class DLeftCountingFilter:
     there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
     whose counts add up: never too low.
     Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
-    are full (not seen up to capacity in simulation), which changes nothing: remove keys and go on.
+    are full, which changes nothing: remove keys and go on. It was not seen up to capacity in
+    simulations with 3 or more sub-tables and at most 3 copies a key; with 2, for one key in 10^7.
     Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
     d * load * 2^-r.
@@ -1327,6 +1754,211 @@ class DeletableBloomFilter:
         """
 
 @final
+class LayeredBloomFilter:
+    """
+    Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
+    and its depth is the number of leading layers that hold it.
+
+    capacity: distinct keys. fpr: rate of `in` at capacity, and of one more in a depth. layers: 1 to
+    64, the largest count told. seed, secret: as for BloomFilter.
+
+    False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
+    ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
+    for each layer that holds the key and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
+    Jungang, Jian, ICACTE 2010; every layer a blocked filter.
+
+    >>> from bloomery import LayeredBloomFilter
+    >>> f = LayeredBloomFilter(1000)
+    >>> f.update(["a", "b", "a", "a"])
+    >>> f.depth("a"), f.depth("b"), f.depth("c")
+    (3, 1, 0)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> LayeredBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> LayeredBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        layers: int = ...,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> LayeredBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: object, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import LayeredBloomFilter
+        >>> f = LayeredBloomFilter(1000)
+        >>> f.add("a"), f.add("a")
+        (True, False)
+        """
+    def add_hashed(self, /, hashes: object) -> Any:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import LayeredBloomFilter
+        >>> f = LayeredBloomFilter(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> LayeredBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    def count(self, key: object, /) -> int:
+        """
+        Estimated number of occurrences of a key; 0 when it was certainly never added.
+        """
+    def count_many(self, /, keys: object) -> Any:
+        """
+        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+        """
+    def depth(self, key: object, /) -> int:
+        """
+        Leading layers that hold the key: 0 when it was certainly never added, never below
+        min(times added, layers).
+        """
+    def depth_many(self, /, keys: object) -> Any:
+        """
+        One depth a key, in the caller's kind; takes what contains_many takes.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+    ) -> LayeredBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    def layer_counts(self, /) -> list[float]:
+        """
+        Estimated number of keys in each layer, first to last: keys that came at least once, twice, ...
+        """
+    @property
+    def layers(self, /) -> int:
+        """
+        Number of layers.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> LayeredBloomFilter:
+        """
+        Opens the file of a LayeredBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, *, threads: int = ...) -> None:
+        """
+        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+
+        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        """
+
+@final
 class PrefixFilter:
     """
     An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
@@ -1339,7 +1971,7 @@ class PrefixFilter:
     key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     allocated.
     Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
-    5, 8, 10, 13, 15, 18, 21 or 23 bits); about 30 ns a lookup, 45 ns an add in batches.
+    5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns a lookup, 47 ns an add in batches.
     Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r + share * spare rate.
 
     >>> from bloomery import PrefixFilter
@@ -1975,6 +2607,221 @@ class RetouchedBloomFilter:
         """
 
 @final
+class RollingBloomFilter:
+    """
+    A window over a stream in several generations: the last `capacity` keys are never denied, in less
+    space than AgingBloomFilter takes.
+
+    capacity: keys of the window, repeats counted (a repeat within one generation is free; for the
+    last `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that
+    come within it. fpr: bound on the rate of false positives, at any time. generations: 2 to 16; g of
+    them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up. window: seconds
+    for which keys are remembered, instead of a count: time passes by advance(now) only, every
+    generation is made for `capacity` keys, and more of them in one warn (CapacityWarning). seed,
+    secret: as for BloomFilter.
+
+    False negatives: by design for older keys, never within the window. Raises ParameterError,
+    ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
+    19 bits a key of capacity at 1 % with 3 generations. Source: Bitcoin Core's CRollingBloomFilter,
+    with lines instead of 2-bit cells; each generation at rate ``1 - (1 - fpr)**(1/g)``.
+
+    >>> from bloomery import RollingBloomFilter
+    >>> f = RollingBloomFilter(1000, fpr=0.001)
+    >>> f.update(range(10_000))
+    >>> all(key in f for key in range(9_000, 10_000)), 0 in f
+    (True, False)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> RollingBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> RollingBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        generations: int = ...,
+        window: float | None = None,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> RollingBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: object, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import RollingBloomFilter
+        >>> f = RollingBloomFilter(1000)
+        >>> f.add("a"), f.add("a")
+        (True, False)
+        """
+    def add_hashed(self, /, hashes: object) -> Any:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    def advance(self, /, now: float) -> int:
+        """
+        Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
+
+        For a filter built with window=. A key is remembered for at least `window` seconds after the
+        advance before its add; keys added before the first advance count as added at it. Raises
+        ParameterError when now goes back, or without window=; ReadOnlyFilter.
+
+        >>> from bloomery import RollingBloomFilter
+        >>> f = RollingBloomFilter(1000, window=60.0)
+        >>> f.advance(0.0), f.add("a"), f.advance(59.0) >= 0, "a" in f
+        (0, True, True, True)
+        >>> f.advance(200.0) > 0, "a" in f
+        (True, False)
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import RollingBloomFilter
+        >>> f = RollingBloomFilter(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> RollingBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+    ) -> RollingBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def generation_counts(self, /) -> list[int]:
+        """
+        Keys written to each generation that is held, oldest first; the last one takes new keys.
+        """
+    @property
+    def generations(self, /) -> int:
+        """
+        Number of generations.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def now(self, /) -> float | None:
+        """
+        Latest time given to advance(), or None.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> RollingBloomFilter:
+        """
+        Opens the file of a RollingBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, *, threads: int = ...) -> None:
+        """
+        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+
+        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        """
+    @property
+    def window(self, /) -> float | None:
+        """
+        Seconds for which keys are remembered, or None for a window counted in keys.
+        """
+
+@final
 class ScalableBloomFilter:
     """
     A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
@@ -2191,6 +3038,216 @@ class ScalableBloomFilter:
         """
 
 @final
+class SpatialBloomFilter:
+    """
+    A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
+    label wins, so that errors go upward only.
+
+    capacity: distinct keys of all areas together. fpr: rate at capacity at which a key of no area is
+    given one. areas: labels 1 to areas, at most 65535; give the areas that matter most the highest.
+    seed, secret: as for BloomFilter.
+
+    False negatives: never, and no label below the key's own (the highest added with it). Raises
+    ParameterError, ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost:
+    a cell of log2(areas + 1) bits for each bit of a Bloom filter: 77 bits a key at 1 % and 255 areas;
+    num_hashes cache lines a key. Source: Palmieri, Calderoni, Maio, Inscrypt 2014;
+    ``(1 - (1 - 1/m)**(k * keys_above))**k``.
+
+    >>> from bloomery import SpatialBloomFilter
+    >>> f = SpatialBloomFilter(1000, areas=3)
+    >>> f.update(["park", "square", "harbour"], [1, 2, 3])
+    >>> f.label("square"), f.label("desert")
+    (2, 0)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+        """
+    def __copy__(self, /) -> SpatialBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> SpatialBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        areas: int = ...,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> SpatialBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, /, key: object, label: int) -> bool:
+        """
+        Adds a key with its label; True when the key was certainly new.
+
+        Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
+        """
+    def add_many(self, /, keys: object, labels: object) -> Any:
+        """
+        As update, and answers, for each key, whether it was new; as contains_many answers.
+        """
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """
+    @property
+    def areas(self, /) -> int:
+        """
+        Number of areas, the largest label.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    @property
+    def cell_bits(self, /) -> int:
+        """
+        Bits of a cell.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import SpatialBloomFilter
+        >>> f = SpatialBloomFilter(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> SpatialBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+    ) -> SpatialBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    def label(self, key: object, /) -> int:
+        """
+        The label of a key: 0 when it certainly lies in no area, never below its own.
+        """
+    def label_cells(self, /) -> list[int]:
+        """
+        Cells that hold each label, label 1 first: O(nbytes).
+        """
+    def label_many(self, /, keys: object) -> Any:
+        """
+        One label a key, in the caller's kind; takes what contains_many takes.
+        """
+    def label_rates(self, /) -> list[float]:
+        """
+        Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
+        """
+    def merge(self, /, other: SpatialBloomFilter) -> None:
+        """
+        Takes the larger label cell by cell: the filter of the pairs of both, bit for bit.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells, m.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key, k.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> SpatialBloomFilter:
+        """
+        Opens the file of a SpatialBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, labels: object) -> None:
+        """
+        Adds many keys, with as many labels (or one for all); answers nothing.
+
+        All labels are checked before the first key is added. Nulls are refused.
+        """
+
+@final
 class SpectralFilter:
     """
     How often each key came, or a little more: counts are never too low.
@@ -2397,6 +3454,213 @@ class SpectralFilter:
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, *, threads: int = ...) -> None:
+        """
+        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+
+        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        """
+
+@final
+class StableBloomFilter:
+    """
+    A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
+    `fpr` for ever and old keys are forgotten gradually.
+
+    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with
+    a chance of one half. fpr: rate of false positives in the long run. cell_bits: 1, 2, 4 or 8; a
+    cell holds up to 2**cell_bits - 1. num_hashes: cells of a key; by default about 2 log10(1/fpr).
+    seed, secret: as for BloomFilter; the seed also drives the decay, so that the same keys in the
+    same order give the same bytes.
+
+    False negatives: by design; only the latest key is certain to be found, see recall(). Use
+    AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
+    FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
+    decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
+    ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
+
+    >>> from bloomery import StableBloomFilter
+    >>> f = StableBloomFilter(1000, fpr=0.01)
+    >>> f.update(range(100_000))
+    >>> 99_999 in f, f.recall(1000) >= 0.5
+    (True, True)
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> StableBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> StableBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        cell_bits: int = ...,
+        num_hashes: int | None = None,
+        seed: int = ...,
+        secret: bytes | bool | None = None,
+    ) -> StableBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: object, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import StableBloomFilter
+        >>> f = StableBloomFilter(1000)
+        >>> f.add("a"), f.add("a")
+        (True, False)
+        """
+    def add_hashed(self, /, hashes: object) -> Any:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    @property
+    def cell_bits(self, /) -> int:
+        """
+        Bits of a cell.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import StableBloomFilter
+        >>> f = StableBloomFilter(1000)
+        >>> f.update(["a", "b"])
+        >>> f.contains_many(["a", "c"])
+        [True, False]
+        """
+    def copy(self, /) -> StableBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    @property
+    def decrements(self, /) -> int:
+        """
+        Cells decremented by each key, P.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> StableBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells, m.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key, K.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> StableBloomFilter:
+        """
+        Opens the file of a StableBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def recall(self, /, age: float) -> float:
+        """
+        Model chance that a key is still found after `age` other keys, on a stream in its stable state.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def seen(self, /) -> int:
+        """
+        Keys added since the filter was empty, repeats counted.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -2780,15 +4044,21 @@ def variants() -> list[dict[str, Any]]:
     """
 
 _Filter: TypeAlias = (
-    BloomFilter
+    AgingBloomFilter
+    | BloomFilter
+    | CompactApproximator
     | CountingBloomFilter
     | CuckooFilter
     | DLeftCountingFilter
     | DeletableBloomFilter
+    | LayeredBloomFilter
     | PrefixFilter
     | QuotientFilter
     | RetouchedBloomFilter
+    | RollingBloomFilter
     | ScalableBloomFilter
+    | SpatialBloomFilter
     | SpectralFilter
+    | StableBloomFilter
     | VariableIncrementFilter
 )

@@ -46,6 +46,7 @@ from .counting import (
     counter_overflow_bound,
     threshold_fpr,
     variable_increment_fpr,
+)
 from .deletion import (
     deletability,
     dleft_bits_per_key,
@@ -99,6 +100,7 @@ from .tables import (
     cuckoo_load_threshold,
     prefix_fpr,
     prefix_spare_share,
+)
 from .window import (
     RollingSize,
     aging_capacity,
@@ -170,10 +172,10 @@ __all__ = [
     "partitioned_fpr",
     "prefix_fpr",
     "prefix_spare_share",
+    "published_deletability",
     "quotient_bits_per_key",
     "quotient_probe_slots",
     "quotient_size",
-    "published_deletability",
     "rational_fpr",
     "reference_card",
     "retouched_fnr",
@@ -202,6 +204,6 @@ __all__ = [
     "stream_floor",
     "succinct_bits_per_key",
     "threshold_fpr",
-    "variable_increment_fpr",
     "value_excess",
+    "variable_increment_fpr",
 ]

@@ -103,7 +103,10 @@ def every_variant(*needs: str) -> list[Any]:
 
 
 def most_counted(made: Any) -> int:
-    """The largest count that ``made`` can tell; counters of w bits stay at their last value."""
+    """The largest count that ``made`` can tell; counters of w bits and layers end somewhere."""
+    layers = getattr(made, "layers", None)
+    if isinstance(layers, int):
+        return layers
     bits = getattr(made, "counter_bits", None)
     return (1 << bits) - 1 if isinstance(bits, int) else 2**64 - 1
 

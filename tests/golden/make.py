@@ -127,7 +127,7 @@ def filters() -> dict[str, Any]:
         cls = next(v.cls for v in variants_with("add") if v.name == name)
         rest[f"{name}-turned"] = cls(60, 0.01, seed=7)
     rest["layered-three"] = bloomery.LayeredBloomFilter(120, 0.01, layers=3, seed=7)
-    rest["prefix-wide"] = bloomery.PrefixFilter(90, 1e-5, seed=7)
+    rest["prefix-wide"] = bloomery.PrefixFilter(95, 1e-5, seed=7)
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())

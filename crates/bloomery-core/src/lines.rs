@@ -130,12 +130,19 @@ pub fn check<F: Filter>(
     })
 }
 
-/// Adds every record of `block` and returns the hashes of those that were not new.
-pub fn note<F: Addable>(filter: &mut F, block: &[u8]) -> Result<(Tally, Vec<u64>)> {
+/// Adds every record of `block` and returns the hashes of those that were not new. With `once`, those
+/// are not added again: for structures in which copies take room.
+pub fn note<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
     let tally = sift(&hasher, block, None, None, |_, hashes, marks| {
-        filter.add_hashes(hashes, Some(marks))?;
+        if once {
+            for (&hash, mark) in hashes.iter().zip(marks.iter_mut()) {
+                *mark = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
+            }
+        } else {
+            filter.add_hashes(hashes, Some(marks))?;
+        }
         seen.extend(hashes.iter().zip(marks.iter()).filter(|(_, mark)| **mark == 0).map(|(hash, _)| *hash));
         Ok(())
     })?;

@@ -100,15 +100,16 @@ impl Suspects {
         Suspects { gate: Gate::new(Core::default()) }
     }
 
-    /// First pass: adds the lines of `block` to `filter`; (lines, new lines).
-    #[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview")
+    /// First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
+    /// are not added again: for structures in which copies take room.
+    #[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview", *, once: "bool" = false)
            -> "tuple[int, int]")]
-    fn note(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
+    fn note(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>, once: bool) -> PyResult<(u64, u64)> {
         let py = filter.py();
         let bytes = bytes_of(block)?;
         let tally: Tally = with_gate!(filter, gate => {
             let noted = gate.detach(py, |session| {
-                session.write(|filter| lines::note(filter, &bytes).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
+                session.write(|filter| lines::note(filter, &bytes, once).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
             });
             let (tally, hashes, hasher) = noted.or_raise(py)?;
             self.gate.write(py, |suspects| suspects.remember(hasher, &hashes));

@@ -92,7 +92,9 @@ class Job:
             used += 8 << 20  # records, keys and answers of a batch, as Python objects
         least = (used + _LEAST_FILTER) * (_SLACK + 1) // _SLACK
         if self.args.memory < least:
-            mebibytes = -(-least // (1 << 20))
+            mebibytes = (
+                -(-least // (1 << 20)) + 1
+            )  # what Python itself takes differs a little from run to run
             raise Refusal(
                 f"--memory {size_text(self.args.memory)} is too little: "
                 f"the least is {mebibytes}M, most of it Python itself"
@@ -198,7 +200,7 @@ class Job:
     def _verified(self) -> None:
         suspects = _core.Suspects()
         for block in self.blocks:
-            suspects.note(self.seen, block)
+            suspects.note(self.seen, block, once=keeps_copies(self.seen))
             if self.suspects_limit is not None and suspects.nbytes > self.suspects_limit:
                 raise Refusal(
                     f"--memory {size_text(self.args.memory)} does not hold the suspects of --verify: "

@@ -86,7 +86,16 @@ impl Plan {
 
     /// Lines of a plane, positions a column.
     fn size(&self) -> Result<(u64, u32)> {
-        blocked::smallest_lines(self.share(), self.plane_fpr())
+        // What a plane cannot be is told in the caller's numbers, not in the plane's.
+        blocked::smallest_lines(self.share(), self.plane_fpr()).map_err(|error| match error {
+            Error::Memory(_) => too_large(self),
+            _ => Error::Parameter(format!(
+                "a capacity of {} at fpr {} in {} generations cannot be reached (keys are 64-bit hashes); raise the fpr",
+                self.capacity,
+                shown(self.fpr),
+                self.generations
+            )),
+        })
     }
 }
 
@@ -217,16 +226,18 @@ impl<V: Kind> Generations<V> {
     /// Adds in order; tells for each key whether it was new.
     #[inline(always)]
     fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
-        let mut start = 0;
+        let (mut start, mut known) = (0, false);
         loop {
             let rule = Rule { active: self.active, room: self.room(), refresh: self.plan.refresh };
             let words = self.memory.words_mut().ok_or_else(read_only)?;
-            let (done, written) = self.planes.write(words, rule, &hashes[start..], |i, fresh| tell(start + i, fresh));
+            let (done, written) = self
+                .planes
+                .write(words, rule, &hashes[start..], |i, fresh| tell(start + i, fresh && !(known && i == 0)));
             self.written[self.active] = self.written[self.active].saturating_add(written);
             start += done;
-            if start >= hashes.len() {
-                return Ok(());
-            }
+            let Some(&next) = hashes.get(start) else { return Ok(()) };
+            // The plane that is cleared for this key may be the one that knew it.
+            known = self.contains_hash(next);
             self.turn()?;
         }
     }

@@ -115,9 +115,7 @@ macro_rules! filter_methods {
                 "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
                 "canonical bytes.\n\n",
                 ">>> from bloomery import ", $name, "\n",
-                ">>> f = ", $name, "(1000)\n",
-                ">>> f.update([\"a\", \"b\"])\n",
-                ">>> f.contains_many([\"a\", \"c\"])\n[True, False]")]
+                ">>> ", $name, "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
             #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
             fn contains_many<'py>(
                 &self,

@@ -59,7 +59,7 @@ def mended(text: str) -> str:
 def filters(text: str) -> list[str]:
     """The classes that answer membership, in order of name."""
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
-    return sorted(re.match(r"\w+", body)[0] for body in classes if "def contains_many(" in body)
+    return sorted(re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
 
 
 def tidy(text: str) -> str:

@@ -47,7 +47,7 @@ def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
     for bloom in (opened, loaded, by_class):
         assert type(bloom) is type(FILTERS[name])
         assert bloom.contains_many(keys) == FILTERS[name].contains_many(keys)
-        assert all(bloom.contains_many(keys)) or name.split("-")[0] in FORGETS
+        assert all(bloom.contains_many(keys)) or name.split("-", maxsplit=1)[0] in FORGETS
         assert bloom.to_bytes() == path.read_bytes()
         assert bloom == FILTERS[name]
         for field in ("capacity", "target_fpr", "num_added", "seed", "layout", "keyed", "fill", "nbytes"):

@@ -89,7 +89,7 @@ mod tests {
         let mut filter = BloomFilter::new(shape, 10, 0.5, KeyHasher::seeded(0), false).unwrap();
         let block: Vec<u8> = (0..500).flat_map(|i| format!("{}\n", i % 300).into_bytes()).collect();
         let mut suspects = Suspects::default();
-        let (_, seen) = lines::note(&mut filter, &block).unwrap();
+        let (_, seen) = lines::note(&mut filter, &block, false).unwrap();
         suspects.remember(KeyHasher::seeded(0), &seen);
         let mut kept = Vec::new();
         let tally = suspects.sift(&block, &mut kept, None);

@@ -17,6 +17,7 @@ CALLS: dict[str, dict[str, float]] = {
     "aging_capacity": {"num_bits": 1000, "fpr": 0.01},
     "aging_num_hashes": {"fpr": 0.01},
     "best_num_hashes": {"fpr": 0.01},
+    "best_threshold_hashes": {"items": 100, "num_cells": 1000, "threshold": 2},
     "bits_per_key": {"fpr": 0.01, "num_hashes": 5},
     "blocked_bits_per_key": {"fpr": 0.01, "num_hashes": 8},
     "blocked_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 8},
@@ -24,6 +25,11 @@ CALLS: dict[str, dict[str, float]] = {
     "capacity": {"num_bits": 1000, "fpr": 0.01},
     "classic_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "compensated_bits_per_key": {"bits_per_key": 10, "block_bits": 512},
+    "counter_overflow": {"load": 0.7, "counter_bits": 4},
+    "counter_overflow_bound": {"num_cells": 1000, "counter_bits": 4},
+    "cuckoo_fingerprint_bits": {"fpr": 0.01, "bucket_size": 4, "load": 0.95},
+    "cuckoo_fpr": {"fingerprint_bits": 12, "bucket_size": 4, "load": 0.95},
+    "cuckoo_load_threshold": {"bucket_size": 4},
     "deletability": {"items": 10, "num_bits": 100, "num_hashes": 3, "regions": 20},
     "distinct_fpr": {"items": 3, "num_bits": 18, "num_hashes": 3},
     "dleft_bits_per_key": {"load": 6, "cells": 8, "remainder_bits": 14},
@@ -38,6 +44,9 @@ CALLS: dict[str, dict[str, float]] = {
     "exponential_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "fill": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "fill_tail": {"deviation": 0.01, "items": 1000, "num_bits": 10_000, "num_hashes": 7},
+    "fingerprint_bits": {"items": 1000, "fpr": 0.01},
+    "fingerprint_fpr": {"items": 1000, "fingerprint_bits": 20},
+    "fingerprint_load_fpr": {"load": 0.75, "remainder_bits": 8},
     "fpr": {"capacity": 10, "num_bits": 100},
     "free_block_bits_per_key": {"fpr": 0.01, "num_hashes": 6},
     "free_block_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 6},
@@ -51,7 +60,11 @@ CALLS: dict[str, dict[str, float]] = {
     "num_hashes": {"num_bits": 1000, "capacity": 100},
     "num_hashes_cost": {"bits_per_key": 10, "num_hashes": 4},
     "partitioned_fpr": {"items": 10, "num_bits": 96, "num_hashes": 6},
+    "prefix_fpr": {"remainder_bits": 8, "load": 0.95, "spare_fpr": 0.01, "bin_size": 25},
+    "prefix_spare_share": {"load": 0.95, "bin_size": 25},
     "published_deletability": {"items": 10, "num_bits": 100, "num_hashes": 3, "regions": 20},
+    "quotient_bits_per_key": {"load": 0.95, "remainder_bits": 8, "metadata_bits": 2.125},
+    "quotient_probe_slots": {"load": 0.75},
     "retouched_fnr": {"share": 0.1, "num_hashes": 3},
     "retouched_fpr": {"fill": 0.5, "share": 0.1, "num_hashes": 3},
     "rolling_size": {"capacity": 100, "fpr": 0.01},
@@ -72,12 +85,15 @@ CALLS: dict[str, dict[str, float]] = {
     "stage_num_hashes": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
     "stages_for": {"items": 1000, "first_capacity": 100, "growth": 2},
     "stream_floor": {"num_bits": 1024, "window": 100_000, "alphabet": 65536},
+    "succinct_bits_per_key": {"fpr": 0.01},
+    "threshold_fpr": {"items": 100, "num_cells": 1000, "num_hashes": 7, "threshold": 2, "occurrences": 0},
     "value_excess": {"keys_above": 10, "num_cells": 100, "num_hashes": 7},
+    "variable_increment_fpr": {"items": 100, "num_cells": 1000, "num_hashes": 4, "increments": 4},
 }
-# Native (tested where the native module is at hand), records, and the four that take no numbers one by one.
+# Native (tested where the native module is at hand), records, and those that take no numbers one by one.
 NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
 NOT_ELEMENTWISE |= {"RollingSize", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion"}
-NOT_ELEMENTWISE |= {"dleft_loads"}
+NOT_ELEMENTWISE |= {"dleft_loads", "QuotientSize", "quotient_size"}
 NOT_ELEMENTWISE |= {"compound_fpr", "occupancy_law", "rational_fpr", "reference_card"}
 
 

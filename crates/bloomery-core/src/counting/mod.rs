@@ -9,8 +9,9 @@
 //! * [`dleft`]: fingerprints with counts in the least loaded of d buckets;
 //! * [`deletable`]: a Bloom filter that remembers where its keys met;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives;
-//! * [`spectral`]: counts that never fall short, in three modes.
+//! * [`spectral`]: counts that never fall short, in three modes; [`apart`] holds some of them exactly.
 
+pub mod apart;
 pub mod deletable;
 pub mod dleft;
 pub mod dleft_shape;

@@ -11,13 +11,9 @@
 //!
 //! Where a key is counted apart decides whether the promise holds: a second filter with a marker for
 //! its keys denies occurrences when the marker errs. Here the keys apart are exact, in a table of
-//! their 64-bit hashes; a key that finds no room in it stays with its counters:
-//!
-//! ```text
-//! slot = fastrange(h * M1 mod 2^64, slots), then the next ones, WALK at most, around the end
-//! slots = max(8, capacity / 2); a slot is two words: h, and its count (0: empty)
-//! ```
+//! their 64-bit hashes ([`super::apart`]); a key that finds no room in it stays with its counters.
 
+use super::apart::Apart;
 use super::shape::{MAX_CELLS, MAX_HASHES, check_possible, impossible};
 use super::spread::{self, AHEAD, Positions, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
@@ -28,14 +24,9 @@ use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Siza
 use crate::key::KeyHasher;
 use crate::load::{self, Load};
 use crate::registry::SPECTRAL;
-use crate::scheme::fastrange;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, smallest};
 
-/// The first multiplier of `columns`.
-const M1: u64 = 0xd134_2543_de82_ef95;
-/// Slots looked at for a key apart.
-const WALK: u64 = 32;
 /// Bits of a counter unless asked otherwise.
 pub const COUNTER_BITS: u32 = 32;
 /// Parameters in a file.
@@ -122,71 +113,6 @@ impl Shape {
     /// 64-bit words in use.
     pub fn words(&self) -> u64 {
         (self.num_cells * u64::from(self.counter_bits)).div_ceil(64)
-    }
-}
-
-/// Keys that are counted apart, exactly: hash and count in successive words.
-struct Apart {
-    slots: u64,
-    memory: Memory,
-}
-
-/// What a walk through the table ends at.
-enum Walk {
-    At(usize),
-    Free(usize),
-    Full,
-}
-
-impl Apart {
-    fn words_for(capacity: u64) -> u64 {
-        Self::slots_for(capacity).saturating_mul(2)
-    }
-
-    fn slots_for(capacity: u64) -> u64 {
-        (capacity / 2).max(8)
-    }
-
-    /// The count's word of `hash`, or that of the first free slot on its way.
-    fn walk(&self, hash: u64) -> Walk {
-        let words = self.memory.words();
-        let start = fastrange(hash.wrapping_mul(M1), self.slots);
-        for step in 0..WALK.min(self.slots) {
-            let slot = (start + step) % self.slots;
-            match words.get(slot as usize * 2..slot as usize * 2 + 2) {
-                Some(&[_, 0]) => return Walk::Free(slot as usize * 2 + 1),
-                Some(&[key, _]) if u64::from_le(key) == hash => return Walk::At(slot as usize * 2 + 1),
-                _ => {}
-            }
-        }
-        Walk::Full
-    }
-
-    fn count(&self, hash: u64) -> Option<u64> {
-        match self.walk(hash) {
-            Walk::At(i) => self.memory.words().get(i).map(|&count| u64::from_le(count)),
-            _ => None,
-        }
-    }
-
-    /// Counts one more of a key that is here; or takes it in at `least` if its minimum stood alone.
-    fn add(&mut self, hash: u64, least: u64, alone: bool) {
-        let (at, key) = match self.walk(hash) {
-            Walk::At(i) => (i, None),
-            Walk::Free(i) if alone => (i, Some(hash)),
-            _ => return,
-        };
-        let Some(words) = self.memory.words_mut() else { return };
-        if let Some([hash_word, count]) = words.get_mut(at - 1..=at) {
-            match key {
-                Some(key) => (*hash_word, *count) = (key.to_le(), least.to_le()),
-                None => *count = u64::from_le(*count).saturating_add(1).to_le(),
-            }
-        }
-    }
-
-    fn len(&self) -> u64 {
-        self.memory.words().as_chunks::<2>().0.iter().filter(|[_, count]| *count != 0).count() as u64
     }
 }
 
@@ -529,69 +455,5 @@ impl Loadable for SpectralFilter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::counting::random::Random;
-    use std::collections::HashMap;
-
-    fn filter(mode: Mode, bits: u32, capacity: u64) -> SpectralFilter {
-        let shape = Shape::for_capacity(bits, capacity, 0.05).unwrap();
-        SpectralFilter::new(shape, mode, capacity, 0.05, KeyHasher::seeded(1)).unwrap()
-    }
-
-    #[test]
-    fn counts_are_never_below_the_truth_and_only_the_refined_modes_are_closer() {
-        let mut errors = Vec::new();
-        for (mode, _) in MODES {
-            let mut wrong = 0;
-            for capacity in [5, 100, 1000] {
-                let mut f = filter(mode, 32, capacity);
-                let (mut model, mut random) = (HashMap::new(), Random(capacity));
-                for _ in 0..capacity * 15 {
-                    let (a, b) = (random.next() % (2 * capacity), random.next() % (2 * capacity));
-                    let key = Random(a.min(b)).next();
-                    f.add_hash(key).unwrap();
-                    *model.entry(key).or_insert(0u64) += 1;
-                }
-                let mut counts = vec![0; model.len()];
-                let keys: Vec<u64> = model.keys().copied().collect();
-                f.count_hashes(&keys, &mut counts);
-                for (key, count) in keys.iter().zip(counts) {
-                    assert!(count >= model[key] && count == f.count_hash(*key), "{mode:?}");
-                    wrong += u64::from(count != model[key]);
-                }
-                assert_eq!(f.num_added(), capacity * 15);
-            }
-            errors.push(wrong);
-        }
-        assert!(errors[1] * 3 < errors[0] * 2 && errors[2] * 3 < errors[0] * 2, "{errors:?}");
-    }
-
-    #[test]
-    fn a_counter_at_its_maximum_refuses_and_nothing_changes() {
-        for (mode, _) in MODES {
-            let mut f = filter(mode, 8, 50);
-            (0..255).for_each(|_| assert!(f.add_hash(77).is_ok()));
-            let before = f.try_clone().unwrap();
-            assert!(!f.is_roomy());
-            assert!(matches!(f.add_hash(77), Err(Error::Capacity(_))));
-            assert!(f.same_as(&before) && f.count_hash(77) == 255 && f.num_added() == 255);
-            f.clear().unwrap();
-            assert!(f.add_hash(77).unwrap());
-        }
-    }
-
-    #[test]
-    fn a_full_table_of_keys_apart_leaves_them_with_their_counters() {
-        let mut f = filter(Mode::RecurringMinimum, 32, 20);
-        let mut model = HashMap::new();
-        let mut random = Random(4);
-        for _ in 0..5000 {
-            let key = Random(random.next() % 300).next();
-            f.add_hash(key).unwrap();
-            *model.entry(key).or_insert(0u64) += 1;
-        }
-        assert!(f.num_apart() <= 10);
-        assert!(model.iter().all(|(&key, &there)| f.count_hash(key) >= there));
-    }
-}
+#[path = "spectral_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! [`Apart`]: an exact table of hashes and counts, for the keys that a spectral filter counts apart.
+//!
+//! ```text
+//! slot = fastrange(h * M1 mod 2^64, slots), then the next ones, WALK at most, around the end
+//! slots = max(8, capacity / 2); a slot is two words: h, and its count (0: empty)
+//! ```
+
+use crate::cells::Memory;
+use crate::scheme::fastrange;
+
+/// The first multiplier of `columns`.
+const M1: u64 = 0xd134_2543_de82_ef95;
+/// Slots looked at for a key.
+const WALK: u64 = 32;
+
+/// Keys that are counted apart, exactly: hash and count in successive words.
+pub struct Apart {
+    /// Slots, two words each.
+    pub slots: u64,
+    /// The slots.
+    pub memory: Memory,
+}
+
+/// What a walk through the table ends at.
+enum Walk {
+    At(usize),
+    Free(usize),
+    Full,
+}
+
+impl Apart {
+    /// Words of a table for a filter of `capacity` keys.
+    pub fn words_for(capacity: u64) -> u64 {
+        Self::slots_for(capacity).saturating_mul(2)
+    }
+
+    /// Its slots.
+    pub fn slots_for(capacity: u64) -> u64 {
+        (capacity / 2).max(8)
+    }
+
+    /// The count's word of `hash`, or that of the first free slot on its way.
+    fn walk(&self, hash: u64) -> Walk {
+        let words = self.memory.words();
+        let start = fastrange(hash.wrapping_mul(M1), self.slots);
+        for step in 0..WALK.min(self.slots) {
+            let slot = (start + step) % self.slots;
+            match words.get(slot as usize * 2..slot as usize * 2 + 2) {
+                Some(&[_, 0]) => return Walk::Free(slot as usize * 2 + 1),
+                Some(&[key, _]) if u64::from_le(key) == hash => return Walk::At(slot as usize * 2 + 1),
+                _ => {}
+            }
+        }
+        Walk::Full
+    }
+
+    /// The count of a key that is here.
+    pub fn count(&self, hash: u64) -> Option<u64> {
+        match self.walk(hash) {
+            Walk::At(i) => self.memory.words().get(i).map(|&count| u64::from_le(count)),
+            _ => None,
+        }
+    }
+
+    /// Counts one more of a key that is here; or takes it in at `least` if its minimum stood alone.
+    pub fn add(&mut self, hash: u64, least: u64, alone: bool) {
+        let (at, key) = match self.walk(hash) {
+            Walk::At(i) => (i, None),
+            Walk::Free(i) if alone => (i, Some(hash)),
+            _ => return,
+        };
+        let Some(words) = self.memory.words_mut() else { return };
+        if let Some([hash_word, count]) = words.get_mut(at - 1..=at) {
+            match key {
+                Some(key) => (*hash_word, *count) = (key.to_le(), least.to_le()),
+                None => *count = u64::from_le(*count).saturating_add(1).to_le(),
+            }
+        }
+    }
+
+    /// Keys that are here.
+    #[allow(clippy::len_without_is_empty)] // nobody asks
+    pub fn len(&self) -> u64 {
+        self.memory.words().as_chunks::<2>().0.iter().filter(|[_, count]| *count != 0).count() as u64
+    }
+}

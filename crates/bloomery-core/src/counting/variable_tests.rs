@@ -1,0 +1,90 @@
+//! Tests of [`super`].
+
+use super::*;
+use crate::counting::random::Random;
+use std::collections::HashMap;
+
+fn filter(increments: u64, bits: u32, capacity: u64) -> VariableIncrementFilter {
+    let shape = Shape::for_capacity(increments, bits, capacity, 0.01).unwrap();
+    VariableIncrementFilter::new(shape, capacity, 0.01, KeyHasher::seeded(1)).unwrap()
+}
+
+const KINDS: [(u64, u32); 7] = [(2, 6), (4, 7), (8, 8), (2, 3), (4, 4), (8, 5), (4, 16)];
+
+#[test]
+fn random_operations_never_deny_what_is_there() {
+    for (increments, bits) in KINDS {
+        for capacity in [2, 60, 400] {
+            let (mut f, mut model) = (filter(increments, bits, capacity), HashMap::new());
+            let mut random = Random(u64::from(bits) + capacity);
+            let keys: Vec<u64> = (0..capacity * 2).map(|_| random.next()).collect();
+            for _ in 0..4000 {
+                let key = keys[(random.next() % keys.len() as u64) as usize];
+                let there = model.get(&key).copied().unwrap_or(0u64);
+                if random.next().is_multiple_of(2) {
+                    let new = f.add_hash(key).unwrap();
+                    assert!(!new || there == 0);
+                    model.insert(key, there + 1);
+                } else if there > 0 {
+                    assert!(f.remove_hash(key).unwrap());
+                    model.insert(key, there - 1);
+                }
+                assert!(model.iter().all(|(&key, &there)| there == 0 || capacity > 2 || f.contains_hash(key)));
+            }
+            assert!(model.iter().all(|(&key, &there)| there == 0 || f.contains_hash(key)));
+        }
+    }
+}
+
+#[test]
+fn adding_and_removing_all_leaves_nothing_and_batches_do_what_single_keys_do() {
+    for (increments, bits) in [(2, 6), (4, 7), (8, 8)] {
+        let hashes: Vec<u64> = (0..300).map(|i| Random(i).next()).collect();
+        let (mut one, mut many) = (filter(increments, bits, 300), filter(increments, bits, 300));
+        let mut new = vec![9; 300];
+        let single: Vec<u8> = hashes.iter().map(|&h| u8::from(one.add_hash(h).unwrap())).collect();
+        many.add_hashes(&hashes, Some(&mut new)).unwrap();
+        assert!(one.same_as(&many) && new == single && one.load == many.load);
+        let probes: Vec<u64> = (200..3000).map(|i| Random(i).next()).collect();
+        let mut found = vec![9; probes.len()];
+        many.contains_hashes(&probes, &mut found);
+        assert!(probes.iter().zip(&found).all(|(&h, &f)| one.contains_hash(h) == (f != 0)));
+        for (&h, _) in probes.iter().zip(&found).filter(|(_, f)| **f == 0) {
+            assert!(!many.remove_hash(h).unwrap());
+        }
+        assert!(one.same_as(&many));
+        let mut removed = vec![9; 300];
+        many.remove_hashes(&hashes, Some(&mut removed)).unwrap();
+        assert!(many.words().iter().all(|&w| w == 0) && removed.iter().all(|&r| r == 1));
+        assert_eq!(many.num_added(), 0);
+    }
+}
+
+#[test]
+fn merging_is_adding_both_multisets() {
+    for (increments, bits) in KINDS {
+        let make = || filter(increments, bits, 200);
+        let (mut a, mut b, mut both) = (make(), make(), make());
+        for i in 0..500u64 {
+            let hash = Random(i % 150).next();
+            if i % 2 == 0 { a.add_hash(hash) } else { b.add_hash(hash) }.unwrap();
+            both.add_hash(hash).unwrap();
+        }
+        a.merge(&b).unwrap();
+        assert!(a.same_as(&both));
+        assert!(a.merge(&filter(increments, bits, 2000)).is_err());
+    }
+}
+
+#[test]
+fn a_sized_shape_honours_its_rate() {
+    for increments in [2, 4, 8] {
+        for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-9] {
+            for capacity in [1u64, 10, 1000, 1_000_000, 1_000_000_000] {
+                let shape = Shape::for_capacity(increments, 8, capacity, fpr).unwrap();
+                let rate = shape.fpr(capacity as f64);
+                assert!(rate <= fpr && (capacity < 10_000 || rate > 0.9 * fpr), "{shape:?} {rate}");
+            }
+        }
+    }
+}

@@ -121,7 +121,7 @@ def shares(slots: int) -> dict[str, float]:
         loads = []
         for seed in range(5):
             f = bloomery.CuckooFilter(slots, 0.0019, bucket_size=b, fingerprint_bits=16, seed=seed)
-            room = f.num_slots
+            room = f.num_buckets * b
             keys = draw.integers(-(1 << 62), 1 << 62, room + room // 8, dtype=np.int64)
             with contextlib.suppress(bloomery.FilterFull):
                 f.update(keys)

@@ -234,18 +234,30 @@ impl Filter for CountingBloomFilter {
     }
 }
 
-impl Addable for CountingBloomFilter {
-    #[inline(always)]
-    fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        let kernel = self.kernel;
-        let words = self.words_mut()?;
-        let new = match kernel {
+impl CountingBloomFilter {
+    /// Adds one hash; `None` when the filter is read-only. A call of its own, with its answer in a
+    /// register: inlined into the scalar entry points, eight kinds of line took all registers.
+    #[inline(never)]
+    fn bump(&mut self, hash: u64) -> Option<bool> {
+        let words = self.memory.words_mut()?;
+        let new = match self.kernel {
             Kernel::Spread(spread) => spread.add(words, hash) == 0,
             Kernel::Line(line) => line.add_one(words, hash),
         };
         self.load.count(new);
         self.occurrences = self.occurrences.saturating_add(1);
-        Ok(new)
+        Some(new)
+    }
+}
+
+impl Addable for CountingBloomFilter {
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        self.bump(hash).map_or_else(|| self.words_mut().map(|_| false), Ok)
+    }
+
+    #[inline(always)]
+    fn add_quietly(&mut self, hash: u64) -> Option<bool> {
+        if self.load.is_roomy() { self.bump(hash) } else { None }
     }
 
     fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
@@ -291,6 +303,7 @@ impl Addable for CountingBloomFilter {
 }
 
 impl Removable for CountingBloomFilter {
+    #[inline(never)]
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
         let kernel = self.kernel;
         let words = self.words_mut()?;

@@ -285,6 +285,7 @@ macro_rules! add_doc_text {
     };
 }
 
+#[cfg(not(feature = "stubs"))]
 /// The same as a C string with the signature in front, as CPython reads it.
 macro_rules! add_doc {
     ($name:literal) => {
@@ -415,6 +416,13 @@ macro_rules! plain_methods {
 /// Methods of filters that take keys out again.
 macro_rules! removable_methods {
     ($Class:ident) => {
+        crate::classes::hot::hot_remove!(
+            $Class,
+            c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class."
+        );
+
+        /// What `classes::hot` replaces, for its signature.
+        #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
             /// Removes one occurrence of a key; KeyError when it was certainly never added, and then
@@ -424,7 +432,10 @@ macro_rules! removable_methods {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 crate::classes::shared::remove_one(&self.gate, hash, key)
             }
+        }
 
+        #[pymethods]
+        impl $Class {
             /// As remove, but answers: True when the key was removed, False when it was certainly absent.
             #[pyo3(signature = (key: "object", /))]
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -480,6 +491,8 @@ macro_rules! mergeable_methods {
     };
 }
 
-pub(crate) use {add_doc, add_doc_text, addable_methods, filter_methods};
+#[cfg(not(feature = "stubs"))]
+pub(crate) use add_doc;
+pub(crate) use {add_doc_text, addable_methods, filter_methods};
 pub(crate) use {countable_methods, estimating_methods, mergeable_methods, plain_methods, removable_methods};
 pub(crate) use {every_class, try_class, with_gate};

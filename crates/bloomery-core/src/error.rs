@@ -36,6 +36,12 @@ impl Error {
         Error::Parameter(message.into())
     }
 
+    /// Why a structure over a read-only mapping cannot change.
+    #[cold]
+    pub fn read_only() -> Self {
+        Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
+    }
+
     /// A parameter that no constructor accepts is, in a file, damage.
     pub fn as_format(self) -> Self {
         match self {

@@ -386,7 +386,7 @@ impl<S: Stage> Addable for Scalable<S> {
 
     fn clear(&mut self) -> Result<()> {
         if self.is_read_only() {
-            return Err(Error::ReadOnly("the filter is mapped read-only; take a copy() and clear that".into()));
+            return Err(Error::read_only());
         }
         let first = self.plan.stage(0, self.hasher)?;
         self.stages = vec![first];

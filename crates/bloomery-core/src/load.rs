@@ -19,6 +19,28 @@ pub struct Load {
     warned: bool,
 }
 
+/// The methods of [`crate::filter::Filter`] that a field `load` answers: capacity and target rate, and
+/// with `added` the number of keys.
+macro_rules! load_answers {
+    () => {
+        fn capacity(&self) -> u64 {
+            self.load.capacity
+        }
+
+        fn target_fpr(&self) -> f64 {
+            self.load.target_fpr
+        }
+    };
+    (added) => {
+        crate::load::load_answers!();
+
+        fn num_added(&self) -> u64 {
+            self.load.added
+        }
+    };
+}
+pub(crate) use load_answers;
+
 impl Load {
     /// Of an empty structure; `capacity` must be at least 1, `target_fpr` a rate.
     pub fn new(capacity: u64, target_fpr: f64) -> Result<Self> {

@@ -15,7 +15,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, HashSource, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::DELETABLE;
 use crate::scheme::Scheme;
 use crate::scheme::mcg::Mcg;
@@ -80,10 +80,6 @@ pub struct DeletableBloomFilter {
     hasher: KeyHasher,
 }
 
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
-}
-
 impl DeletableBloomFilter {
     /// An empty filter.
     pub fn new(regions: Regions, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
@@ -105,7 +101,7 @@ impl DeletableBloomFilter {
     /// The words of the bits and of the flags.
     #[inline(always)]
     fn parts(&mut self) -> Result<(&mut [u64], &mut [u64])> {
-        self.bits.words_mut().zip(self.flags.words_mut()).ok_or_else(read_only)
+        self.bits.words_mut().zip(self.flags.words_mut()).ok_or_else(Error::read_only)
     }
 
     #[inline(always)]
@@ -235,17 +231,7 @@ impl Filter for DeletableBloomFilter {
         self.regions.positions.kernel().contains_all::<Mcg>(self.words(), hashes, found);
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     fn fpr(&self) -> f64 {
         let law = self.regions.positions.law();

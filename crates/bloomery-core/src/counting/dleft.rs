@@ -20,7 +20,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Fact, Filter, HashSource, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::D_LEFT;
 
 /// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
@@ -58,9 +58,7 @@ impl DLeftCountingFilter {
     }
 
     fn words_mut(&mut self) -> Result<&mut [u64]> {
-        self.memory
-            .words_mut()
-            .ok_or_else(|| Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into()))
+        self.memory.words_mut().ok_or_else(Error::read_only)
     }
 
     fn full(&self) -> Error {
@@ -271,17 +269,7 @@ impl Filter for DLeftCountingFilter {
         self.look_at(hashes, found, |fingerprint| u8::from(self.table.contains(words, fingerprint)));
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     /// Share of all fingerprints that are in.
     fn fpr(&self) -> f64 {

@@ -15,7 +15,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::RETOUCHED;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::{Scheme, fastrange};
@@ -107,7 +107,7 @@ impl RetouchedBloomFilter {
     fn parts(&mut self) -> Result<Parts<'_>> {
         match (self.bits.words_mut(), self.members.words_mut(), self.known.words_mut()) {
             (Some(bits), Some(members), Some(known)) => Ok(Parts { bits, members, known }),
-            _ => Err(Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())),
+            _ => Err(Error::read_only()),
         }
     }
 
@@ -287,17 +287,7 @@ impl Filter for RetouchedBloomFilter {
         self.positions.kernel().contains_all::<Mcg>(self.bits.words(), hashes, found);
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     /// fill^k: exact for the bits at hand, also after clearing.
     fn fpr(&self) -> f64 {

@@ -22,7 +22,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::SPECTRAL;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, smallest};
@@ -162,8 +162,7 @@ impl SpectralFilter {
     }
 
     fn words_mut(&mut self) -> Result<&mut [u64]> {
-        let read_only = || Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into());
-        self.memory.words_mut().ok_or_else(read_only)
+        self.memory.words_mut().ok_or_else(Error::read_only)
     }
 
     fn apart_words(&self) -> &[u64] {
@@ -247,13 +246,7 @@ impl Filter for SpectralFilter {
         }
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
+    load_answers!();
 
     /// Additions, a repeated key as often as it came.
     fn num_added(&self) -> u64 {

@@ -18,7 +18,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::VARIABLE_INCREMENT;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
@@ -231,8 +231,7 @@ impl VariableIncrementFilter {
 
     #[inline(always)]
     fn words_mut(&mut self) -> Result<&mut [u64]> {
-        let read_only = || Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into());
-        self.memory.words_mut().ok_or_else(read_only)
+        self.memory.words_mut().ok_or_else(Error::read_only)
     }
 
     /// Counters, probes and increments.
@@ -286,13 +285,7 @@ impl Filter for VariableIncrementFilter {
         }
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
+    load_answers!();
 
     /// Additions less removals, a repeated key as often as it came.
     fn num_added(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Estimating, Fact, Filter, HashSource, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::LAYERED;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{MAX_PLANES, Planes};
@@ -30,10 +30,6 @@ pub struct LayeredBloomFilter {
     lines: u64,
     memory: Memory,
     hasher: KeyHasher,
-}
-
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
 }
 
 impl LayeredBloomFilter {
@@ -78,7 +74,7 @@ impl LayeredBloomFilter {
     #[inline(always)]
     fn deepen(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let mut new = 0;
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         self.planes.deepen(words, hashes, |i, depth| {
             new += u64::from(depth == 0);
             tell(i, depth == 0);
@@ -128,17 +124,7 @@ impl Filter for LayeredBloomFilter {
         self.planes.depths(self.memory.words(), hashes, |i, depth| found[i] = u8::from(depth > 0));
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     /// Rate of the first layer, which `in` asks.
     fn fpr(&self) -> f64 {
@@ -225,7 +211,7 @@ impl Addable for LayeredBloomFilter {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
         self.load.clear();
         Ok(())
     }

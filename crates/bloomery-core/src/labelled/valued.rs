@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Estimating, Fact, Filter, Loadable, Mergeable, Sizable};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::scheme::Scheme;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
@@ -102,10 +102,6 @@ pub struct Valued<V> {
     memory: Memory,
     hasher: KeyHasher,
     kind: PhantomData<V>,
-}
-
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
 }
 
 /// m and k of the fewest cells with a rate of at most `fpr` at `capacity` keys.
@@ -226,7 +222,7 @@ impl<V: Kind> Valued<V> {
     fn join(&mut self, hash: u64, stored: u64) -> Result<bool> {
         let (packed, lattice) = (self.packed, self.lattice);
         let mut sequence = Mcg::start(hash, self.num_cells);
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let mut met = packed.max();
         for _ in 0..self.num_hashes {
             let cell = sequence.next();
@@ -306,7 +302,7 @@ impl<V: Kind> Valued<V> {
 
     /// Forgets every key.
     pub fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
         self.load.clear();
         Ok(())
     }
@@ -351,17 +347,7 @@ impl<V: Kind> Filter for Valued<V> {
         self.ahead(hashes, |i, hash| found[i] = u8::from(self.meet(hash) != 0));
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     fn fpr(&self) -> f64 {
         let items = self.law().items(self.fill());
@@ -436,7 +422,7 @@ impl<V: Kind> Mergeable for Valued<V> {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         let (packed, lattice) = (self.packed, self.lattice);
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         for cell in 0..self.num_cells {
             let theirs = packed.get(other.memory.words(), cell);
             if theirs != 0 {

@@ -21,7 +21,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::CUCKOO;
 use crate::sizing::check_fpr;
 
@@ -46,10 +46,6 @@ macro_rules! dispatch {
             Kernel::SemiSorted($rule) => $work,
         }
     };
-}
-
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() to change it".into())
 }
 
 impl CuckooFilter {
@@ -110,7 +106,7 @@ impl CuckooFilter {
     fn add_each(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let mut refused = None;
         let stopped = dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
@@ -122,7 +118,7 @@ impl CuckooFilter {
                 }
                 Err(why) => {
                     refused = Some(why);
-                    Err(read_only())
+                    Err(Error::read_only())
                 }
             })
         });
@@ -156,17 +152,7 @@ impl Filter for CuckooFilter {
         });
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     fn fpr(&self) -> f64 {
         self.shape.fpr(self.items() as f64)
@@ -230,7 +216,7 @@ impl Addable for CuckooFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (places, bucket_size) = (self.places, self.shape.bucket_size);
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let added = dispatch!(self.kernel, rule => {
             Table { rule, places, words, stash: &mut self.stash, bucket_size }.add(places.of(hash), hash)
         });
@@ -259,7 +245,7 @@ impl Addable for CuckooFilter {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
         self.stash = Stash::default();
         self.load.clear();
         Ok(())
@@ -276,7 +262,7 @@ impl Removable for CuckooFilter {
     fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
@@ -326,12 +312,12 @@ impl Mergeable for CuckooFilter {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         if self.memory.is_read_only() {
-            return Err(read_only());
+            return Err(Error::read_only());
         }
         let (mut memory, mut stash, places) = (self.memory.try_clone()?, self.stash, self.places);
         let bucket_size = self.shape.bucket_size;
         let theirs = other.memory.words();
-        let words = memory.words_mut().ok_or_else(read_only)?;
+        let words = memory.words_mut().ok_or_else(Error::read_only)?;
         let merged = dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut stash, bucket_size };
             let mut add = |fp: u64, at: u64, slot: u32| match fp {

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::PREFIX;
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
@@ -65,10 +65,6 @@ macro_rules! spare {
             _ => { type $C = Columns<3>; $work }
         }
     };
-}
-
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() to change it".into())
 }
 
 impl PrefixFilter {
@@ -124,7 +120,7 @@ impl PrefixFilter {
     #[inline(never)]
     fn pass_on(&mut self, bin: u64, fp: u64) -> Result<bool> {
         let hash = self.passed_on(bin, fp);
-        let words = self.spare.words_mut().ok_or_else(read_only)?;
+        let words = self.spare.words_mut().ok_or_else(Error::read_only)?;
         Ok(spare!(self.shape.per_column, C => lines::add_one::<C>(words, hash)))
     }
 
@@ -175,17 +171,7 @@ impl Filter for PrefixFilter {
         }
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.load.added
-    }
+    load_answers!(added);
 
     fn fpr(&self) -> f64 {
         let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
@@ -262,7 +248,7 @@ impl Addable for PrefixFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (spot, width, words) = (self.spot(hash), self.shape.remainder_bits, self.shape.bin_words());
-        let bins = self.bins.words_mut().ok_or_else(read_only)?;
+        let bins = self.bins.words_mut().ok_or_else(Error::read_only)?;
         let new = match bins::add(&mut bins[spot.bin as usize * words..][..words], width, spot.fp) {
             Stored::Old => false,
             Stored::New => true,
@@ -299,8 +285,8 @@ impl Addable for PrefixFilter {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.bins.words_mut().ok_or_else(read_only)?.fill(0);
-        self.spare.words_mut().ok_or_else(read_only)?.fill(0);
+        self.bins.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.spare.words_mut().ok_or_else(Error::read_only)?.fill(0);
         self.load.clear();
         Ok(())
     }

@@ -115,10 +115,6 @@ pub struct Generations<V> {
     kind: PhantomData<V>,
 }
 
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
-}
-
 fn too_large(plan: &Plan) -> Error {
     Error::Memory(format!("a capacity of {} needs more memory than can be had; lower it", plan.capacity))
 }
@@ -176,7 +172,7 @@ impl<V: Kind> Generations<V> {
     /// The oldest plane is cleared and becomes the active one.
     fn turn(&mut self) -> Result<()> {
         let next = (self.active + 1) % self.plan.generations;
-        self.planes.clear(self.memory.words_mut().ok_or_else(read_only)?, next);
+        self.planes.clear(self.memory.words_mut().ok_or_else(Error::read_only)?, next);
         self.written[next] = 0;
         self.active = next;
         Ok(())
@@ -199,7 +195,7 @@ impl<V: Kind> Generations<V> {
             return Err(Error::Parameter(format!("now must not go back: it was {latest}, got {now}")));
         }
         if self.is_read_only() {
-            return Err(read_only());
+            return Err(Error::read_only());
         }
         let g = self.plan.generations as u64;
         let step = window / (g - 1) as f64;
@@ -229,7 +225,7 @@ impl<V: Kind> Generations<V> {
         let (mut start, mut known) = (0, false);
         loop {
             let rule = Rule { active: self.active, room: self.room(), refresh: self.plan.refresh };
-            let words = self.memory.words_mut().ok_or_else(read_only)?;
+            let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
             let (done, written) = self
                 .planes
                 .write(words, rule, &hashes[start..], |i, fresh| tell(start + i, fresh && !(known && i == 0)));
@@ -406,7 +402,7 @@ impl<V: Kind> Addable for Generations<V> {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
         (self.written, self.active, self.warned) = ([0; MAX_GENERATIONS], 0, false);
         // Time does not begin anew: the clock stays, and the active plane begins now.
         self.clock = self.clock.map(|(now, _)| (now, now));

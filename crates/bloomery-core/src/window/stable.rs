@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
-use crate::load::{self, Load};
+use crate::load::{self, Load, load_answers};
 use crate::registry::STABLE;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
@@ -34,10 +34,6 @@ pub struct StableBloomFilter {
     memory: Memory,
     hasher: KeyHasher,
     ticks: u64,
-}
-
-fn read_only() -> Error {
-    Error::ReadOnly("the filter is mapped read-only; take a copy() and change that".into())
 }
 
 /// Cells of `D` bits in words.
@@ -218,7 +214,7 @@ impl StableBloomFilter {
 
     fn add_counted(&mut self, hashes: &[u64], tell: impl FnMut(usize, bool)) -> Result<()> {
         let (shape, seed, ticks) = (self.shape, self.hasher.seed(), self.ticks);
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let starts = |i: u64| start_of(seed, ticks.wrapping_add(i), shape.num_cells);
         let new = dispatch!(shape.cell_bits, C => C::add_all(words, &shape, hashes, starts, tell));
         self.load.added = self.load.added.saturating_add(new);
@@ -261,13 +257,7 @@ impl Filter for StableBloomFilter {
         dispatch!(self.shape.cell_bits, C => C::contains_all(self.memory.words(), &self.shape, hashes, found));
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
+    load_answers!();
 
     /// Keys that were not remembered when they were added; forgotten ones are not taken off.
     fn num_added(&self) -> u64 {
@@ -335,7 +325,7 @@ impl Addable for StableBloomFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (shape, start) = (self.shape, start_of(self.hasher.seed(), self.ticks, self.shape.num_cells));
-        let words = self.memory.words_mut().ok_or_else(read_only)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let new = dispatch!(shape.cell_bits, C => C::add(words, &shape, hash, start));
         self.load.count(new);
         self.ticks = self.ticks.wrapping_add(1);
@@ -365,7 +355,7 @@ impl Addable for StableBloomFilter {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(read_only)?.fill(0);
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
         self.load.clear();
         self.ticks = 0;
         Ok(())

@@ -8,7 +8,7 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::Load;
+use crate::load::{Load, load_answers};
 
 /// Keys whose lines are asked for before the first of them is looked at.
 const AHEAD: usize = 32;
@@ -49,7 +49,7 @@ impl QuotientFilter {
 
     fn check_writable(&self) -> Result<()> {
         if self.is_read_only() {
-            return Err(Error::ReadOnly("the filter is mapped read-only; take a copy()".into()));
+            return Err(Error::read_only());
         }
         Ok(())
     }
@@ -175,13 +175,7 @@ impl Filter for QuotientFilter {
         }
     }
 
-    fn capacity(&self) -> u64 {
-        self.load.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.load.target_fpr
-    }
+    load_answers!();
 
     /// Distinct fingerprints.
     fn num_added(&self) -> u64 {

@@ -31,6 +31,18 @@ impl Isa {
         }
     }
 
+    /// True when this is a set of vectors: one comparison, for the scalar paths.
+    #[inline(always)]
+    pub fn is_vector() -> bool {
+        CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8 || Self::detect_vector()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn detect_vector() -> bool {
+        Self::current() != Isa::Portable
+    }
+
     #[cold]
     fn detect() -> Isa {
         let best = Self::available().last().copied().unwrap_or(Isa::Portable);

@@ -153,13 +153,13 @@ pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell
 #[inline(always)]
 pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
     let total = (words.len() / S::Portable::WORDS) as u64;
-    let lines = Lines { base: words.as_ptr().cast_mut(), first: 0, total };
-    if Isa::current() == Isa::Portable {
-        // SAFETY: plain Rust; the line lies below `total`; reading only.
-        unsafe { S::Portable::contains(lines.address::<S::Portable>(hash), hash) }
+    let base = words.as_ptr().cast_mut();
+    if Isa::is_vector() {
+        // SAFETY: the vector set was detected; the line lies below `total`; reading only.
+        unsafe { vector::contains_one::<S::Vector>(base, total, hash) }
     } else {
-        // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::contains_one::<S::Vector>(lines.base, total, hash) }
+        // SAFETY: plain Rust; otherwise as above.
+        unsafe { portable::contains_one::<S::Portable>(base, total, hash) }
     }
 }
 
@@ -167,13 +167,37 @@ pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
 #[inline(always)]
 pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
     let total = (words.len() / S::Portable::WORDS) as u64;
-    let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
-    if Isa::current() == Isa::Portable {
+    let base = words.as_mut_ptr();
+    if Isa::is_vector() {
         // SAFETY: as in `contains_one`, and `&mut` excludes everyone else.
-        unsafe { S::Portable::add(lines.address::<S::Portable>(hash), hash) }
+        unsafe { vector::add_one::<S::Vector>(base, total, hash) }
     } else {
-        // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::add_one::<S::Vector>(lines.base, total, hash) }
+        // SAFETY: plain Rust; otherwise as above.
+        unsafe { portable::add_one::<S::Portable>(base, total, hash) }
+    }
+}
+
+/// Single looks in plain Rust: calls of their own, so that the scalar entry points keep their
+/// registers for the vectors.
+mod portable {
+    use super::{LineKernel, Lines};
+
+    /// # Safety
+    /// `base` holds `total` lines.
+    #[inline(never)]
+    pub(super) unsafe fn contains_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+        let lines = Lines { base, first: 0, total };
+        // SAFETY: the caller's promise; `line` maps every hash below `total`.
+        unsafe { K::contains(lines.address::<K>(hash), hash) }
+    }
+
+    /// # Safety
+    /// As [`contains_one`], and the line is nobody else's meanwhile.
+    #[inline(never)]
+    pub(super) unsafe fn add_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+        let lines = Lines { base, first: 0, total };
+        // SAFETY: the caller's promise; `line` maps every hash below `total`.
+        unsafe { K::add(lines.address::<K>(hash), hash) }
     }
 }
 

@@ -7,7 +7,7 @@
 //! | [`error`] | the one error type | nothing |
 //! | [`isa`] | which vector instructions this machine has | nothing |
 //! | [`source`] | a batch of keys as hashes on demand | nothing |
-//! | [`hash`] | XXH3-64 and SipHash-1-3 | isa |
+//! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error |
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, source, cells |

@@ -1,4 +1,4 @@
-//! The three batch operations: check, add, hash.
+//! The batch operations: check, add, remove, count, hash.
 
 use bloomery_core::batch::{self, Part};
 use bloomery_core::filter::{Addable, Countable, Filter, HashSource, Removable};

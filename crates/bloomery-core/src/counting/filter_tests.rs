@@ -1,7 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
-use crate::counting::random::Random;
+use crate::hash::splitmix::SplitMix as Random;
 use std::collections::HashMap;
 
 fn filter(layout: Layout, bits: u32, capacity: u64) -> CountingBloomFilter {

@@ -31,18 +31,3 @@ pub use retouched::RetouchedBloomFilter;
 pub use shape::{Layout, Shape};
 pub use spectral::SpectralFilter;
 pub use variable::VariableIncrementFilter;
-
-#[cfg(test)]
-mod random {
-    /// SplitMix64.
-    pub(super) struct Random(pub(super) u64);
-
-    impl Random {
-        pub(super) fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            x ^ (x >> 31)
-        }
-    }
-}

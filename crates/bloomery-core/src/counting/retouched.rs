@@ -14,6 +14,7 @@ use crate::cells::{LINE_WORDS, Memory, Packed, bits};
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::hash::splitmix::{self, SplitMix};
 use crate::key::KeyHasher;
 use crate::load::{self, Load, load_answers};
 use crate::registry::RETOUCHED;
@@ -183,7 +184,7 @@ impl RetouchedBloomFilter {
             (bits::count_ones(self.bits.words()), self.positions.num_bits, self.counters);
         let wanted = (share * left as f64).round() as u64;
         let parts = self.parts()?;
-        let (mut want, mut random) = (wanted, seed);
+        let (mut want, mut random) = (wanted, SplitMix(seed));
         for bit in 0..num_bits {
             if want == 0 {
                 break;
@@ -192,7 +193,7 @@ impl RetouchedBloomFilter {
                 continue;
             }
             // Selection sampling: exactly `wanted` of them, each set of so many equally likely.
-            if fastrange(split_mix(&mut random), left) < want {
+            if fastrange(random.next(), left) < want {
                 parts.bits[(bit >> 6) as usize] &= !bits::mask(bit);
                 counters.set(parts.known, bit, 0);
                 want -= 1;
@@ -237,7 +238,7 @@ impl RetouchedBloomFilter {
 fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
     let mut best = candidates.first().copied().unwrap_or(0);
     if choice == Choice::Random {
-        let i = fastrange(split_mix(&mut { hash }), candidates.len() as u64);
+        let i = fastrange(splitmix::at(hash, 0), candidates.len() as u64);
         return candidates.get(i as usize).copied().unwrap_or(best);
     }
     let (mut members, mut known) = weigh(best);
@@ -255,14 +256,6 @@ fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> 
         }
     }
     best
-}
-
-/// SplitMix64.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 impl Sizable for RetouchedBloomFilter {

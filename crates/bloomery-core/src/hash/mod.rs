@@ -3,4 +3,5 @@
 //! Only published, frozen functions may be used for anything that reaches a file.
 
 pub mod siphash;
+pub mod splitmix;
 pub mod xxh3;

@@ -117,12 +117,12 @@ pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) 
     assert!(hashes.len() == found.len());
     let total = (words.len() / S::Portable::WORDS) as u64;
     let lines = Lines { base: words.as_ptr().cast_mut(), first: 0, total };
-    if Isa::current() == Isa::Portable {
-        // SAFETY: plain Rust; `line` maps every hash below `total`; reading only.
-        unsafe { contains_loop::<S::Portable>(lines, hashes, found) }
-    } else {
-        // SAFETY: the vector set was detected; otherwise as above.
+    if Isa::is_vector() {
+        // SAFETY: the vector set was detected; `line` maps every hash below `total`; reading only.
         unsafe { vector::contains::<S::Vector>(lines, hashes, found) }
+    } else {
+        // SAFETY: plain Rust; otherwise as above.
+        unsafe { contains_loop::<S::Portable>(lines, hashes, found) }
     }
 }
 
@@ -140,12 +140,12 @@ pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(us
 /// # Safety
 /// Every hash's line must lie in `lines`, which nobody else accesses meanwhile.
 pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
-    if Isa::current() == Isa::Portable {
-        // SAFETY: plain Rust; the caller vouches for the lines.
-        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
-    } else {
+    if Isa::is_vector() {
         // SAFETY: the vector set was detected; the caller vouches for the lines.
         unsafe { vector::add::<S::Vector>(lines, hashes, tell) }
+    } else {
+        // SAFETY: plain Rust; the caller vouches for the lines.
+        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
     }
 }
 

@@ -26,6 +26,7 @@ use crate::compat::Differences;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
+use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::load::{self, Load, load_answers};
@@ -88,10 +89,7 @@ impl PrefixFilter {
     /// The hash under which a fingerprint is passed on.
     #[inline(always)]
     fn passed_on(&self, bin: u64, fp: u64) -> u64 {
-        let x = bin.wrapping_mul(self.shape.fps()).wrapping_add(fp);
-        let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
+        splitmix::mix(bin.wrapping_mul(self.shape.fps()).wrapping_add(fp))
     }
 
     #[inline(always)]

@@ -11,6 +11,7 @@ use crate::cells::{Memory, bits};
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::load::{self, Load, load_answers};
@@ -183,10 +184,7 @@ macro_rules! dispatch {
 /// Where the decrements of key number `tick` begin.
 #[inline(always)]
 fn start_of(seed: u64, tick: u64, num_cells: u64) -> u64 {
-    let mut x = seed.wrapping_add(tick.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    fastrange(x ^ (x >> 31), num_cells)
+    fastrange(splitmix::at(seed, tick), num_cells)
 }
 
 impl StableBloomFilter {

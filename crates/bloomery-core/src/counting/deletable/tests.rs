@@ -1,16 +1,6 @@
 use super::*;
 use crate::container::{Parsed, Verify};
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-}
+use crate::hash::splitmix::SplitMix as Random;
 
 fn filter(num_bits: u64, num_hashes: u32, count: u64) -> DeletableBloomFilter {
     let regions = Regions::new(Positions { num_bits, num_hashes }, Some(count)).unwrap();

@@ -6,8 +6,8 @@ fn filter(num_bits: u64, num_hashes: u32) -> RetouchedBloomFilter {
 }
 
 fn hashes(seed: u64, count: usize) -> Vec<u64> {
-    let mut state = seed << 32;
-    (0..count).map(|_| split_mix(&mut state)).collect()
+    let mut state = SplitMix(seed << 32);
+    (0..count).map(|_| state.next()).collect()
 }
 
 fn reloaded(filter: &RetouchedBloomFilter) -> RetouchedBloomFilter {

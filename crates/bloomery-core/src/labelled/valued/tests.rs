@@ -5,10 +5,7 @@ use super::*;
 
 /// A well-mixed hash of a counter.
 pub(crate) fn hash(i: u64) -> u64 {
-    let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    crate::hash::splitmix::at(0, i)
 }
 
 type Load<F> = fn(&Header, &mut dyn FnMut(u32, u32, u64) -> Result<Memory>, Option<&[u8; 16]>) -> Result<F>;

@@ -9,17 +9,15 @@ use super::stream::{Groups, build};
 use crate::cells::Memory;
 use crate::error::Error;
 use crate::filter::{Addable, Countable, Filter, Loadable, Mergeable, Removable};
+use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
 use crate::load::Load;
 
-struct Random(u64);
+struct Random(SplitMix);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
+        self.0.next()
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -63,7 +61,7 @@ fn check(filter: &QuotientFilter, model: &Model) {
 
 /// Fingerprints crowd in `spread` of all values, around a place, and repeat.
 fn drive(seed: u64, bits: [u32; 3], steps: usize, focus: u64, spread: u64) {
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix(seed));
     let (mut filter, mut model) = (filter(bits[0], bits[1], bits[2]), Model::new());
     let all = (1u64 << filter.geometry().fingerprint_bits()) - 1;
     let limit = filter.geometry().limit();
@@ -143,7 +141,7 @@ fn runs_far_longer_than_an_offset_tells_agree_with_the_model() {
 
 #[test]
 fn growing_and_merging_keep_every_copy() {
-    let mut random = Random(11);
+    let mut random = Random(SplitMix(11));
     for counter_bits in [0, 8] {
         for round in 0..12u64 {
             let (mut a, mut b) =
@@ -205,7 +203,7 @@ fn unlike_filters_do_not_merge() {
 
 #[test]
 fn arbitrary_bytes_end_and_never_panic() {
-    let mut random = Random(13);
+    let mut random = Random(SplitMix(13));
     for round in 0..400 {
         let bits = [[6, 5, 0], [8, 9, 0], [7, 4, 8], [10, 14, 0]][round % 4];
         let mut damaged = filter(bits[0], bits[1], bits[2]);
@@ -243,7 +241,7 @@ fn arbitrary_bytes_end_and_never_panic() {
 
 #[test]
 fn a_filter_holds_its_rate_up_to_its_capacity() {
-    let mut random = Random(17);
+    let mut random = Random(SplitMix(17));
     for (capacity, fpr) in [(60, 0.2), (1000, 0.01), (1945, 0.003), (50_000, 0.001)] {
         let mut filter = QuotientFilter::new(capacity, fpr, false, KeyHasher::seeded(0)).unwrap();
         assert!(filter.fpr() <= fpr && filter.geometry().fpr(capacity) <= fpr);
@@ -277,7 +275,7 @@ fn impossible_parameters_are_refused() {
 #[ignore = "a measurement"]
 fn time_of_batches() {
     for capacity in [1_000_000u64, 996_147, 10_000_000] {
-        let mut random = Random(23);
+        let mut random = Random(SplitMix(23));
         let hashes: Vec<u64> = (0..capacity).map(|_| random.next()).collect();
         let absent: Vec<u64> = (0..capacity).map(|_| random.next()).collect();
         let mut found = vec![0; hashes.len()];

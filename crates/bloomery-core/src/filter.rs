@@ -28,6 +28,11 @@ pub trait Filter: Send + Sync + Sized {
     fn hasher(&self) -> &KeyHasher;
     /// False: the key was never added. True: it probably was.
     fn contains_hash(&self, hash: u64) -> bool;
+    /// [`Filter::contains_hash`] as 1 or 0: the interpreter's kind of answer.
+    #[inline(always)]
+    fn look(&self, hash: u64) -> i32 {
+        i32::from(self.contains_hash(hash))
+    }
     /// One answer (0 or 1) a hash; the slices are equally long.
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]);
     /// Keys the structure was sized for.

@@ -31,16 +31,11 @@ impl Isa {
         }
     }
 
-    /// True when this is a set of vectors: one comparison, for the scalar paths.
+    /// True when a set of vectors was chosen: one comparison, for the scalar paths. Before the first
+    /// [`Isa::current`] it was not; every memory asks that when it is made.
     #[inline(always)]
     pub fn is_vector() -> bool {
-        CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8 || Self::detect_vector()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn detect_vector() -> bool {
-        Self::current() != Isa::Portable
+        CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8
     }
 
     #[cold]

@@ -139,6 +139,15 @@ impl KeyHasher {
         self.word(Domain::Integer, value as u64)
     }
 
+    /// [`KeyHasher::signed`] without a secret; `None` with one.
+    #[inline(always)]
+    pub fn signed_in_public(&self, value: i64) -> Option<u64> {
+        match self.keyed {
+            None => Some(xxh3_u64(value as u64, self.folded[Domain::Integer as usize])),
+            Some(_) => None,
+        }
+    }
+
     /// Hash of an unsigned 64-bit integer; 2^63 and above need a ninth byte for the sign.
     #[inline]
     pub fn unsigned(&self, value: u64) -> u64 {

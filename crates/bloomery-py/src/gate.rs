@@ -44,6 +44,16 @@ impl<T: Send + Sync> Gate<T> {
         visit(unsafe { &*self.value.get() })
     }
 
+    /// [`Gate::read`] if that takes no waiting.
+    #[inline(always)]
+    pub(crate) fn read_at_once<R>(&self, _py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> Option<R> {
+        if self.detached.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        // SAFETY: the GIL is held and no detached visitor exists.
+        Some(visit(unsafe { &*self.value.get() }))
+    }
+
     /// Changes the filter while attached.
     #[inline(always)]
     pub(crate) fn write<R>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {

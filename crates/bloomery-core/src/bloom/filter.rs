@@ -13,12 +13,15 @@ use crate::container::{self, Container};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, HashSource, Mergeable, Sizable};
 use crate::key::KeyHasher;
+use crate::scheme::lines::OneLine;
 use crate::sizing::check_fpr;
 
 /// An approximate set: never says no wrongly, says yes wrongly at a known rate.
 pub struct BloomFilter {
     pub(super) shape: Shape,
     pub(super) kernel: Kernel,
+    /// Single looks of the layouts whose keys have one line.
+    one_line: Option<OneLine>,
     pub(super) memory: Memory,
     /// Words in use, `shape.words()`.
     words: usize,
@@ -42,6 +45,12 @@ fn refuse_writing(closed: bool) -> Error {
     })
 }
 
+/// [`Filter::look`] of layouts without lines: a call of its own, for the registers.
+#[inline(never)]
+extern "C" fn look_at_probes(filter: &BloomFilter, hash: u64) -> i32 {
+    i32::from(filter.contains_hash(hash))
+}
+
 impl BloomFilter {
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
@@ -62,8 +71,10 @@ impl BloomFilter {
         if capacity == 0 {
             return Err(Error::parameter("capacity must be at least 1, got 0"));
         }
+        let kernel = Kernel::new(&shape.check()?);
         Ok(BloomFilter {
-            kernel: Kernel::new(&shape.check()?),
+            one_line: kernel.one_line(shape.words() as usize),
+            kernel,
             shape,
             words: shape.words() as usize,
             memory,
@@ -171,6 +182,14 @@ impl Filter for BloomFilter {
         self.kernel.contains(self.words(), hash)
     }
 
+    #[inline(always)]
+    fn look(&self, hash: u64) -> i32 {
+        match &self.one_line {
+            Some(one_line) => one_line.look(self.memory.words(), hash),
+            None => look_at_probes(self, hash),
+        }
+    }
+
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
         self.kernel.contains_all(self.words(), hashes, found);
     }
@@ -239,6 +258,7 @@ impl Filter for BloomFilter {
         Ok(BloomFilter {
             shape: self.shape,
             kernel: self.kernel,
+            one_line: self.one_line,
             words: self.words,
             memory: self.memory.try_clone()?,
             hasher: self.hasher,

@@ -6,6 +6,7 @@ use crate::filter::HashSource;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
+use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
 use crate::scheme::{ProbeKernel, Scheme, deal, lines, probes};
@@ -64,6 +65,17 @@ impl Kernel {
             (Scheme::Mcg, _) => Kernel::Mcg(probe),
             (Scheme::Double, _) => Kernel::Double(probe),
             (Scheme::EnhancedDouble, _) => Kernel::Enhanced(probe),
+        }
+    }
+
+    /// Single looks, for the schemes of the line kind.
+    pub fn one_line(&self, words: usize) -> Option<OneLine> {
+        match self {
+            Kernel::Columns1 => Some(OneLine::of::<Columns<1>>(words)),
+            Kernel::Columns2 => Some(OneLine::of::<Columns<2>>(words)),
+            Kernel::Columns3 => Some(OneLine::of::<Columns<3>>(words)),
+            Kernel::Parquet => Some(OneLine::of::<Parquet>(words)),
+            _ => None,
         }
     }
 

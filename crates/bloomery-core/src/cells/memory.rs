@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{LINE_BYTES, LINE_WORDS};
 use crate::error::{Error, Result};
+use crate::isa::Isa;
 
 /// From here on memory is taken from the kernel in 2 MiB pages where it has them: batch lookups
 /// gain 1.4x at 128 MB and 2x at 1.2 GB, and nothing below the size of the L2 cache.
@@ -55,6 +56,13 @@ fn needs(bytes: u64) -> Error {
 }
 
 impl Memory {
+    /// The one way to make a memory. Every structure has one, so from here on the instruction set is
+    /// chosen, and single looks need not ask whether it was ([`Isa::is_vector`]).
+    fn over(words: NonNull<u64>, len: usize, backing: Backing) -> Self {
+        let _ = Isa::current();
+        Memory { words, len, backing }
+    }
+
     /// Zeroed memory for at least `words` words, rounded up to whole lines.
     pub fn zeroed(words: u64) -> Result<Self> {
         let lines = words.max(1).div_ceil(LINE_WORDS as u64);
@@ -71,7 +79,7 @@ impl Memory {
         owner.try_reserve_exact(lines).map_err(|_| needs((lines * LINE_BYTES) as u64))?;
         owner.resize(lines, Line([0; LINE_WORDS]));
         let words = NonNull::from(owner.as_mut_slice()).cast();
-        Ok(Memory { words, len: lines * LINE_WORDS, backing: Backing::Lines { _owner: owner } })
+        Ok(Self::over(words, lines * LINE_WORDS, Backing::Lines { _owner: owner }))
     }
 
     fn pages(bytes: usize) -> Result<Self> {
@@ -82,7 +90,7 @@ impl Memory {
             let _ = owner.advise(memmap2::Advice::HugePage);
         }
         let words = NonNull::from(&mut owner[..]).cast();
-        let mut memory = Memory { words, len: bytes / 8, backing: Backing::Pages { owner, supplied: false } };
+        let mut memory = Self::over(words, bytes / 8, Backing::Pages { owner, supplied: false });
         if bytes <= SUPPLIED_UP_TO_BYTES {
             memory.expect_writes(usize::MAX);
         }
@@ -112,13 +120,13 @@ impl Memory {
     /// The words of a read-only file mapping from byte `offset` on, `len` words.
     pub fn from_map(owner: &Arc<Mmap>, offset: usize, len: usize) -> Result<Self> {
         let words = Self::within(owner.as_ptr(), owner.len(), offset, len)?;
-        Ok(Memory { words, len, backing: Backing::ReadOnlyFile { _owner: owner.clone() } })
+        Ok(Self::over(words, len, Backing::ReadOnlyFile { _owner: owner.clone() }))
     }
 
     /// The words of a shared writable file mapping from byte `offset` on, `len` words.
     pub fn from_map_mut(mut owner: MmapMut, offset: usize, len: usize) -> Result<Self> {
         let words = Self::within(owner.as_mut_ptr(), owner.len(), offset, len)?;
-        Ok(Memory { words, len, backing: Backing::WritableFile { owner } })
+        Ok(Self::over(words, len, Backing::WritableFile { owner }))
     }
 
     fn within(base: *const u8, size: usize, offset: usize, len: usize) -> Result<NonNull<u64>> {

@@ -47,7 +47,7 @@ impl Lines {
     #[inline(always)]
     fn address<K: LineKernel>(self, hash: u64) -> *mut u64 {
         let index = (K::line(hash, self.total) - self.first) as usize;
-        self.base.wrapping_add(index * K::WORDS)
+        self.base.wrapping_byte_add(index * K::WORDS * 8)
     }
 }
 
@@ -149,6 +149,38 @@ pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell
     }
 }
 
+/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and in its kind
+/// of answer, so that a look can be the last jump of the interpreter's call.
+type LookFn = unsafe extern "C" fn(base: *mut u64, total: u64, hash: u64) -> i32;
+
+/// Looks at single lines, on the instruction set that was in use when the filter was made: the
+/// scalar path has no choice left to make.
+#[derive(Clone, Copy)]
+pub struct OneLine {
+    look: LookFn,
+    total: u64,
+    words: usize,
+}
+
+impl OneLine {
+    /// For filters of `words` words.
+    pub fn of<S: LineScheme>(words: usize) -> Self {
+        let look = match Isa::current() {
+            Isa::Portable => portable::look::<S::Portable> as LookFn,
+            _ => vector::look::<S::Vector>,
+        };
+        OneLine { look, total: (words / S::Portable::WORDS) as u64, words }
+    }
+
+    /// 1 when the cells of `hash` are set, else 0. Panics when `words` are fewer than this is for.
+    #[inline(always)]
+    pub fn look(&self, words: &[u64], hash: u64) -> i32 {
+        assert!(words.len() >= self.words);
+        // SAFETY: the instruction set was detected; the line lies below `total`, which `words` hold.
+        unsafe { (self.look)(words.as_ptr().cast_mut(), self.total, hash) }
+    }
+}
+
 /// Checks one hash.
 #[inline(always)]
 pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
@@ -192,6 +224,13 @@ mod portable {
     }
 
     /// # Safety
+    /// As [`contains_one`].
+    pub(super) unsafe extern "C" fn look<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> i32 {
+        // SAFETY: the caller's promise, passed on.
+        i32::from(unsafe { contains_one::<K>(base, total, hash) })
+    }
+
+    /// # Safety
     /// As [`contains_one`], and the line is nobody else's meanwhile.
     #[inline(never)]
     pub(super) unsafe fn add_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
@@ -228,6 +267,15 @@ mod vector {
         let lines = Lines { base, first: 0, total };
         // SAFETY: the caller's promise, passed on.
         unsafe { K::contains(lines.address::<K>(hash), hash) }
+    }
+
+    /// # Safety
+    /// As [`contains_one`].
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe extern "C" fn look<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> i32 {
+        let lines = Lines { base, first: 0, total };
+        // SAFETY: the caller's promise, passed on.
+        i32::from(unsafe { K::contains(lines.address::<K>(hash), hash) })
     }
 
     /// # Safety

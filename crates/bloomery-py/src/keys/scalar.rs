@@ -6,6 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
+use super::digits;
 use crate::errors::key_type;
 
 const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uuid.UUID, \
@@ -37,9 +38,11 @@ pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Opti
             }
             Some(hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)))
         } else if class == &raw mut ffi::PyLong_Type {
-            let mut overflow = 0;
-            let value = ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
-            (overflow == 0).then(|| hasher.signed(value))
+            let value = match digits::short(object) {
+                Some(value) => value,
+                None => signed(object)?,
+            };
+            Some(hasher.signed(value))
         } else if class == &raw mut ffi::PyBytes_Type {
             let data = ffi::PyBytes_AsString(object);
             let len = ffi::PyBytes_Size(object);
@@ -48,6 +51,29 @@ pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Opti
             None
         }
     }
+}
+
+/// The value of an exact `int` that is short enough to be read; see [`digits`].
+///
+/// # Safety
+/// `object` must be a live object.
+#[inline(always)]
+pub(crate) unsafe fn short_int(object: *mut ffi::PyObject) -> Option<i64> {
+    // SAFETY: the object is alive; type objects are static; the class is compared first.
+    unsafe { if ffi::Py_TYPE(object) == &raw mut ffi::PyLong_Type { digits::short(object) } else { None } }
+}
+
+/// The value of an `int` within 64 bits.
+///
+/// # Safety
+/// `int` must be a live object of class `int`, and the GIL held.
+#[cold]
+#[inline(never)]
+unsafe fn signed(int: *mut ffi::PyObject) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: the caller's promise.
+    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(int, &mut overflow) };
+    (overflow == 0).then_some(value)
 }
 
 /// Everything else: through the canonical bytes.

@@ -29,23 +29,27 @@ SECRET = b"sixteen secrets!"
 
 
 class Variant(NamedTuple):
-    """One row of the registry in one layout; ``layout`` is None where there is nothing to choose."""
+    """One row of the registry in one layout or kind; each is None where there is nothing to choose."""
 
     name: str
     cls: Any
     layout: str | None
     capabilities: tuple[str, ...]
     row: dict[str, Any]
+    kind: str | None = None
 
     @property
     def id(self) -> str:
         """Name of the golden file, and of the variant in test reports."""
-        return self.name if self.layout is None else f"{self.name}-{self.layout}"
+        choice = self.layout or self.kind
+        return self.name if choice is None else f"{self.name}-{choice}"
 
     def make(self, capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build an empty filter of this variant."""
         if self.layout is not None:
             options["layout"] = self.layout
+        if self.kind is not None:
+            options["kind"] = self.kind
         return self.cls(capacity, fpr, **options)
 
     def can(self, capability: str) -> bool:
@@ -84,19 +88,20 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
 
 
 def variants_with(*needs: str) -> list[Variant]:
-    """All variants in all layouts that have the capabilities ``needs``."""
+    """All variants in all layouts and kinds that have the capabilities ``needs``."""
     found = []
     for row in bloomery.variants():
         cls, capabilities = getattr(bloomery, row["class"]), tuple(row["capabilities"])
-        for layout in row["layouts"] or [None]:
-            variant = Variant(row["name"], cls, layout, capabilities, row)
-            if all(variant.can(need) for need in needs):
-                found.append(variant)
+        choices = [(layout, None) for layout in row["layouts"] or [None]]
+        # Stages of the kind that has layouts are there by layout.
+        choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
+        made = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
+        found += [variant for variant in made if all(variant.can(need) for need in needs)]
     return found
 
 
 def every_variant(*needs: str) -> list[Any]:
-    """All variants in all layouts that have the capabilities ``needs``, as pytest parameters."""
+    """All variants in all layouts and kinds that have the capabilities ``needs``, as pytest parameters."""
     import pytest
 
     return [pytest.param(variant, id=variant.id) for variant in variants_with(*needs)]

@@ -2803,10 +2803,15 @@ class ScalableBloomFilter:
     A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
     keys come.
 
-    initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. growth: factor
-    between the capacities of successive stages. tightening: factor between their rates; the first
-    stage has fpr * (1 - tightening). layout: of every stage; "auto" chooses for each.
-    seed, secret: as for BloomFilter.
+    initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. kind: the structure of
+    every stage, by its name in the registry: bloom, "counting", "variable-increment", "spectral",
+    "d-left", "deletable", "retouched", "cuckoo", "quotient" or "prefix". growth: factor between the
+    capacities of successive stages. tightening: factor between their rates; the first stage has
+    fpr * (1 - tightening). layout: of every stage of kind "bloom"; "auto" chooses for each. seed, secret:
+    as for BloomFilter.
+
+    A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
+    have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: a lookup asks the stages,
     newest first; about log2(n / initial_capacity) of them.
@@ -2817,6 +2822,8 @@ class ScalableBloomFilter:
     >>> f.update(range(10_000))
     >>> f.stages, 9_999 in f
     (7, True)
+    >>> ScalableBloomFilter(100, kind="cuckoo").stage_capacities
+    [100]
     """
     def __contains__(self, key: Any, /) -> bool:
         """
@@ -2833,6 +2840,7 @@ class ScalableBloomFilter:
         initial_capacity: int = ...,
         fpr: float = ...,
         *,
+        kind: str = ...,
         growth: float = ...,
         tightening: float = ...,
         layout: str = ...,
@@ -2935,9 +2943,19 @@ class ScalableBloomFilter:
         True when keys are hashed under a secret.
         """
     @property
+    def kind(self, /) -> str:
+        """
+        The structure of every stage, by its name in the registry.
+        """
+    @staticmethod
+    def kinds() -> list[str]:
+        """
+        What `kind` may be.
+        """
+    @property
     def layout(self, /) -> str:
         """
-        The layout's name, "auto" when each stage has its own.
+        The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
         """
     @property
     def nbytes(self, /) -> int:

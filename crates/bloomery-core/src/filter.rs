@@ -85,8 +85,11 @@ pub trait Addable: Filter {
     /// Adds in order, on several threads where the structure can; same bits, same answers as one
     /// thread gives.
     fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
+        self.expect_adds(source.len());
         self.add_in_turn(source, new)
     }
+    /// Has the kernel supply the memory that `adds` adds are about to write to, where that pays.
+    fn expect_adds(&mut self, _adds: usize) {}
     /// [`Addable::add_source`] on one thread.
     fn add_in_turn(&mut self, source: &dyn HashSource, mut new: Option<&mut [u8]>) -> Result<()> {
         let mut hashes = [0u64; CHUNK];
@@ -98,6 +101,8 @@ pub trait Addable: Filter {
         }
         Ok(())
     }
+    /// True when nothing can be added: the cells lie in a read-only mapping, or the file was let go of.
+    fn is_read_only(&self) -> bool;
     /// True when one more key is neither refused nor worth a warning. The scalar path asks this
     /// before every key.
     fn is_roomy(&self) -> bool;
@@ -141,10 +146,13 @@ pub trait Countable: Filter {
     }
 }
 
-/// Says how large it would be without being made.
+/// Needs no more than a capacity and a rate.
 pub trait Sizable: Filter {
-    /// Bytes of cells of a structure for `capacity` keys at rate `fpr` with default parameters; the
-    /// same errors as making one, nothing allocated.
+    /// An empty structure for `capacity` keys at rate `fpr` with default parameters.
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self>;
+    /// What [`Sizable::for_capacity`] takes, without making it.
+    ///
+    /// Bytes of cells; the same errors, nothing allocated.
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64>;
 }
 

@@ -4,10 +4,11 @@
 //! Almeida, Baquero, Preguica and Hutchison, "Scalable Bloom filters", 2007. Stage i has capacity
 //! n0 * s^i and rate p (1 - r) r^i, so that the sum of all rates stays below p however many
 //! stages there are. A key found in an earlier stage is not added again. Growth is decided by
-//! counting the keys that were new, never by scanning cells.
+//! counting the keys that were new, never by scanning cells; a stage that finds no room for a key before it
+//! has reached its capacity is closed early.
 //!
-//! In a file, parameters and sections of stage i stand at index i, parameters of the whole at index
-//! 0xffff.
+//! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the
+//! whole stand at index 0xffff.
 
 use crate::batch;
 use crate::cells::Memory;
@@ -15,69 +16,46 @@ use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
+use crate::registry::SCALABLE;
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
 
 /// More stages than doubling can ever reach; with growth 1 a sign of a wrong initial capacity.
 const MAX_STAGES: usize = 1024;
 /// Index of the parameters of the whole.
 const WHOLE: u16 = 0xffff;
-/// Parameters of the whole, beside those of the stages' choice.
+/// Parameters of the whole, beside those of the kind.
 const WHOLE_PARAMS: usize = 4;
 
-/// A structure of fixed capacity that a growing filter can be a chain of.
-pub trait Stage: Addable {
-    /// What all stages of a filter have in common beside the hash: a layout, a mode.
-    type Choice: Copy + Default + PartialEq + Send + Sync;
-    /// Registry number of the growing filter of such stages.
-    const VARIANT: u16;
-    /// Parameters that [`Stage::describe`] writes.
-    const PARAMS: usize;
-    /// A tag that [`Stage::describe`] writes for every stage.
-    const MARK: u16;
-    /// Parameters that [`Stage::describe_choice`] writes.
-    const CHOICE_PARAMS: usize;
+/// A structure of fixed capacity that a growing filter can be a chain of. In its own container every
+/// parameter and section has index 0.
+pub trait Stage: Addable + Loadable {
+    /// What all stages of a filter have in common beside the hash: a structure, a layout.
+    type Kind: Copy + Default + PartialEq + Send + Sync;
 
     /// An empty stage for `capacity` keys at rate `fpr`.
-    fn fresh(choice: Self::Choice, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self>;
+    fn fresh(kind: Self::Kind, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self>;
     /// Bytes of cells of such a stage; nothing allocated.
-    fn nbytes_of(choice: Self::Choice, capacity: u64, fpr: f64) -> Result<u64>;
-    /// Writes the parameters of this stage under `index`.
-    fn describe(&self, header: &mut Header, index: u16);
-    /// The cells of this stage under `index`.
-    fn sections(&self, index: u32) -> Vec<Section<'_>>;
-    /// Reads back what [`Stage::describe`] wrote, checked as a constructor would.
-    fn restore(
-        header: &Header,
-        index: u16,
-        hasher: KeyHasher,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-    ) -> Result<Self>;
-    /// Writes the choice under `index`.
-    fn describe_choice(choice: Self::Choice, header: &mut Header, index: u16);
-    /// Reads back what [`Stage::describe_choice`] wrote.
-    fn restore_choice(header: &Header, index: u16) -> Result<Self::Choice>;
-    /// The choice as people see it.
-    fn choice_facts(choice: Self::Choice) -> Vec<(&'static str, Fact)>;
-    /// What the cells of all stages say about the number of keys, where they say anything.
-    fn estimate_facts(stages: &[Self]) -> Vec<(&'static str, Fact)>;
+    fn nbytes_of(kind: Self::Kind, capacity: u64, fpr: f64) -> Result<u64>;
+    /// Writes the kind under `index`.
+    fn describe_kind(kind: Self::Kind, header: &mut Header, index: u16);
+    /// Reads back what [`Stage::describe_kind`] wrote.
+    fn restore_kind(header: &Header, index: u16) -> Result<Self::Kind>;
+    /// The registry number of stages of this kind.
+    fn variant(kind: Self::Kind) -> u16;
+    /// The kind as people see it.
+    fn kind_facts(kind: Self::Kind) -> Vec<(&'static str, Fact)>;
+    /// Estimated number of keys with its variance; the keys counted when added, where cells say nothing.
+    fn estimate(&self) -> (f64, f64);
     /// Set cells, counted, and all cells.
-    fn set_cells(&self) -> (u64, u64);
-    /// True when nothing can be added.
-    fn is_read_only(&self) -> bool;
-}
-
-/// Sum of the stages' estimates, with the deviation of independent terms.
-pub fn approx_count<S: Estimating>(stages: &[S]) -> (f64, f64) {
-    let (sum, variance) = stages.iter().fold((0.0, 0.0), |(sum, variance), stage| {
-        let (items, sd) = stage.approx_count();
-        (sum + items, variance + sd * sd)
-    });
-    (sum, variance.sqrt())
+    fn cells(&self) -> (f64, f64);
+    /// Adds, in order, the keys that are not there yet and marks them in `new`. Tells how many of
+    /// `hashes` are dealt with: all, or those before one that found no room.
+    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize>;
 }
 
 /// What every new stage is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan<C> {
+pub struct Plan<K> {
     /// Keys of the first stage.
     pub initial_capacity: u64,
     /// Bound on the rate of the whole.
@@ -87,10 +65,10 @@ pub struct Plan<C> {
     /// r, between 0 and 1.
     pub tightening: f64,
     /// What all stages have in common.
-    pub choice: C,
+    pub kind: K,
 }
 
-impl<C: Copy> Plan<C> {
+impl<K: Copy> Plan<K> {
     fn check(&self) -> Result<()> {
         check_fpr(self.fpr)?;
         if self.initial_capacity == 0 {
@@ -123,34 +101,34 @@ impl<C: Copy> Plan<C> {
         (capacity, self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32))
     }
 
-    fn stage<S: Stage<Choice = C>>(&self, index: usize, hasher: KeyHasher) -> Result<S> {
+    fn stage<S: Stage<Kind = K>>(&self, index: usize, hasher: KeyHasher) -> Result<S> {
         if index >= MAX_STAGES {
             return Err(Error::Capacity(format!(
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
         let (capacity, fpr) = self.rung(index);
-        S::fresh(self.choice, capacity, fpr, hasher)
+        S::fresh(self.kind, capacity, fpr, hasher)
     }
 }
 
 /// A filter without a fixed capacity.
 pub struct Scalable<S: Stage> {
-    plan: Plan<S::Choice>,
+    plan: Plan<S::Kind>,
     hasher: KeyHasher,
     stages: Vec<S>,
 }
 
 impl<S: Stage> Scalable<S> {
     /// An empty filter with its first stage.
-    pub fn new(plan: Plan<S::Choice>, hasher: KeyHasher) -> Result<Self> {
+    pub fn new(plan: Plan<S::Kind>, hasher: KeyHasher) -> Result<Self> {
         plan.check()?;
         let first = plan.stage(0, hasher)?;
         Ok(Scalable { plan, hasher, stages: vec![first] })
     }
 
     /// What new stages are made from.
-    pub fn plan(&self) -> &Plan<S::Choice> {
+    pub fn plan(&self) -> &Plan<S::Kind> {
         &self.plan
     }
 
@@ -159,18 +137,14 @@ impl<S: Stage> Scalable<S> {
         &self.stages
     }
 
-    /// True when the stages are mapped read-only.
-    #[inline(always)]
-    pub fn is_read_only(&self) -> bool {
-        self.stages.last().is_some_and(S::is_read_only)
+    /// Opens another stage.
+    fn grow(&mut self) -> Result<()> {
+        self.stages.push(self.plan.stage(self.stages.len(), self.hasher)?);
+        Ok(())
     }
 
-    /// The newest stage, opening another when it is full.
-    fn open_stage(&mut self) -> Result<&mut S> {
-        let full = self.stages.last().is_none_or(|last| last.num_added() >= last.capacity());
-        if full {
-            self.stages.push(self.plan.stage(self.stages.len(), self.hasher)?);
-        }
+    /// The newest stage.
+    fn newest(&mut self) -> Result<&mut S> {
         self.stages.last_mut().ok_or_else(|| Error::Capacity("the filter has no stage".into()))
     }
 
@@ -192,9 +166,10 @@ impl<S: Stage> Scalable<S> {
         self.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.num_added()))
     }
 
-    /// Adds at most as many keys as the newest stage still takes, so that no stage changes
-    /// within a step and a batch leaves the bits that single adds leave.
-    fn add_step(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()> {
+    /// Adds at most as many keys as the newest stage still takes, so that no stage changes within a step
+    /// and a batch leaves the cells that single adds leave. Tells how many are dealt with: all, or
+    /// those before one for which the newest stage had no room after all.
+    fn add_step(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
         let mut seen = [0u8; batch::CHUNK];
         let seen = &mut seen[..hashes.len()];
         self.in_full_stages(hashes, seen);
@@ -205,25 +180,45 @@ impl<S: Stage> Scalable<S> {
             kept += usize::from(seen == 0);
         }
         let mut fresh = [0u8; batch::CHUNK];
-        self.open_stage()?.add_hashes(&unseen[..kept], Some(&mut fresh[..kept]))?;
-        let mut fresh = fresh.iter();
-        for (new, &seen) in new.iter_mut().zip(seen.iter()) {
-            *new = if seen == 0 { fresh.next().copied().unwrap_or(0) } else { 0 };
+        let done = self.newest()?.add_missing(&unseen[..kept], &mut fresh[..kept])?;
+        let mut fresh = fresh[..done].iter();
+        for (at, (new, &seen)) in new.iter_mut().zip(seen.iter()).enumerate() {
+            *new = match seen {
+                0 => match fresh.next() {
+                    Some(&fresh) => fresh,
+                    None => return Ok(at),
+                },
+                _ => 0,
+            };
         }
-        Ok(())
+        Ok(hashes.len())
+    }
+}
+
+/// Capacity of the first stage where none is given.
+pub const INITIAL_CAPACITY: u64 = 10_000;
+
+impl<S: Stage> Scalable<S> {
+    fn default_plan(fpr: f64) -> Plan<S::Kind> {
+        Plan { initial_capacity: INITIAL_CAPACITY, fpr, growth: 2.0, tightening: 0.5, kind: S::Kind::default() }
     }
 }
 
 impl<S: Stage> Sizable for Scalable<S> {
-    /// Of a filter that grew from 10,000 keys to `capacity` by doubling.
+    /// One that grows from [`INITIAL_CAPACITY`] keys, whatever the capacity.
+    fn for_capacity(_: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Self::default_plan(fpr), hasher)
+    }
+
+    /// Of a filter that grew to `capacity` by doubling.
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let plan = Plan { initial_capacity: 10_000, fpr, growth: 2.0, tightening: 0.5, choice: S::Choice::default() };
+        let plan = Self::default_plan(fpr);
         plan.check()?;
         let (mut held, mut bytes) = (0u64, 0u64);
         for index in 0..MAX_STAGES {
             let (stage, fpr) = plan.rung(index);
             held = held.saturating_add(stage);
-            bytes = bytes.saturating_add(S::nbytes_of(plan.choice, stage, fpr)?);
+            bytes = bytes.saturating_add(S::nbytes_of(plan.kind, stage, fpr)?);
             if held >= capacity {
                 break;
             }
@@ -232,9 +227,12 @@ impl<S: Stage> Sizable for Scalable<S> {
     }
 }
 
-impl<S: Stage + Estimating> Estimating for Scalable<S> {
+impl<S: Stage> Estimating for Scalable<S> {
+    /// Sum of the stages' estimates, with the deviation of independent terms.
     fn approx_count(&self) -> (f64, f64) {
-        approx_count(&self.stages)
+        let estimates = self.stages.iter().map(S::estimate);
+        let (sum, variance) = estimates.fold((0.0, 0.0), |(sum, variance), (n, v)| (sum + n, variance + v));
+        (sum, variance.sqrt())
     }
 }
 
@@ -279,9 +277,8 @@ impl<S: Stage> Filter for Scalable<S> {
     }
 
     fn fill(&self) -> f64 {
-        let cells = self.stages.iter().map(S::set_cells);
-        let (set, all) = cells.fold((0u64, 0u64), |(set, all), (s, a)| (set.saturating_add(s), all.saturating_add(a)));
-        set as f64 / all as f64
+        let (set, all) = self.stages.iter().map(S::cells).fold((0.0, 0.0), |(set, all), (s, a)| (set + s, all + a));
+        set / all
     }
 
     fn nbytes(&self) -> u64 {
@@ -298,9 +295,10 @@ impl<S: Stage> Filter for Scalable<S> {
             ("stages", Fact::Number(self.stages.len() as u64)),
             ("num_added", Fact::Number(self.num_added())),
         ];
-        facts.extend(S::estimate_facts(&self.stages));
+        let (approx, sd) = self.approx_count();
+        facts.extend([("approx_count", Fact::Real(approx)), ("approx_count_sd", Fact::Real(sd))]);
         facts.extend([("fpr", Fact::Real(self.fpr())), ("fill", Fact::Real(self.fill()))]);
-        facts.extend(S::choice_facts(self.plan.choice));
+        facts.extend(S::kind_facts(self.plan.kind));
         facts.extend([
             ("seed", Fact::Number(self.hasher.seed())),
             ("keyed", Fact::Flag(self.hasher.is_keyed())),
@@ -310,16 +308,19 @@ impl<S: Stage> Filter for Scalable<S> {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut header = Header::new(S::VARIANT, 0, &self.hasher);
+        let mut header = Header::new(SCALABLE, 0, &self.hasher);
         header.set(tag::CAPACITY, WHOLE, self.plan.initial_capacity);
         header.set_f64(tag::FPR, WHOLE, self.plan.fpr);
         header.set_f64(tag::GROWTH, WHOLE, self.plan.growth);
         header.set_f64(tag::TIGHTENING, WHOLE, self.plan.tightening);
-        S::describe_choice(self.plan.choice, &mut header, WHOLE);
+        S::describe_kind(self.plan.kind, &mut header, WHOLE);
         let mut sections = Vec::new();
         for (i, stage) in self.stages.iter().enumerate() {
-            stage.describe(&mut header, i as u16);
-            sections.extend(stage.sections(i as u32));
+            let part = stage.container();
+            header.nest(i as u16, &part.header);
+            sections.extend(part.sections.into_iter().map(|section| Section { index: i as u32, ..section }));
+            // Stages of one kind have one scheme; a Bloom filter's has one in its own parameters.
+            header.scheme = if header.get(tag::SCHEME, i as u16).is_ok() { 0 } else { part.header.scheme };
         }
         Container { header, sections }
     }
@@ -338,13 +339,28 @@ impl<S: Stage> Filter for Scalable<S> {
 
 impl<S: Stage> Addable for Scalable<S> {
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        if self.is_read_only() {
+            return Err(Error::read_only());
+        }
         if self.contains_hash(hash) {
             return Ok(false);
         }
-        self.open_stage()?.add_hash(hash)
+        if self.room() == 0 {
+            self.grow()?;
+        }
+        match self.newest()?.add_hash(hash) {
+            Err(Error::Capacity(_)) => {
+                self.grow()?;
+                self.newest()?.add_hash(hash)
+            }
+            added => added,
+        }
     }
 
     fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        if self.is_read_only() {
+            return Err(Error::read_only());
+        }
         let mut scratch = [0u8; batch::CHUNK];
         let mut start = 0;
         while start < hashes.len() {
@@ -356,18 +372,18 @@ impl<S: Stage> Addable for Scalable<S> {
                 None => &mut scratch[..step],
             };
             let hashes = &hashes[start..start + step];
-            if room > 0 {
-                self.add_step(hashes, fresh)?;
-                start += step;
-                continue;
-            }
-            // Full: known keys open no stage, the first unknown one does.
-            self.contains_hashes(hashes, fresh);
-            let known = fresh.iter().take_while(|&&found| found != 0).count();
-            fresh[..known].fill(0);
-            start += known;
-            if known < step {
-                self.open_stage()?;
+            let done = if room > 0 {
+                self.add_step(hashes, fresh)?
+            } else {
+                // Full: known keys open no stage, the first unknown one does.
+                self.contains_hashes(hashes, fresh);
+                let known = fresh.iter().take_while(|&&found| found != 0).count();
+                fresh[..known].fill(0);
+                known
+            };
+            start += done;
+            if done < step {
+                self.grow()?;
             }
         }
         Ok(())
@@ -375,9 +391,13 @@ impl<S: Stage> Addable for Scalable<S> {
 
     // Stages open in the order of keys, so one thread adds; contains uses several.
 
+    fn is_read_only(&self) -> bool {
+        self.stages.last().is_some_and(S::is_read_only)
+    }
+
     #[inline(always)]
     fn is_roomy(&self) -> bool {
-        self.stages.last().is_some_and(|last| last.num_added() < last.capacity()) && !self.is_read_only()
+        self.room() > 0 && !self.is_read_only()
     }
 
     fn newly_overfull(&mut self) -> bool {
@@ -406,17 +426,27 @@ impl<S: Stage> Loadable for Scalable<S> {
             fpr: header.get_f64(tag::FPR, WHOLE)?,
             growth: header.get_f64(tag::GROWTH, WHOLE)?,
             tightening: header.get_f64(tag::TIGHTENING, WHOLE)?,
-            choice: S::restore_choice(header, WHOLE)?,
+            kind: S::restore_kind(header, WHOLE)?,
         };
         plan.check().map_err(Error::as_format)?;
+        let mut whole = Header { params: Vec::new(), ..*header };
+        S::describe_kind(plan.kind, &mut whole, WHOLE);
+        let mut num_params = whole.params.len() + WHOLE_PARAMS;
         let mut stages = Vec::new();
         for index in 0..MAX_STAGES as u16 {
-            if header.get(S::MARK, index).is_err() {
+            let mut part = header.part(index);
+            if part.params.is_empty() {
                 break;
             }
-            stages.push(S::restore(header, index, hasher, memory)?);
+            num_params += part.params.len();
+            part.variant = S::variant(plan.kind);
+            if let Ok(scheme) = part.get(tag::SCHEME, 0) {
+                part.scheme = u16::try_from(scheme).unwrap_or(u16::MAX);
+            }
+            let mut section = |kind, _, words| memory(kind, u32::from(index), words);
+            stages.push(S::load(&part, &mut section, secret)?);
         }
-        if header.params.len() != WHOLE_PARAMS + S::CHOICE_PARAMS + stages.len() * S::PARAMS {
+        if header.params.len() != num_params {
             return Err(Error::format("the file holds parameters that belong to no stage; it is damaged"));
         }
         if stages.is_empty() {

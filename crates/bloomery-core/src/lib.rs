@@ -9,7 +9,7 @@
 //! | [`source`] | a batch of keys as hashes on demand | nothing |
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash | hash |
-//! | [`cells`] | bit storage: owned, huge pages, mapped | error |
+//! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, source, cells |
 //! | [`sizing`] | m, k and rates, one law a layout | error |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
@@ -18,12 +18,13 @@
 //! | [`load`] | what a structure was sized for and how far it is filled | error, sizing, container |
 //! | [`compat`] | why two structures cannot be combined | error, key |
 //! | [`registry`] | one row a variant | nothing |
-//! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, filter, batch |
-//! | [`bloom`] | the classic family and its growing form | all of the above |
+//! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, filter, batch, registry |
+//! | [`bloom`] | the classic family | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
+//! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, filter, batch, registry, growing, bloom, counting, table |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 
@@ -46,6 +47,7 @@ pub mod registry;
 pub mod scheme;
 pub mod sizing;
 pub mod source;
+pub mod stages;
 pub mod suspects;
 pub mod table;
 pub mod window;

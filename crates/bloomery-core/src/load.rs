@@ -39,7 +39,45 @@ macro_rules! load_answers {
         }
     };
 }
-pub(crate) use load_answers;
+
+/// The methods of [`crate::filter::Addable`] that a field `load` and the named memories answer. The first
+/// memory says whether anything may be written. `full` comes first where more than `load` tells
+/// whether one more key is refused; the structure then says it in `is_full`.
+macro_rules! load_takes {
+    (full, $($memory:ident),+) => {
+        crate::load::load_takes!(@ $($memory),+);
+
+        #[inline(always)]
+        fn is_roomy(&self) -> bool {
+            self.load.is_roomy() && !self.is_full() && !self.is_read_only()
+        }
+    };
+    (@ $first:ident $(, $more:ident)*) => {
+        #[inline(always)]
+        fn is_read_only(&self) -> bool {
+            self.$first.is_read_only()
+        }
+
+        fn expect_adds(&mut self, adds: usize) {
+            self.$first.expect_writes(adds);
+            $(self.$more.expect_writes(adds);)*
+        }
+
+        #[inline(always)]
+        fn newly_overfull(&mut self) -> bool {
+            self.load.newly_overfull()
+        }
+    };
+    ($($memory:ident),+) => {
+        crate::load::load_takes!(@ $($memory),+);
+
+        #[inline(always)]
+        fn is_roomy(&self) -> bool {
+            self.load.is_roomy() && !self.is_read_only()
+        }
+    };
+}
+pub(crate) use {load_answers, load_takes};
 
 impl Load {
     /// Of an empty structure; `capacity` must be at least 1, `target_fpr` a rate.

@@ -29,8 +29,6 @@ mod params;
 /// The native half of bloomery; import from `bloomery` instead.
 #[pymodule]
 mod _core {
-    use super::*;
-
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]
@@ -73,10 +71,4 @@ mod _core {
     };
     #[pymodule_export]
     use super::lines::{Suspects, add_lines, check_lines};
-
-    /// Learns what the hot path relies on.
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::keys::digits::learn(module.py())
-    }
 }

@@ -114,12 +114,6 @@ impl BloomFilter {
         self.strict
     }
 
-    /// True when nothing can be added: mapped read-only, or closed.
-    #[inline(always)]
-    pub fn is_read_only(&self) -> bool {
-        self.closed || self.memory.is_read_only()
-    }
-
     /// True when the bits live in a file.
     pub fn is_mapped(&self) -> bool {
         self.memory.is_mapped()
@@ -158,6 +152,10 @@ impl BloomFilter {
 }
 
 impl Sizable for BloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        BloomFilter::new(Shape::auto(capacity, fpr)?, capacity, fpr, hasher, false)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(Shape::auto(capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
@@ -307,7 +305,7 @@ impl Addable for BloomFilter {
     }
 
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.memory.expect_writes(source.len());
+        self.expect_adds(source.len());
         if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
             return self.add_in_turn(source, new);
         }
@@ -315,6 +313,15 @@ impl Addable for BloomFilter {
         let count = kernel.add_threads(self.words_mut()?, source, threads, new);
         self.count += count;
         Ok(())
+    }
+
+    fn expect_adds(&mut self, adds: usize) {
+        self.memory.expect_writes(adds);
+    }
+
+    #[inline(always)]
+    fn is_read_only(&self) -> bool {
+        self.closed || self.memory.is_read_only()
     }
 
     #[inline(always)]

@@ -5,15 +5,12 @@
 //! * [`filter`] holds [`BloomFilter`];
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`stored`]: to and from the container;
-//! * [`scalable`] holds [`ScalableBloomFilter`].
 
 pub mod algebra;
 pub mod filter;
 pub mod kernel;
-pub mod scalable;
 pub mod shape;
 pub mod stored;
 
 pub use filter::BloomFilter;
-pub use scalable::ScalableBloomFilter;
 pub use shape::{Layout, Shape};

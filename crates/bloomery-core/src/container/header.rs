@@ -80,6 +80,18 @@ impl Header {
         Ok(f64::from_bits(self.get(tag, index)?))
     }
 
+    /// Takes in the parameters of a part, under `index`.
+    pub fn nest(&mut self, index: u16, part: &Header) {
+        self.params.extend(part.params.iter().map(|&(tag, _, value)| (tag, index, value)));
+    }
+
+    /// The header of the part that [`Header::nest`] took in under `index`; its variant and scheme are
+    /// for the caller to set.
+    pub fn part(&self, index: u16) -> Header {
+        let mine = self.params.iter().filter(|(_, i, _)| *i == index);
+        Header { params: mine.map(|&(tag, _, value)| (tag, 0, value)).collect(), ..*self }
+    }
+
     /// The key hasher of this file: needs the right secret exactly when one was used.
     pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
         let hasher = match (secret, self.secret_fingerprint) {

@@ -34,6 +34,8 @@ pub mod tag {
     pub const STRICT: u16 = 9;
     /// Scheme number of a stage.
     pub const SCHEME: u16 = 10;
+    /// Registry number of the stages, where they are not Bloom filters.
+    pub const STAGE_VARIANT: u16 = 11;
     /// Number of cells that are wider than a bit.
     pub const NUM_CELLS: u16 = 20;
     /// Bits of such a cell.

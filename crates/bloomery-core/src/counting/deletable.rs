@@ -13,9 +13,9 @@ use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::compat::Differences;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Estimating, Fact, Filter, HashSource, Loadable, Mergeable, Removable, Sizable};
+use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::DELETABLE;
 use crate::scheme::Scheme;
 use crate::scheme::mcg::Mcg;
@@ -201,6 +201,10 @@ fn count_range(words: &[u64], start: u64, len: u64) -> u64 {
 }
 
 impl Sizable for DeletableBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Regions::new(Positions::for_capacity(capacity, fpr)?, None)?, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let regions = Regions::new(Positions::for_capacity(capacity, fpr)?, None)?;
         let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
@@ -314,20 +318,7 @@ impl Addable for DeletableBloomFilter {
         Ok(())
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.bits.expect_writes(source.len());
-        self.flags.expect_writes(source.len());
-        self.add_in_turn(source, new)
-    }
-
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.bits.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(bits, flags);
 
     fn clear(&mut self) -> Result<()> {
         let (words, flags) = self.parts()?;

@@ -18,9 +18,9 @@ use crate::cells::{LINE_WORDS, Memory};
 use crate::compat::Differences;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Fact, Filter, HashSource, Loadable, Mergeable, Removable, Sizable};
+use crate::filter::{Addable, Countable, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::D_LEFT;
 
 /// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
@@ -248,6 +248,11 @@ impl DLeftCountingFilter {
 }
 
 impl Sizable for DLeftCountingFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let shape = Shape::for_capacity(capacity, fpr, DEFAULT_SUBTABLES, DEFAULT_CELLS)?;
+        Self::new(shape, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let shape = Shape::for_capacity(capacity, fpr, DEFAULT_SUBTABLES, DEFAULT_CELLS)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
@@ -335,20 +340,7 @@ impl Addable for DLeftCountingFilter {
         })
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.memory.expect_writes(source.len());
-        self.add_in_turn(source, new)
-    }
-
-    /// A key that is refused for want of a cell leaves no trace, so it may be tried the quick way first.
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.memory.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);

@@ -13,7 +13,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::COUNTING;
 
 /// Bits of a counter unless asked otherwise: fewer than 1.4e-15 of them ever overflow.
@@ -128,6 +128,10 @@ impl CountingBloomFilter {
 }
 
 impl Sizable for CountingBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Shape::auto(COUNTER_BITS, 1, capacity, fpr)?, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(Shape::auto(COUNTER_BITS, 1, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
@@ -277,15 +281,7 @@ impl Addable for CountingBloomFilter {
         Ok(())
     }
 
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.memory.is_read_only()
-    }
-
-    #[inline(always)]
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);

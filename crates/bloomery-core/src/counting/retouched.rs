@@ -13,10 +13,10 @@ use super::positions::{Positions, has_bits_past};
 use crate::cells::{LINE_WORDS, Memory, Packed, bits};
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::hash::splitmix::{self, SplitMix};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::RETOUCHED;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::{Scheme, fastrange};
@@ -259,6 +259,10 @@ fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> 
 }
 
 impl Sizable for RetouchedBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Positions::for_capacity(capacity, fpr)?, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let positions = Positions::for_capacity(capacity, fpr)?;
         let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
@@ -358,20 +362,7 @@ impl Addable for RetouchedBloomFilter {
         Ok(())
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.bits.expect_writes(source.len());
-        self.members.expect_writes(source.len());
-        self.add_in_turn(source, new)
-    }
-
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.bits.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(bits, members);
 
     fn clear(&mut self) -> Result<()> {
         let parts = self.parts()?;

@@ -22,7 +22,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::SPECTRAL;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, smallest};
@@ -157,6 +157,12 @@ impl SpectralFilter {
         Ok(SpectralFilter { shape, mode, spread, memory, apart, hasher, load, occurrences: 0 })
     }
 
+    /// True when a counter may be at its maximum: none is above the number of additions.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.occurrences >= self.spread.packed.max()
+    }
+
     fn words(&self) -> &[u64] {
         self.memory.words()
     }
@@ -213,6 +219,11 @@ impl SpectralFilter {
 }
 
 impl Sizable for SpectralFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let shape = Shape::for_capacity(COUNTER_BITS, capacity, fpr)?;
+        Self::new(shape, Mode::MinimalIncrease, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let shape = Shape::for_capacity(COUNTER_BITS, capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
@@ -372,16 +383,7 @@ impl Addable for SpectralFilter {
         Ok(())
     }
 
-    /// No counter is above the number of additions.
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && self.occurrences < self.spread.packed.max() && !self.memory.is_read_only()
-    }
-
-    #[inline(always)]
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(full, memory);
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);

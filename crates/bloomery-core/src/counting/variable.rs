@@ -18,7 +18,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::VARIABLE_INCREMENT;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
@@ -251,6 +251,11 @@ impl VariableIncrementFilter {
 }
 
 impl Sizable for VariableIncrementFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let shape = Shape::for_capacity(INCREMENTS, Shape::default_bits(INCREMENTS), capacity, fpr)?;
+        Self::new(shape, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let shape = Shape::for_capacity(INCREMENTS, Shape::default_bits(INCREMENTS), capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
@@ -382,15 +387,7 @@ impl Addable for VariableIncrementFilter {
         Ok(())
     }
 
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.memory.is_read_only()
-    }
-
-    #[inline(always)]
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);

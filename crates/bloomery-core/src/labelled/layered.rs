@@ -9,9 +9,9 @@
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Estimating, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::LAYERED;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{MAX_PLANES, Planes};
@@ -85,6 +85,10 @@ impl LayeredBloomFilter {
 }
 
 impl Sizable for LayeredBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, LAYERS, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(blocked::smallest_lines(capacity, fpr)?.0.saturating_mul(64 * LAYERS as u64))
     }
@@ -196,19 +200,7 @@ impl Addable for LayeredBloomFilter {
         }
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.memory.expect_writes(source.len());
-        self.add_in_turn(source, new)
-    }
-
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.memory.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);

@@ -319,6 +319,11 @@ impl<V: Kind> Valued<V> {
 }
 
 impl<V: Kind> Sizable for Valued<V> {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let largest = u64::MAX >> (64 - V::DEFAULT_BITS);
+        Self::make(capacity, fpr, Lattice::Max, V::DEFAULT_BITS, largest, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let (num_cells, _) = size(capacity, fpr, V::DEFAULT_BITS)?;
         Ok((num_cells * u64::from(V::DEFAULT_BITS)).div_ceil(512) * 64)

@@ -21,7 +21,7 @@ use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::CUCKOO;
 use crate::sizing::check_fpr;
 
@@ -207,6 +207,10 @@ impl Filter for CuckooFilter {
 }
 
 impl Sizable for CuckooFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(CuckooShape::for_capacity(capacity, fpr, 4, None, false)?, capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(CuckooShape::for_capacity(capacity, fpr, 4, None, false)?.words() * 8)
     }
@@ -236,13 +240,7 @@ impl Addable for CuckooFilter {
         }
     }
 
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.is_full() && !self.memory.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(full, memory);
 
     fn clear(&mut self) -> Result<()> {
         self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);

@@ -29,7 +29,7 @@ use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
+use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::PREFIX;
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
@@ -236,6 +236,10 @@ impl PrefixFilter {
 }
 
 impl Sizable for PrefixFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let shape = PrefixShape::for_capacity(capacity, fpr)?;
         Ok((shape.words() + shape.spare_words()) * 8)
@@ -274,13 +278,7 @@ impl Addable for PrefixFilter {
         Ok(())
     }
 
-    fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.bins.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(bins, spare);
 
     fn clear(&mut self) -> Result<()> {
         self.bins.words_mut().ok_or_else(Error::read_only)?.fill(0);

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
@@ -214,11 +214,6 @@ impl<V: Kind> Generations<V> {
         Ok(passed as u64)
     }
 
-    /// True when nothing can be added.
-    pub fn is_read_only(&self) -> bool {
-        self.memory.is_read_only()
-    }
-
     /// Adds in order; tells for each key whether it was new.
     #[inline(always)]
     fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
@@ -240,6 +235,11 @@ impl<V: Kind> Generations<V> {
 }
 
 impl<V: Kind> Sizable for Generations<V> {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let plan = Plan { capacity, fpr, generations: V::GENERATIONS, refresh: true, window: None };
+        Self::new(plan, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let plan = Plan { capacity, fpr, generations: V::GENERATIONS, refresh: true, window: None };
         plan.check(V::RANGE)?;
@@ -382,16 +382,19 @@ impl<V: Kind> Addable for Generations<V> {
         }
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.memory.expect_writes(source.len());
-        self.add_in_turn(source, new)
+    fn expect_adds(&mut self, adds: usize) {
+        self.memory.expect_writes(adds);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.memory.is_read_only()
     }
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {
         // A window of keys is never full; one of time has planes that can be.
         let fits = self.plan.window.is_none() || self.warned || self.written[self.active] < self.plan.capacity;
-        fits && !self.memory.is_read_only()
+        fits && !self.is_read_only()
     }
 
     fn newly_overfull(&mut self) -> bool {

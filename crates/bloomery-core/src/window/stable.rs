@@ -10,7 +10,7 @@
 use crate::cells::{Memory, bits};
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, HashSource, Loadable, Sizable};
+use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
@@ -236,6 +236,10 @@ impl StableBloomFilter {
 }
 
 impl Sizable for StableBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, 2, None, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(Stable::for_capacity(capacity, fpr, 2, None)?.words() * 8)
     }
@@ -337,15 +341,18 @@ impl Addable for StableBloomFilter {
         }
     }
 
-    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
-        self.memory.expect_writes(source.len());
-        self.add_in_turn(source, new)
+    /// A stream never fills it.
+    fn expect_adds(&mut self, adds: usize) {
+        self.memory.expect_writes(adds);
     }
 
-    /// A stream never fills it.
+    fn is_read_only(&self) -> bool {
+        self.memory.is_read_only()
+    }
+
     #[inline(always)]
     fn is_roomy(&self) -> bool {
-        !self.memory.is_read_only()
+        !self.is_read_only()
     }
 
     fn newly_overfull(&mut self) -> bool {

@@ -1,25 +1,48 @@
 //! `ScalableBloomFilter`.
 
-use bloomery_core::bloom::ScalableBloomFilter as Core;
-use bloomery_core::bloom::scalable::Plan;
 use bloomery_core::filter::Filter;
+use bloomery_core::growing::INITIAL_CAPACITY;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::SCALABLE;
+use bloomery_core::stages::{Kind, Plan, ScalableBloomFilter as Core};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::{addable_methods, estimating_methods, filter_methods, plain_methods, shared};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, parameter_type};
 use crate::gate::Gate;
 use crate::params;
+
+/// The `kind=` argument.
+struct KindName(&'static str);
+
+/// Its default.
+const BLOOM: KindName = KindName("bloom");
+
+impl<'py> FromPyObject<'_, 'py> for KindName {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        let Ok(name) = value.extract::<String>() else {
+            return Err(parameter_type(py, format!("kind must be a str, got {}", value.repr()?)));
+        };
+        Kind::new(&name, None).or_raise(py).map(|kind| KindName(kind.row().name))
+    }
+}
 
 /// A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
 /// keys come.
 ///
-/// initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. growth: factor
-/// between the capacities of successive stages. tightening: factor between their rates; the first
-/// stage has fpr * (1 - tightening). layout: of every stage; "auto" chooses for each.
-/// seed, secret: as for BloomFilter.
+/// initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. kind: the structure of
+/// every stage, by its name in the registry: "bloom", "counting", "variable-increment", "spectral",
+/// "d-left", "deletable", "retouched", "cuckoo", "quotient" or "prefix". growth: factor between the
+/// capacities of successive stages. tightening: factor between their rates; the first stage has
+/// fpr * (1 - tightening). layout: of every stage of kind "bloom"; "auto" chooses for each. seed, secret:
+/// as for BloomFilter.
+///
+/// A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
+/// have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
 ///
 /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: a lookup asks the stages,
 /// newest first; about log2(n / initial_capacity) of them.
@@ -30,6 +53,8 @@ use crate::params;
 /// >>> f.update(range(10_000))
 /// >>> f.stages, 9_999 in f
 /// (7, True)
+/// >>> ScalableBloomFilter(100, kind="cuckoo").stage_capacities
+/// [100]
 #[pyclass(frozen, module = "bloomery", name = "ScalableBloomFilter")]
 pub(crate) struct ScalableBloomFilter {
     pub(crate) hasher: KeyHasher,
@@ -45,18 +70,19 @@ plain_methods!(ScalableBloomFilter, SCALABLE, "ScalableBloomFilter");
 impl ScalableBloomFilter {
     #[new]
     #[pyo3(signature = (
-        initial_capacity: "int" = None, fpr: "float" = params::Fpr(0.01), *, growth: "float" = None,
-        tightening: "float" = None, layout: "str" = params::LayoutChoice(None), seed: "int" = None,
-        secret: "bytes | bool | None" = None
+        initial_capacity: "int" = None, fpr: "float" = params::Fpr(0.01), *, kind: "str" = BLOOM,
+        growth: "float" = None, tightening: "float" = None, layout: "str" = params::LayoutChoice(None),
+        seed: "int" = None, secret: "bytes | bool | None" = None
     ))]
     #[pyo3(
-        text_signature = "(initial_capacity=10000, fpr=0.01, *, growth=2.0, tightening=0.5, layout='auto', seed=0, secret=None)"
+        text_signature = "(initial_capacity=10000, fpr=0.01, *, kind='bloom', growth=2.0, tightening=0.5, layout='auto', seed=0, secret=None)"
     )]
     #[allow(clippy::too_many_arguments)] // the public signature
     fn new(
         py: Python<'_>,
         initial_capacity: Option<&Bound<'_, PyAny>>,
         fpr: params::Fpr,
+        kind: KindName,
         growth: Option<&Bound<'_, PyAny>>,
         tightening: Option<&Bound<'_, PyAny>>,
         layout: params::LayoutChoice,
@@ -64,11 +90,12 @@ impl ScalableBloomFilter {
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let plan = Plan {
-            initial_capacity: initial_capacity.map_or(Ok(10_000), |n| params::whole("initial_capacity", n, 1))?,
+            initial_capacity: initial_capacity
+                .map_or(Ok(INITIAL_CAPACITY), |n| params::whole("initial_capacity", n, 1))?,
             fpr: fpr.0,
             growth: growth.map_or(Ok(2.0), |s| params::real("growth", s))?,
             tightening: tightening.map_or(Ok(0.5), |r| params::real("tightening", r))?,
-            choice: layout.0,
+            kind: Kind::new(kind.0, layout.0).or_raise(py)?,
         };
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)
@@ -92,10 +119,23 @@ impl ScalableBloomFilter {
         self.gate.read(py, |f| f.plan().tightening)
     }
 
-    /// The layout's name, "auto" when each stage has its own.
+    /// What `kind` may be.
+    #[staticmethod]
+    #[pyo3(signature = () -> "list[str]")]
+    fn kinds() -> Vec<&'static str> {
+        Kind::names().collect()
+    }
+
+    /// The structure of every stage, by its name in the registry.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> &'static str {
+        self.gate.read(py, |f| f.plan().kind.row().name)
+    }
+
+    /// The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
     #[getter]
     fn layout(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.plan().choice.map_or("auto", |layout| layout.name()))
+        self.gate.read(py, |f| f.plan().kind.layout().map_or("auto", |layout| layout.name()))
     }
 
     /// Number of stages.
@@ -113,9 +153,12 @@ impl ScalableBloomFilter {
     /// One info() dict a stage, oldest first.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let stages: Vec<_> = self.gate.read(py, |f| f.stages().iter().map(Filter::facts).collect());
+        let (class, stages) = self.gate.read(py, |f| {
+            let facts: Vec<_> = f.stages().iter().map(Filter::facts).collect();
+            (f.plan().kind.row().class, facts)
+        });
         let dicts: Vec<Bound<'py, PyDict>> =
-            stages.iter().map(|facts| shared::info("BloomFilter", facts, py)).collect::<PyResult<_>>()?;
+            stages.iter().map(|facts| shared::info(class, facts, py)).collect::<PyResult<_>>()?;
         PyList::new(py, dicts)
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! The stable ABI's only way from an `int` to 64 bits walks the digits in 55 instructions, a third
 //! of a whole `in` (170); reading them takes 8. The ABI does not promise where digits lie, so
-//! [`learn`] finds out when the module is imported: it checks the sizes that `int` states of
+//! [`learn`] finds out when the first number takes that way: it checks the sizes that `int` states of
 //! itself, then reads numbers it knows. An interpreter that answers otherwise than expected keeps
 //! the ABI's way, and so do numbers below 1 or of more digits.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -32,7 +32,8 @@ const SIZES: Tags = Tags { one: 1, two: 2 };
 /// CPython 3.12 and later: the number of digits times 8, plus 0 above zero, 1 for zero, 2 below.
 const SHIFTED: Tags = Tags { one: 1 << 3, two: 2 << 3 };
 
-/// What [`learn`] found; written once, at import.
+static TRIED: AtomicBool = AtomicBool::new(false);
+/// What [`learn`] found; written once.
 static ONE: AtomicI64 = AtomicI64::new(NEVER);
 static TWO: AtomicI64 = AtomicI64::new(NEVER);
 
@@ -67,12 +68,19 @@ unsafe fn short_as(two: impl Fn() -> i64, one: impl Fn() -> i64, int: *mut ffi::
     }
 }
 
-/// Finds out how the running interpreter lays out its numbers.
-pub(crate) fn learn(py: Python<'_>) -> PyResult<()> {
+/// Finds out, once, how the running interpreter lays out its numbers. Runs no Python code.
+#[inline(always)]
+pub(crate) fn learn(py: Python<'_>) {
+    if !TRIED.swap(true, Ordering::Relaxed) {
+        try_to_learn(py).unwrap_or_default();
+    }
+}
+
+#[cold]
+fn try_to_learn(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<PyInt>();
-    let is_cpython = py.import("sys")?.getattr("implementation")?.getattr("name")?.eq("cpython")?;
     let sized = class.getattr("__basicsize__")?.eq(DIGITS_AT)? && class.getattr("__itemsize__")?.eq(4)?;
-    if !(is_cpython && sized && cfg!(target_endian = "little") && size_of::<usize>() == 8) {
+    if !(sized && cfg!(target_endian = "little") && size_of::<usize>() == 8) {
         return Ok(());
     }
     let tags = if py.version_info() >= (3, 12) { SHIFTED } else { SIZES };
@@ -92,6 +100,6 @@ pub(crate) fn learn(py: Python<'_>) -> PyResult<()> {
 /// What is read from the object of `number`.
 fn read(py: Python<'_>, tags: Tags, number: i64) -> Option<i64> {
     let Ok(object) = number.into_pyobject(py);
-    // SAFETY: the object is alive, of class `int`, whose sizes `learn` has checked.
+    // SAFETY: the object is alive, of class `int`, whose sizes `try_to_learn` has checked.
     unsafe { short_as(|| tags.two, || tags.one, object.as_ptr()) }
 }

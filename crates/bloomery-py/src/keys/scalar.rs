@@ -72,7 +72,8 @@ pub(crate) unsafe fn short_int(object: *mut ffi::PyObject) -> Option<i64> {
 unsafe fn signed(int: *mut ffi::PyObject) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: the caller's promise.
-    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(int, &mut overflow) };
+    let (py, value) = unsafe { (Python::assume_attached(), ffi::PyLong_AsLongLongAndOverflow(int, &mut overflow)) };
+    digits::learn(py);
     (overflow == 0).then_some(value)
 }
 

@@ -8,7 +8,7 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::filter::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{Load, load_answers};
+use crate::load::{Load, load_answers, load_takes};
 
 /// Keys whose lines are asked for before the first of them is looked at.
 const AHEAD: usize = 32;
@@ -41,10 +41,10 @@ impl QuotientFilter {
         self.used
     }
 
-    /// True when nothing can be changed.
+    /// True when the slots that may be filled are.
     #[inline(always)]
-    pub fn is_read_only(&self) -> bool {
-        self.slots.is_read_only()
+    fn is_full(&self) -> bool {
+        self.used >= self.geometry().limit()
     }
 
     fn check_writable(&self) -> Result<()> {
@@ -96,7 +96,7 @@ impl QuotientFilter {
                 return Ok(false);
             }
         }
-        if self.used >= geometry.limit() {
+        if self.is_full() {
             return Err(self.full());
         }
         self.slots.insert(quotient, &place, geometry.cell(remainder, 1)).ok_or_else(damaged)?;
@@ -151,6 +151,10 @@ impl QuotientFilter {
 }
 
 impl Sizable for QuotientFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, false, hasher)
+    }
+
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let words = Geometry::for_capacity(capacity, fpr, false)?.words();
         Ok(words.iter().map(|words| words.next_multiple_of(8) * 8).sum())
@@ -252,15 +256,7 @@ impl Addable for QuotientFilter {
         Ok(())
     }
 
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        self.used < self.geometry().limit() && self.load.is_roomy() && !self.is_read_only()
-    }
-
-    #[inline(always)]
-    fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
-    }
+    load_takes!(full, slots);
 
     fn clear(&mut self) -> Result<()> {
         self.check_writable()?;

@@ -74,6 +74,13 @@ impl Slots {
         self.bits.is_read_only()
     }
 
+    /// Has the kernel supply the memory that `writes` operations are about to change.
+    pub fn expect_writes(&mut self, writes: usize) {
+        for memory in [&mut self.bits, &mut self.offsets, &mut self.cells] {
+            memory.expect_writes(writes);
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         for memory in [&mut self.bits, &mut self.offsets, &mut self.cells] {

@@ -78,8 +78,10 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     "keys": lambda v: "add" in v.capabilities and not v.can("pairs"),
     # a key that was added is found, unless others were wrongly removed
     "keeps": lambda v: v.row["false_negatives"] != "by design",
-    # takes any number of keys
+    # a chain of stages
     "stages": lambda v: hasattr(v.cls, "stages"),
+    # takes any number of keys
+    "endless": lambda v: hasattr(v.cls, "stages") and not hasattr(v.cls, "max_stages"),
 }
 
 

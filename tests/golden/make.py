@@ -122,6 +122,9 @@ def filters() -> dict[str, Any]:
     rest["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
     rest["quotient-counting"] = bloomery.QuotientFilter(120, 0.01, counting=True, seed=7)
     rest["cuckoo-semi-sorted"] = bloomery.CuckooFilter(120, 0.001, semi_sort=True, seed=7)
+    rest["dynamic-cuckoo-narrow"] = bloomery.DynamicCuckooFilter(
+        33, max_stages=4, bucket_size=2, fingerprint_bits=9, seed=7
+    )
     rest["cuckoo-eight"] = bloomery.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
     for mode in ("minimum-selection", "recurring-minimum"):
         rest[f"spectral-{mode}"] = bloomery.SpectralFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
@@ -135,8 +138,9 @@ def filters() -> dict[str, Any]:
         if name != "bloom-empty":
             made_filter.update(contents())
     # Repeated keys, some of which are taken out again.
-    rest["quotient-counting"].update(contents()[:20])
-    rest["quotient-counting"].discard_many(contents()[10:20])
+    for name in ("quotient-counting", "dynamic-cuckoo-narrow"):
+        rest[name].update(contents()[:20])
+        rest[name].discard_many(contents()[10:20])
     rest["layered-three"].update(contents()[::2])
     low = bloomery.CompactApproximator(120, 0.01, lattice="min", value_bits=6, seed=7)
     low.update(contents(), [i % 63 for i in range(len(contents()))])

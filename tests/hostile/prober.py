@@ -152,8 +152,8 @@ def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Calla
     for name in having(copy, "merge"):
         yield name, lambda: copy.merge(opened)
         yield "merge with itself", lambda: copy.merge(copy)
-    for name in having(copy, "grow"):
-        yield name, copy.grow
+    for name in having(copy, "grow", "compact"):
+        yield name, getattr(copy, name)
 
 
 def quietly(call: Callable[[Any], Any], key: Any) -> None:

@@ -112,7 +112,7 @@ def test_large_pages_hold_the_same_bits(size: int) -> None:
     assert twin.contains_many(keys).all()
 
 
-@pytest.mark.parametrize("variant", every_variant("stages"))
+@pytest.mark.parametrize("variant", every_variant("endless"))
 def test_a_batch_of_known_keys_opens_no_stage(variant: Variant) -> None:
     scalar, batch = variant.make(5, 0.01), variant.make(5, 0.01)
     for bloom in (scalar, batch):

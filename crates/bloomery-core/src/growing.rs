@@ -42,6 +42,10 @@ pub trait Stage: Addable + Loadable {
     fn restore_kind(header: &Header, index: u16) -> Result<Self::Kind>;
     /// The registry number of stages of this kind.
     fn variant(kind: Self::Kind) -> u16;
+    /// True when stages store fingerprints, which are parts of one hash. What an earlier stage admits is
+    /// not stored in a later one, whose fingerprints lie within those of the earlier: no false positive
+    /// of one is one of the other, and the rates add up exactly.
+    fn of_fingerprints(kind: Self::Kind) -> bool;
     /// The kind as people see it.
     fn kind_facts(kind: Self::Kind) -> Vec<(&'static str, Fact)>;
     /// Estimated number of keys with its variance; the keys counted when added, where cells say nothing.
@@ -272,6 +276,9 @@ impl<S: Stage> Filter for Scalable<S> {
     }
 
     fn fpr(&self) -> f64 {
+        if S::of_fingerprints(self.plan.kind) {
+            return self.stages.iter().map(S::fpr).sum::<f64>().min(1.0);
+        }
         let all_deny: f64 = self.stages.iter().map(|stage| (-stage.fpr()).ln_1p()).sum();
         -all_deny.exp_m1()
     }

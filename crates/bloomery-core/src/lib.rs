@@ -24,7 +24,7 @@
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
-//! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, filter, batch, registry, growing, bloom, counting, table |
+//! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, filter, batch, registry, growing, bloom, counting, labelled, table |
 //! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
 //! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
 

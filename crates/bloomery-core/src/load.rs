@@ -109,6 +109,12 @@ impl Load {
         self.added = self.added.saturating_add(u64::from(new));
     }
 
+    /// Counts a key that went, if `gone`.
+    #[inline(always)]
+    pub fn uncount(&mut self, gone: bool) {
+        self.added = self.added.saturating_sub(u64::from(gone));
+    }
+
     /// Back to empty.
     pub fn clear(&mut self) {
         self.added = 0;

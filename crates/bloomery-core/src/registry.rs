@@ -35,6 +35,8 @@ pub const CUCKOO: u16 = 15;
 pub const QUOTIENT: u16 = 16;
 /// Number of [`crate::table::PrefixFilter`] in files.
 pub const PREFIX: u16 = 17;
+/// Number of [`crate::table::DynamicCuckooFilter`] in files.
+pub const DYNAMIC_CUCKOO: u16 = 18;
 
 /// When a structure may deny a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +315,19 @@ pub const VARIANTS: &[Variant] = &[
         merging: "not defined: bins that overflow pass on what they cannot take back",
         formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
         paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
+    },
+    Variant {
+        id: DYNAMIC_CUCKOO,
+        name: "dynamic-cuckoo",
+        class: "DynamicCuckooFilter",
+        family: "table",
+        capabilities: &["add", "remove", "count", "merge", "grow", "map"],
+        layouts: &[],
+        ns: [45.0, 12.0],
+        false_negatives: FalseNegatives::OnMisuse,
+        merging: "the fingerprints of both, stored again; FilterFull when all stages do not hold them",
+        formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
+        paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
     },
 ];
 

@@ -1,7 +1,7 @@
 //! [`AnyStage`]: every structure that a growing filter can be a chain of, and [`ScalableBloomFilter`].
 //!
-//! A structure can be a stage if it takes keys, is sized by capacity and rate, and forgets nothing by
-//! itself. A stage holds every key once, also where the structure could hold copies.
+//! A structure can be a stage if it takes keys, is sized by a capacity and a rate, which is then fixed, and
+//! forgets nothing by itself. A stage holds every key once, also where the structure could hold copies.
 
 use crate::batch;
 use crate::bloom::{BloomFilter, Layout, Shape};
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::growing::{self, Scalable, Stage};
 use crate::key::KeyHasher;
+use crate::labelled::LayeredBloomFilter;
 use crate::registry::{self, BLOOM};
 use crate::table::{CuckooFilter, PrefixFilter, QuotientFilter};
 
@@ -158,6 +159,7 @@ stages! {
     DLeft D_LEFT DLeftCountingFilter counted;
     Deletable DELETABLE DeletableBloomFilter estimated;
     Retouched RETOUCHED RetouchedBloomFilter counted;
+    Layered LAYERED LayeredBloomFilter estimated;
     Cuckoo CUCKOO CuckooFilter counted;
     Quotient QUOTIENT QuotientFilter counted;
     Prefix PREFIX PrefixFilter counted;
@@ -290,6 +292,10 @@ impl Stage for AnyStage {
 
     fn variant(kind: Kind) -> u16 {
         kind.variant
+    }
+
+    fn of_fingerprints(kind: Kind) -> bool {
+        matches!(kind.variant, registry::D_LEFT | registry::CUCKOO | registry::QUOTIENT | registry::PREFIX)
     }
 
     fn kind_facts(kind: Kind) -> Vec<(&'static str, Fact)> {

@@ -46,6 +46,8 @@ mod _core {
     #[pymodule_export]
     use super::classes::deletable::DeletableBloomFilter;
     #[pymodule_export]
+    use super::classes::dynamic_cuckoo::DynamicCuckooFilter;
+    #[pymodule_export]
     use super::classes::layered::LayeredBloomFilter;
     #[pymodule_export]
     use super::classes::prefix::PrefixFilter;

@@ -50,7 +50,8 @@ def row_named(kind: str) -> dict[str, Any]:
 
 def grows(kind: str | None) -> bool:
     """Tell whether a --kind takes any number of lines."""
-    return kind is not None and hasattr(getattr(bloomery, row_named(kind)["class"]), "stages")
+    cls = None if kind is None else getattr(bloomery, row_named(kind)["class"])
+    return hasattr(cls, "stages") and not hasattr(cls, "max_stages")
 
 
 def forgets(seen: Seen) -> bool:
@@ -58,10 +59,10 @@ def forgets(seen: Seen) -> bool:
     return bool(row_of(seen)["false_negatives"] == "by design")
 
 
-def of_kind(args: argparse.Namespace, capacity: int, fpr: float) -> Seen:
+def of_kind(args: argparse.Namespace, capacity: int, fpr: float, **options: Any) -> Seen:
     """Return an empty filter of --kind; one that has no layouts, or not this one, is refused."""
     row = row_named(args.kind)
-    options = common(args)
+    options |= common(args)
     if args.layout != "auto":
         if args.layout not in row["layouts"]:
             has = ", ".join(row["layouts"]) or "none to choose"
@@ -80,7 +81,9 @@ def of_kind_in_memory(args: argparse.Namespace, nbytes: int, fpr: float) -> Seen
             f"--kind {args.kind} at fpr {rate_text(fpr)} holds {most:,} lines in --memory "
             f"{size_text(args.memory)}; raise --memory or --fpr"
         )
-    return of_kind(args, args.expected or most, fpr)
+    # What opens further stages must not, in a memory that is given.
+    one = {"max_stages": 1} if hasattr(getattr(bloomery, row_named(args.kind)["class"]), "max_stages") else {}
+    return of_kind(args, args.expected or most, fpr, **one)
 
 
 def secret_from(path: str | None) -> bytes | None:
@@ -209,6 +212,12 @@ def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen
     return found
 
 
+def _made_for(seen: Seen) -> int:
+    """Return the capacity that a filter was made with: that of the first stage where there are stages."""
+    first, *_ = getattr(seen, "stage_capacities", [seen.capacity])
+    return int(first)
+
+
 def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
     """Refuse options that contradict a filter that exists already."""
     kind = row_of(seen)["name"]
@@ -217,7 +226,7 @@ def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
         "fpr": (args.fpr, seen.target_fpr),
         "seed": (args.seed, seen.seed),
         "layout": (None if args.layout == "auto" else args.layout, getattr(seen, "layout", None)),
-        "expected": (getattr(args, "expected", None), None if grows(kind) else seen.capacity),
+        "expected": (getattr(args, "expected", None), None if grows(kind) else _made_for(seen)),
     }
     if getattr(args, "memory", None) is not None and args.expected is None:
         del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal

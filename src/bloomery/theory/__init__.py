@@ -13,7 +13,7 @@ What is where (one noun a file):
 - ``deletion``: d-left tables, deletable and retouched filters
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
-- ``tables``: the cuckoo filter and the prefix filter
+- ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``window``: filters that forget: stable, aging, rolling
 - ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
@@ -98,6 +98,7 @@ from .tables import (
     cuckoo_fingerprint_bits,
     cuckoo_fpr,
     cuckoo_load_threshold,
+    dynamic_cuckoo_fpr,
     prefix_fpr,
     prefix_spare_share,
 )
@@ -143,6 +144,7 @@ __all__ = [
     "dleft_fpr",
     "dleft_load_fpr",
     "dleft_loads",
+    "dynamic_cuckoo_fpr",
     "estimate_intersection",
     "estimate_items",
     "estimate_jaccard",

@@ -1,12 +1,12 @@
-"""Tables of fingerprints: the cuckoo filter and the prefix filter.
+"""Tables of fingerprints: the cuckoo filter, alone and in stages, and the prefix filter.
 
 A table stores an f-bit image of each key. Compared with c of them, an absent key is taken for present with
 probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than log2(1/p) bits a key.
 
 Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
 2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
-2011 (the loads); Even, Even and Morrison, "Prefix filter: practically and theoretically better than Bloom",
-PVLDB 15(7), 2022.
+2011 (the loads); Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and
+Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLDB 15(7), 2022.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "cuckoo_fingerprint_bits",
     "cuckoo_fpr",
     "cuckoo_load_threshold",
+    "dynamic_cuckoo_fpr",
     "prefix_fpr",
     "prefix_spare_share",
 ]
@@ -84,6 +85,26 @@ def cuckoo_load_threshold(bucket_size: int = 4) -> float:
     0.9768
     """
     return _THRESHOLDS[_bucket_size(bucket_size)]
+
+
+@vectorized
+def dynamic_cuckoo_fpr(
+    fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95, stages: float = 1.0
+) -> float:
+    """Return the rate of a dynamic cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load stages)``.
+
+    An absent key is compared with the fingerprints of two buckets of every stage. load: keys a slot, the mean
+    over the stages. stages: their number, which need not be whole: 2.5 are two stages of this load and one of
+    half of it. With one stage it is :func:`cuckoo_fpr`; a filter sized for rate p with s stages gives each of
+    them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >= 0.
+    Constant time.
+
+    >>> from bloomery import theory
+    >>> [round(rate, 5) for rate in theory.dynamic_cuckoo_fpr(14, stages=[1, 4, 16])]
+    [0.00046, 0.00185, 0.0074]
+    """
+    in_all = non_negative("load", load) * non_negative("stages", stages)
+    return cuckoo_fpr(fingerprint_bits, bucket_size, in_all)
 
 
 @vectorized

@@ -35,6 +35,7 @@ CALLS: dict[str, dict[str, float]] = {
     "dleft_bits_per_key": {"load": 6, "cells": 8, "remainder_bits": 14},
     "dleft_fpr": {"items": 1000, "buckets": 50, "remainder_bits": 12},
     "dleft_load_fpr": {"subtables": 4, "load": 6, "remainder_bits": 14},
+    "dynamic_cuckoo_fpr": {"fingerprint_bits": 14, "bucket_size": 4, "load": 0.95, "stages": 16},
     "estimate_intersection": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},
     "estimate_items": {"set_bits": 50, "num_bits": 100, "num_hashes": 2},
     "estimate_jaccard": {"bits_a": 30, "bits_b": 40, "bits_or": 55, "num_bits": 100, "num_hashes": 2},

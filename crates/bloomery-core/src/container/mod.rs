@@ -100,6 +100,8 @@ pub mod tag {
     pub const COUNTER_BITS: u16 = 62;
     /// Slots in use.
     pub const USED_SLOTS: u16 = 63;
+    /// Most stages of a chain.
+    pub const MAX_STAGES: u16 = 64;
 }
 
 /// Section kinds. A kind keeps its meaning for ever.

@@ -150,7 +150,7 @@ impl DeletableBloomFilter {
                 cleared = true;
             }
         }
-        self.load.added = self.load.added.saturating_sub(u64::from(cleared));
+        self.load.uncount(cleared);
         Ok(cleared)
     }
 

@@ -13,27 +13,25 @@
 
 use super::buckets::Buckets;
 use super::moves::{Refused, Stash, Table, count, has};
-use super::places::Places;
+use super::places::{Places, Spot};
 use super::shape::{CuckooShape, Kernel};
 use crate::cells::Memory;
 use crate::compat::Differences;
-use crate::container::{Container, Header, Section, kind, tag};
+use crate::container::Container;
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
+use crate::filter::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers, load_takes};
-use crate::registry::CUCKOO;
-use crate::sizing::check_fpr;
+use crate::load::{Load, load_answers, load_takes};
 
 /// An approximate multiset with removal.
 pub struct CuckooFilter {
-    shape: CuckooShape,
+    pub(super) shape: CuckooShape,
     kernel: Kernel,
     places: Places,
-    memory: Memory,
-    stash: Stash,
-    hasher: KeyHasher,
-    load: Load,
+    pub(super) memory: Memory,
+    pub(super) stash: Stash,
+    pub(super) hasher: KeyHasher,
+    pub(super) load: Load,
 }
 
 #[rustfmt::skip] // one arm a line
@@ -55,7 +53,7 @@ impl CuckooFilter {
         Self::with_memory(shape, load, hasher, Memory::zeroed(shape.check()?.words())?)
     }
 
-    fn with_memory(shape: CuckooShape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
+    pub(super) fn with_memory(shape: CuckooShape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
         Ok(CuckooFilter {
             kernel: shape.check()?.kernel()?,
             places: Places::new(shape.buckets, shape.fingerprint_bits),
@@ -86,10 +84,12 @@ impl CuckooFilter {
         self.shape.slots() - free + u64::from(self.is_full())
     }
 
-    fn refusal(&self, why: &Refused) -> Error {
+    fn refusal(&self, why: Refused) -> Error {
         match why {
+            Refused::ReadOnly => Error::read_only(),
             Refused::Full => Error::Capacity(format!(
-                "the filter is full: {} keys in {} slots; remove keys or build one with a larger capacity",
+                "the filter is full: {} keys in {} slots; remove keys or build one with a larger capacity (or a \
+                 DynamicCuckooFilter, which grows)",
                 self.load.added,
                 self.shape.slots()
             )),
@@ -101,32 +101,111 @@ impl CuckooFilter {
         }
     }
 
-    /// Adds `hashes` through `tell`, up to the first that is refused; the second number tells how
-    /// many were stored.
-    fn add_each(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
+    /// True when a fingerprint equal to that of `spot` is stored.
+    #[inline(always)]
+    pub(super) fn holds(&self, spot: Spot) -> bool {
+        dispatch!(self.kernel, rule => has(rule, self.memory.words(), self.stash, spot))
+    }
+
+    /// Number of fingerprints equal to that of `spot`.
+    pub(super) fn copies(&self, spot: Spot) -> u64 {
+        dispatch!(self.kernel, rule => count(rule, self.memory.words(), self.stash, spot))
+    }
+
+    /// Stores a fingerprint, in slots that `turn` decides; true when no equal one was there.
+    #[inline(always)]
+    pub(super) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+        let (places, bucket_size) = (self.places, self.shape.bucket_size);
+        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        let new = dispatch!(self.kernel, rule => {
+            Table { rule, places, words, stash: &mut self.stash, bucket_size }.add(spot, turn)
+        })?;
+        self.load.count(true);
+        Ok(new)
+    }
+
+    /// Stores the fingerprints of `hashes` in order, up to the first that is refused; `tell` hears of
+    /// each that was stored and whether no equal one was there.
+    pub(super) fn store_each(
+        &mut self,
+        hashes: &[u64],
+        mut tell: impl FnMut(usize, bool),
+    ) -> std::result::Result<(), Refused> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
-        let mut refused = None;
-        let stopped = dispatch!(self.kernel, rule => {
+        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
-            places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| match table.add(spot, hashes[i]) {
-                Ok(new) => {
-                    load.count(true);
-                    tell(i, new);
-                    Ok(())
-                }
-                Err(why) => {
-                    refused = Some(why);
-                    Err(Error::read_only())
-                }
+            places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
+                let new = table.add(spot, hashes[i])?;
+                load.count(true);
+                tell(i, new);
+                Ok(())
             })
+        })
+    }
+
+    /// Visits every fingerprint, the one in the stash last, up to the first error: where it may lie,
+    /// and a turn by which to store it in another table.
+    pub(super) fn visit<E>(
+        &self,
+        mut visit: impl FnMut(Spot, u64) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let words = self.memory.words();
+        dispatch!(self.kernel, rule => {
+            for at in 0..self.shape.buckets {
+                let mut bucket = rule.load(words, at);
+                for slot in 0..self.shape.bucket_size {
+                    match rule.swap(&mut bucket, slot, 0) {
+                        0 => {}
+                        fp => visit(self.places.at(fp, at), turn(fp, at, slot))?,
+                    }
+                }
+            }
         });
-        match refused {
-            Some(why) => Err(self.refusal(&why)),
-            None => stopped,
+        match self.stash {
+            Stash { fp: 0, .. } => Ok(()),
+            Stash { fp, bucket } => visit(self.places.at(fp, bucket), turn(fp, bucket, 0)),
         }
     }
+
+    /// Offers every fingerprint to `take`, the one in the stash first, and gives up those that it
+    /// takes; true when nothing is left. With the stash refused it ends, as a table with room does
+    /// not leave its stash taken.
+    pub(super) fn hand_over(&mut self, mut take: impl FnMut(Spot, u64) -> bool) -> bool {
+        let (places, load) = (self.places, &mut self.load);
+        let Some(words) = self.memory.words_mut() else { return false };
+        let Stash { fp, bucket } = self.stash;
+        if fp != 0 {
+            if !take(places.at(fp, bucket), turn(fp, bucket, 0)) {
+                return false;
+            }
+            self.stash = Stash::default();
+            load.uncount(true);
+        }
+        let mut empty = true;
+        dispatch!(self.kernel, rule => {
+            for at in 0..self.shape.buckets {
+                for slot in 0..self.shape.bucket_size {
+                    let mut bucket = rule.load(words, at);
+                    let fp = rule.swap(&mut bucket, slot, 0);
+                    if fp != 0 && take(places.at(fp, at), turn(fp, at, slot)) {
+                        rule.store(words, at, bucket);
+                        load.uncount(true);
+                    } else {
+                        empty &= fp == 0;
+                    }
+                }
+            }
+        });
+        empty
+    }
+}
+
+/// Decides which slots are emptied when a fingerprint found in a table is stored in another.
+#[inline(always)]
+fn turn(fp: u64, bucket: u64, slot: u32) -> u64 {
+    fp << 32 ^ bucket << 3 ^ u64::from(slot)
 }
 
 impl Filter for CuckooFilter {
@@ -136,8 +215,7 @@ impl Filter for CuckooFilter {
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
-        let spot = self.places.of(hash);
-        dispatch!(self.kernel, rule => has(rule, self.memory.words(), self.stash, spot))
+        self.holds(self.places.of(hash))
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
@@ -147,7 +225,7 @@ impl Filter for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 found[i] = u8::from(has(rule, words, stash, spot));
-                Ok(())
+                Ok::<(), Refused>(())
             })
         });
     }
@@ -186,15 +264,7 @@ impl Filter for CuckooFilter {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut header = Header::new(CUCKOO, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        header.set(tag::NUM_BUCKETS, 0, self.shape.buckets);
-        header.set(tag::BUCKET_SIZE, 0, u64::from(self.shape.bucket_size));
-        header.set(tag::FINGERPRINT_BITS, 0, u64::from(self.shape.fingerprint_bits));
-        header.set(tag::SEMI_SORT, 0, u64::from(self.shape.semi_sort));
-        header.set(tag::STASH_FINGERPRINT, 0, self.stash.fp);
-        header.set(tag::STASH_BUCKET, 0, self.stash.bucket);
-        Container { header, sections: vec![Section { kind: kind::FINGERPRINTS, index: 0, bytes: self.memory.bytes() }] }
+        super::cuckoo_stored::container(self)
     }
 
     fn try_clone(&self) -> Result<Self> {
@@ -219,25 +289,15 @@ impl Sizable for CuckooFilter {
 impl Addable for CuckooFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        let (places, bucket_size) = (self.places, self.shape.bucket_size);
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
-        let added = dispatch!(self.kernel, rule => {
-            Table { rule, places, words, stash: &mut self.stash, bucket_size }.add(places.of(hash), hash)
-        });
-        match added {
-            Ok(new) => {
-                self.load.count(true);
-                Ok(new)
-            }
-            Err(why) => Err(self.refusal(&why)),
-        }
+        self.store(self.places.of(hash), hash).map_err(|why| self.refusal(why))
     }
 
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        match new {
-            None => self.add_each(hashes, |_, _| {}),
-            Some(new) => self.add_each(hashes, |i, fresh| new[i] = u8::from(fresh)),
-        }
+        let added = match new {
+            None => self.store_each(hashes, |_, _| {}),
+            Some(new) => self.store_each(hashes, |i, fresh| new[i] = u8::from(fresh)),
+        };
+        added.map_err(|why| self.refusal(why))
     }
 
     load_takes!(full, memory);
@@ -265,7 +325,7 @@ impl Removable for CuckooFilter {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 let was_there = table.remove(spot);
-                load.added = load.added.saturating_sub(u64::from(was_there));
+                load.uncount(was_there);
                 if let Some(removed) = removed.as_deref_mut() {
                     removed[i] = u8::from(was_there);
                 }
@@ -277,8 +337,7 @@ impl Removable for CuckooFilter {
 
 impl Countable for CuckooFilter {
     fn count_hash(&self, hash: u64) -> u64 {
-        let spot = self.places.of(hash);
-        dispatch!(self.kernel, rule => count(rule, self.memory.words(), self.stash, spot))
+        self.copies(self.places.of(hash))
     }
 
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
@@ -288,7 +347,7 @@ impl Countable for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 counts[i] = count(rule, words, stash, spot);
-                Ok(())
+                Ok::<(), Refused>(())
             })
         });
     }
@@ -312,23 +371,8 @@ impl Mergeable for CuckooFilter {
         if self.memory.is_read_only() {
             return Err(Error::read_only());
         }
-        let (mut memory, mut stash, places) = (self.memory.try_clone()?, self.stash, self.places);
-        let bucket_size = self.shape.bucket_size;
-        let theirs = other.memory.words();
-        let words = memory.words_mut().ok_or_else(Error::read_only)?;
-        let merged = dispatch!(self.kernel, rule => {
-            let mut table = Table { rule, places, words, stash: &mut stash, bucket_size };
-            let mut add = |fp: u64, at: u64, slot: u32| match fp {
-                0 => Ok(true),
-                fp => table.add(places.at(fp, at), fp << 32 ^ at << 3 ^ u64::from(slot)),
-            };
-            let slots = (0..self.shape.buckets).flat_map(|at| (0..bucket_size).map(move |slot| (at, slot)));
-            let mut slots = slots.map(|(at, slot)| (rule.swap(&mut rule.load(theirs, at), slot, 0), at, slot));
-            slots
-                .try_for_each(|(fp, at, slot)| add(fp, at, slot).map(drop))
-                .and_then(|()| add(other.stash.fp, other.stash.bucket, 0).map(drop))
-        });
-        merged.map_err(|_| {
+        let mut merged = self.try_clone()?;
+        other.visit(|spot, turn| merged.store(spot, turn).map(drop)).map_err(|_| {
             Error::Capacity(format!(
                 "{} and {} keys do not fit together into {} slots; build filters with a larger capacity",
                 self.load.added,
@@ -336,57 +380,9 @@ impl Mergeable for CuckooFilter {
                 self.shape.slots()
             ))
         })?;
-        self.memory = memory;
-        self.stash = stash;
-        self.load.added = self.load.added.saturating_add(other.load.added);
+        *self = merged;
         Ok(())
     }
-}
-
-/// Parameters of a file, besides those of [`Load`].
-const PARAMS: usize = 6;
-
-impl Loadable for CuckooFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
-        let small = |tag: u16| header.get(tag, 0).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
-        let semi_sort = small(tag::SEMI_SORT)?;
-        let shape = CuckooShape {
-            buckets: header.get(tag::NUM_BUCKETS, 0)?,
-            bucket_size: small(tag::BUCKET_SIZE)?,
-            fingerprint_bits: small(tag::FINGERPRINT_BITS)?,
-            semi_sort: semi_sort == 1,
-        };
-        let shape = shape.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
-        let stash = Stash { fp: header.get(tag::STASH_FINGERPRINT, 0)?, bucket: header.get(tag::STASH_BUCKET, 0)? };
-        check_fpr(load.target_fpr).map_err(Error::as_format)?;
-        if header.params.len() != load::PARAMS + PARAMS || header.scheme != 0 || semi_sort > 1 {
-            return Err(Error::format("the file holds parameters that no CuckooFilter has; it is damaged"));
-        }
-        if stash.fp >> shape.fingerprint_bits != 0
-            || stash.bucket >= shape.buckets
-            || (stash.fp == 0 && stash.bucket != 0)
-        {
-            return Err(Error::format("the file's stash lies outside of its table; it is damaged"));
-        }
-        let memory = memory(kind::FINGERPRINTS, 0, shape.words())?;
-        if has_bits_past(memory.words(), shape.bits()) {
-            return Err(Error::format("the file has bits set beyond its buckets; it is damaged"));
-        }
-        Ok(CuckooFilter { stash, ..Self::with_memory(shape, load, hasher, memory)? })
-    }
-}
-
-/// True when a bit from number `bits` on is set; at most a few words lie there.
-fn has_bits_past(words: &[u64], bits: u64) -> bool {
-    let (last, used) = ((bits / 64) as usize, bits % 64);
-    let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);
-    partial || words.iter().skip(last + 1).any(|&word| word != 0)
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::container::{Header, tag};
+use crate::filter::Loadable;
 
 fn hash(i: u64) -> u64 {
     let x = (i ^ i >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);

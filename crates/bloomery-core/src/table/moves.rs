@@ -40,6 +40,8 @@ pub(super) enum Refused {
     Full,
     /// Both buckets hold nothing but copies of it.
     Copies,
+    /// The table is mapped read-only.
+    ReadOnly,
 }
 
 impl<B: Buckets> Table<'_, B> {

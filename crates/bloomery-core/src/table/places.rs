@@ -10,7 +10,6 @@
 //!
 //! M1 = 0x9e3779b97f4a7c15, M2 = 0xd6e8feb86659fd93, products modulo 2^64.
 
-use crate::error::Result;
 use crate::scheme::fastrange;
 
 /// Makes the fingerprint independent of the bucket, which takes the top bits of the hash.
@@ -71,12 +70,12 @@ impl Places {
     /// Visits the places of `hashes` in order, up to the first error; `fetch` is told of both
     /// buckets of a key some visits before.
     #[inline(always)]
-    pub fn each(
+    pub fn each<E>(
         &self,
         hashes: &[u64],
         fetch: impl Fn(u64),
-        mut visit: impl FnMut(usize, Spot) -> Result<()>,
-    ) -> Result<()> {
+        mut visit: impl FnMut(usize, Spot) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut ring = [Spot::default(); AHEAD];
         let plan = |hash: u64| {
             let spot = self.of(hash);

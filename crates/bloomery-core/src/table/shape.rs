@@ -104,10 +104,10 @@ impl CuckooShape {
         if self.buckets == 0 {
             return Err(Error::parameter("a table has at least 1 bucket, got 0"));
         }
-        let bits = self.buckets.checked_mul(self.bucket_bits());
-        if bits.is_none_or(|bits| bits / 8 >= ADDRESSABLE_BYTES) {
+        let bytes = u128::from(self.buckets) * u128::from(self.bucket_bits()) / 8;
+        if bytes >= u128::from(ADDRESSABLE_BYTES) {
             return Err(Error::Memory(format!(
-                "a table of {} buckets is beyond any machine; lower the capacity",
+                "a table of {} buckets needs {bytes} bytes, beyond any machine; lower the capacity",
                 self.buckets
             )));
         }

@@ -23,7 +23,8 @@ use crate::params;
 /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
 /// store each key once. Never denies a key that was added, unless keys were removed that never were.
 /// Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
-/// capacity hold it); every key added before is still found, and removing some makes room.
+/// capacity hold it); every key added before is still found, and removing some makes room. To grow, see
+/// DynamicCuckooFilter.
 /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
 /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
 /// of 10 million keys, filled to 95 %.
@@ -51,6 +52,18 @@ mergeable_methods!(
 );
 plain_methods!(CuckooFilter, CUCKOO, "CuckooFilter");
 
+/// `bucket_size=` and `fingerprint_bits=`, of which the core knows the limits.
+pub(super) fn bucket_of(
+    bucket_size: Option<&Bound<'_, PyAny>>,
+    fingerprint_bits: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(u32, Option<u32>)> {
+    let bits = fingerprint_bits.filter(|value| !value.is_none());
+    Ok((
+        bucket_size.map_or(Ok(4), |value| params::small("bucket_size", value))?,
+        bits.map(|value| params::small("fingerprint_bits", value)).transpose()?,
+    ))
+}
+
 #[pymethods]
 impl CuckooFilter {
     #[new]
@@ -73,12 +86,7 @@ impl CuckooFilter {
     ) -> PyResult<Self> {
         let py = capacity.py();
         let capacity = params::whole("capacity", capacity, 1)?;
-        let small = |name, value: &Bound<'_, PyAny>| {
-            params::whole(name, value, 1).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
-        };
-        let bucket_size = bucket_size.map_or(Ok(4), |value| small("bucket_size", value))?;
-        let bits = fingerprint_bits.filter(|value| !value.is_none());
-        let bits = bits.map(|value| small("fingerprint_bits", value)).transpose()?;
+        let (bucket_size, bits) = bucket_of(bucket_size, fingerprint_bits)?;
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         let shape = CuckooShape::for_capacity(capacity, fpr.0, bucket_size, bits, semi_sort).or_raise(py)?;
         let target = if bits.is_some() { shape.fpr(capacity as f64) } else { fpr.0 };

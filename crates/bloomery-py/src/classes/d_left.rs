@@ -55,7 +55,7 @@ plain_methods!(DLeftCountingFilter, D_LEFT, "DLeftCountingFilter");
 
 /// A small number; the core checks its range.
 fn small(name: &str, value: Option<&Bound<'_, PyAny>>, default: u32) -> PyResult<u32> {
-    value.map_or(Ok(default), |value| params::whole(name, value, 1).map(|n| u32::try_from(n).unwrap_or(u32::MAX)))
+    value.map_or(Ok(default), |value| params::small(name, value))
 }
 
 #[pymethods]

@@ -12,6 +12,7 @@ pub(crate) mod counting;
 pub(crate) mod cuckoo;
 pub(crate) mod d_left;
 pub(crate) mod deletable;
+pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
 pub(crate) mod layered;
 pub(crate) mod pairs;
@@ -49,6 +50,7 @@ macro_rules! every_class {
             CUCKOO cuckoo CuckooFilter keys;
             QUOTIENT quotient QuotientFilter keys;
             PREFIX prefix PrefixFilter keys;
+            DYNAMIC_CUCKOO dynamic_cuckoo DynamicCuckooFilter keys;
         }
     };
 }

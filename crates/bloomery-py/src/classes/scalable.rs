@@ -36,7 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for KindName {
 ///
 /// initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. kind: the structure of
 /// every stage, by its name in the registry: "bloom", "counting", "variable-increment", "spectral",
-/// "d-left", "deletable", "retouched", "cuckoo", "quotient" or "prefix". growth: factor between the
+/// "d-left", "deletable", "retouched", "layered", "cuckoo", "quotient" or "prefix". growth: factor between the
 /// capacities of successive stages. tightening: factor between their rates; the first stage has
 /// fpr * (1 - tightening). layout: of every stage of kind "bloom"; "auto" chooses for each. seed, secret:
 /// as for BloomFilter.

@@ -122,7 +122,7 @@ impl QuotientFilter {
         let only = self.slots.is_only(quotient, &place);
         self.slots.remove(quotient, &place).ok_or_else(damaged)?;
         self.used = self.used.saturating_sub(1);
-        self.load.added = self.load.added.saturating_sub(u64::from(only));
+        self.load.uncount(only);
         Ok(true)
     }
 

@@ -1,0 +1,198 @@
+"""The dynamic cuckoo filter keeps its rate, its law and its keys through all its stages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from support import SCALE, SIGMAS
+
+import bloomery
+from bloomery import CapacityWarning, CuckooFilter, DynamicCuckooFilter, FilterFull, theory
+
+PROBES = 400_000 * SCALE
+
+
+def keys(count: int, seed: int) -> npt.NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(0, 2**63, count, dtype=np.int64)
+
+
+def bound(rate: float, probes: int, held: int) -> float:
+    """Deviation that chance alone exceeds once in 16,000 cases.
+
+    The probes are a sample, and so are the fingerprints: 1.5 / sqrt(keys) of the rate varies with them.
+    """
+    return (SIGMAS + 1) * (math.sqrt(rate * (1 - rate) / probes) + 1.5 * rate / math.sqrt(held)) + 4 / probes
+
+
+@pytest.mark.parametrize("max_stages", [1, 4, 16, 50])
+@pytest.mark.parametrize("fpr", [0.02, 0.001])
+@pytest.mark.parametrize("capacity", [100, 2_000, 20_000])
+def test_all_stages_full_keep_the_rate_and_the_law(capacity: int, fpr: float, max_stages: int) -> None:
+    made = DynamicCuckooFilter(capacity, fpr, max_stages=max_stages, seed=3)
+    held = capacity * max_stages
+    made.update(keys(held, 1))
+    assert (made.stages, made.capacity, made.num_added) == (max_stages, held, held)
+    assert made.contains_many(keys(held, 1)).all()
+    measured = float(made.contains_many(keys(PROBES, 2)).mean())
+    spread = bound(fpr, PROBES, held)
+    assert measured <= fpr + spread
+    load = capacity / (made.num_buckets * made.bucket_size)
+    law = theory.dynamic_cuckoo_fpr(made.fingerprint_bits, made.bucket_size, load, max_stages)
+    assert law <= fpr
+    assert abs(measured - law) <= spread
+    assert made.fpr() == pytest.approx(law, rel=1e-9)
+
+
+@pytest.mark.parametrize("bucket_size", [2, 4, 8])
+@pytest.mark.parametrize("held", [500, 12_345, 40_000])
+def test_the_law_holds_on_the_way_and_after_removals(held: int, bucket_size: int) -> None:
+    made = DynamicCuckooFilter(4_000, max_stages=20, bucket_size=bucket_size, fingerprint_bits=9, seed=5)
+    source = keys(2 * held, 6)
+    made.update(source)
+    assert made.discard_many(source[::2]).all()
+    for _ in range(2):
+        measured = float(made.contains_many(keys(PROBES, 7)).mean())
+        # Items over the slots of one stage: the load of one, times their number.
+        law = theory.dynamic_cuckoo_fpr(9, bucket_size, held / (made.num_buckets * bucket_size))
+        assert abs(measured - law) <= bound(law, PROBES, held)
+        assert made.fpr() == pytest.approx(law, rel=1e-9)
+        made.compact()
+        assert made.stages == max(1, math.ceil(held / 4_000))
+        assert made.contains_many(source[1::2]).all()
+
+
+def test_a_stage_is_sized_for_its_share_of_the_rate() -> None:
+    for stages in (1, 2, 16, 1024):
+        made = DynamicCuckooFilter(1000, 0.01, max_stages=stages)
+        share = 1 - (1 - 0.01) ** (1 / stages)
+        alone = CuckooFilter(1000, share)
+        assert (made.fingerprint_bits, made.num_buckets) == (alone.fingerprint_bits, alone.num_buckets)
+        assert made.stage_info()[0]["target_fpr"] == pytest.approx(share)
+    given = DynamicCuckooFilter(1000, max_stages=8, fingerprint_bits=8)
+    full = theory.cuckoo_fpr(8, 4, 1000 / (4 * given.num_buckets))
+    assert given.target_fpr == pytest.approx(theory.compound_fpr([full] * 8))
+
+
+def test_the_law_is_that_of_the_stages_one_after_the_other() -> None:
+    loads = [0.95, 0.95, 0.4]
+    together = theory.dynamic_cuckoo_fpr(10, 4, sum(loads) / 3, 3)
+    assert together == pytest.approx(theory.compound_fpr(theory.cuckoo_fpr(10, 4, loads)))
+    assert theory.dynamic_cuckoo_fpr(10, 4, 0.95) == theory.cuckoo_fpr(10, 4, 0.95)
+    assert theory.dynamic_cuckoo_fpr(10, 4, 0.95, 0) == 0.0
+    for arguments in ({"stages": -1}, {"load": -0.1}, {"bucket_size": 3}):
+        with pytest.raises(bloomery.ParameterError):
+            theory.dynamic_cuckoo_fpr(10, **arguments)
+
+
+@pytest.mark.parametrize("options", [{}, {"bucket_size": 8}, {"bucket_size": 2, "max_stages": 20}])
+def test_removing_in_any_order_denies_no_key_and_gives_back_stages(options: dict[str, Any]) -> None:
+    draw = np.random.default_rng(4)
+    for order in (lambda held: held, lambda held: held[::-1], draw.permutation):
+        made = DynamicCuckooFilter(1000, seed=5, **options)
+        source = keys(10_000, 8)
+        made.update(source)
+        assert made.stages == 10
+        left = order(source)
+        seen = [made.stages]
+        while len(left):
+            gone, left = left[:500], left[500:]
+            assert made.discard_many(gone).all()
+            assert made.contains_many(left).all()
+            assert made.num_added == len(left)
+            seen.append(made.stages)
+        assert seen == sorted(seen, reverse=True)
+        assert (made.stages, made.fill, made.nbytes <= 2 * made.stage_info()[0]["nbytes"]) == (1, 0.0, True)
+
+
+def test_a_filter_that_cannot_grow_further_warns_once_and_then_is_full() -> None:
+    made = DynamicCuckooFilter(500, max_stages=3, seed=2)
+    source = keys(4000, 4)
+    made.update(source[:1500])
+    with pytest.warns(CapacityWarning, match="1501") as warned:
+        assert all(made.add(key) in {True, False} for key in source[1500:1520].tolist())
+    assert len(warned) == 1
+    assert made.stages == 3
+    with pytest.raises(FilterFull, match="max_stages"):
+        made.update(source[1520:])
+    assert made.full
+    held = source[: made.num_added]
+    assert len(held) > 1520
+    assert made.contains_many(held).all()
+    before = made.to_bytes()
+    with pytest.raises(FilterFull):
+        made.add("one more")
+    assert made.to_bytes() == before
+    made.remove(int(held[0]))
+    made.discard_many(held[1:10])
+    assert not made.full
+    assert made.add("one more") is True
+    assert made.contains_many(held[10:]).all()
+
+
+def test_copies_are_counted_through_all_stages() -> None:
+    made = DynamicCuckooFilter(1000, max_stages=3)
+    assert [made.add("ada") for _ in range(24)] == [True] + [False] * 23
+    assert (made.count("ada"), made.stages) == (24, 3)
+    with pytest.raises(FilterFull, match="24 copies"):
+        made.add("ada")
+    assert not made.full
+    assert made.add("grace")
+    assert made.count_many(["ada", "grace", "alan"]) == [24, 1, 0]
+    for copies in range(23, -1, -1):
+        made.remove("ada")
+        assert made.count("ada") == copies
+    with pytest.raises(KeyError, match="ada"):
+        made.remove("ada")
+    assert (made.num_added, made.stages) == (1, 1)
+
+
+def test_merging_adds_the_keys_of_the_other_or_changes_nothing() -> None:
+    a = DynamicCuckooFilter(1000, seed=1)
+    b = DynamicCuckooFilter(1000, seed=1)
+    a.update(range(4500))
+    b.update(range(4500, 9000))
+    a.merge(b)
+    assert a.contains_many(np.arange(9000)).all()
+    assert (a.num_added, a.stages) == (9000, 9)
+    before = a.to_bytes()
+    b.update(range(9000, 14_000))
+    with pytest.raises(FilterFull, match="do not fit"):
+        a.merge(b)
+    assert a.to_bytes() == before
+    with pytest.raises(bloomery.IncompatibleFilters, match="num_buckets"):
+        a.merge(DynamicCuckooFilter(500, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_stages": 0}, "max_stages must be between 1 and"),
+        ({"max_stages": 1025}, "max_stages must be between 1 and 1024, got 1025"),
+        ({"max_stages": 2**40}, "got 1099511627776"),
+        ({"bucket_size": 3}, "bucket_size must be 1, 2, 4 or 8, got 3"),
+        ({"fingerprint_bits": 33}, "between 4 and 32"),
+        ({"fingerprint_bits": 4, "bucket_size": 8, "max_stages": 1024}, "fingerprint_bits must be larger"),
+        ({"fpr": 1e-8, "max_stages": 100}, "share of each of 100 stages in fpr 1e-8"),
+    ],
+)
+def test_what_no_filter_can_be_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(bloomery.ParameterError, match=message):
+        DynamicCuckooFilter(100, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "pinned"),
+    [
+        ({}, 4585),
+        ({"bucket_size": 2, "max_stages": 64}, 940),
+        ({"bucket_size": 8, "fingerprint_bits": 12}, 36821),
+    ],
+)
+def test_the_same_false_positives_come_for_ever(options: dict[str, Any], pinned: int) -> None:
+    made = DynamicCuckooFilter(1000, 0.01, seed=11, **options)
+    made.update(np.arange(10_000))
+    assert int(made.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned

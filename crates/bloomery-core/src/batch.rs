@@ -2,6 +2,7 @@
 
 use crate::filter::{Filter, HashSource};
 pub use crate::source::CHUNK;
+use crate::team;
 
 /// Below this a second thread costs more than it brings (30 us to start, 10 ns a key).
 const KEYS_PER_THREAD: usize = 1 << 17;
@@ -34,11 +35,7 @@ pub fn contains_threads<F: Filter>(
         return contains(filter, source, start, found);
     }
     let part = found.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        for (i, found) in found.chunks_mut(part).enumerate() {
-            scope.spawn(move || contains(filter, source, start + i * part, found));
-        }
-    });
+    team::share(found.chunks_mut(part).collect(), |i, found| contains(filter, source, start + i * part, found));
 }
 
 /// A part of another source.

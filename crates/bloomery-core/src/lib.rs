@@ -7,14 +7,15 @@
 //! | [`error`] | the one error type | nothing |
 //! | [`isa`] | which vector instructions this machine has | nothing |
 //! | [`source`] | a batch of keys as hashes on demand | nothing |
+//! | [`team`] | work shared among threads | nothing |
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
-//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, source, cells |
+//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, source, team, cells |
 //! | [`sizing`] | m, k and rates, one law a layout | error |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
 //! | [`filter`] | what every structure can do, as traits | error, source, key, cells, container |
-//! | [`batch`] | many keys at once, on one thread or several | filter |
+//! | [`batch`] | many keys at once, on one thread or several | team, filter |
 //! | [`load`] | what a structure was sized for and how far it is filled | error, sizing, container |
 //! | [`compat`] | why two structures cannot be combined | error, key |
 //! | [`registry`] | one row a variant | nothing |
@@ -50,6 +51,7 @@ pub mod source;
 pub mod stages;
 pub mod suspects;
 pub mod table;
+pub mod team;
 pub mod window;
 
 pub use error::{Error, Result};

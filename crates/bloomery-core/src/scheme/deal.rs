@@ -6,13 +6,13 @@
 //! there are no atomics, and the bits and the answers are those of one thread. Hands exist twice:
 //! a thread may deal the next round while others still play this one.
 
-use std::panic::resume_unwind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::lines::{LineKernel, LineScheme, Lines, add_lines};
 use super::rendezvous::Rendezvous;
 use super::sift::{Range, SLACK};
 use crate::source::{CHUNK, HashSource};
+use crate::team;
 
 /// Keys a thread deals in a round; a number in the round fits 16 bits. Two rounds of hashes,
 /// numbers and answers are 352 KiB, which stay in the second-level cache.
@@ -108,15 +108,8 @@ fn add_rounds<S: LineScheme, const TELL: bool>(
         hands: [0, 1].map(|_| (0..owners).map(|_| (0..owners).map(|_| Hand::new(TELL)).collect()).collect()),
         barrier: Rendezvous::new(owners),
     };
-    std::thread::scope(|scope| {
-        let table = &table;
-        let players: Vec<_> = parts.into_iter().zip(answers).enumerate().collect();
-        let players: Vec<_> = players
-            .into_iter()
-            .map(|(me, (words, answers))| scope.spawn(move || table.sit::<S, TELL>(me, words, answers)))
-            .collect();
-        players.into_iter().map(|player| player.join().unwrap_or_else(|panic| resume_unwind(panic))).sum()
-    })
+    let players = parts.into_iter().zip(answers).collect();
+    team::share(players, |me, (words, answers)| table.sit::<S, TELL>(me, words, answers)).into_iter().sum()
 }
 
 /// What the threads share.

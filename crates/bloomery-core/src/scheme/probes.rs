@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
 use crate::source::{CHUNK, HashSource};
+use crate::team;
 
 /// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 8;
@@ -144,11 +145,8 @@ pub fn add_threads<S: Sequence>(
         // grown, counted and copied key by key, two threads gained nothing over one.
         flags.iter_mut().for_each(|flag| *flag.get_mut() = 0);
         flags.resize_with(end - start, || AtomicU8::new(0));
-        std::thread::scope(|scope| {
-            for (owner, words) in words.chunks_mut(share).enumerate() {
-                let (flags, first) = (&flags, (owner * share) as u64 * 64);
-                scope.spawn(move || add_share::<S>(probe, words, first, source, start, flags));
-            }
+        team::share(words.chunks_mut(share).collect(), |owner, words| {
+            add_share::<S>(probe, words, (owner * share) as u64 * 64, source, start, &flags);
         });
         count += flags.iter_mut().map(|flag| u64::from(*flag.get_mut())).sum::<u64>();
         if let Some(new) = new.as_deref_mut() {

@@ -11,11 +11,13 @@ use crate::keys::batch::Operation;
 
 /// Keys a batch keeps a filter for itself: 1 to 3 ms, the longest an attached visitor waits.
 const HELD: usize = 1 << 17;
-/// With several threads more, so that starting them is 1 % of the work.
-const HELD_THREADED: usize = 1 << 22;
+/// With several threads more, some 50 ms, so that starting them is 1 % of the work.
+const HELD_THREADED: usize = 1 << 24;
 
-fn held(threads: usize) -> usize {
-    if threads > 1 { HELD_THREADED } else { HELD }
+fn held(keys: usize, threads: usize) -> usize {
+    let most = if threads > 1 { HELD_THREADED } else { HELD };
+    // Equal parts: a short last one would start its threads for little.
+    keys.div_ceil(keys.div_ceil(most).max(1)).max(1)
 }
 
 /// Checking.
@@ -30,7 +32,7 @@ impl<F: Filter> Operation for Check<'_, F> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        let held = held(self.threads);
+        let held = held(out.len(), self.threads);
         self.gate.detach(py, |session| {
             for (i, out) in out.chunks_mut(held).enumerate() {
                 session.read(|filter| batch::contains_threads(filter, source, i * held, out, self.threads));
@@ -51,7 +53,7 @@ impl<F: Addable> Operation for Add<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let held = held(self.threads);
+        let held = held(source.len(), self.threads);
         let overfull = self.gate.detach(py, |session| {
             let mut overfull = None;
             let mut start = 0;

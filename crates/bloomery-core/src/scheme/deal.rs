@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::lines::{LineKernel, LineScheme, Lines, add_lines};
 use super::rendezvous::Rendezvous;
-use super::sift::{Range, SLACK};
+use super::sift::{Range, SLACK, Sieve, split};
 use crate::source::{CHUNK, HashSource};
 use crate::team;
 
@@ -43,6 +43,18 @@ impl Hand {
     fn take(&mut self, hashes: &[u64], start: usize, range: Range) {
         let index = self.index.get_mut(self.len..).unwrap_or_default();
         self.len += range.sift(hashes, start as u16, &mut self.hashes[self.len..], index);
+    }
+
+    /// Deals `hashes` to two hands, those from `bound` on to the second; the first one's number is `start`.
+    fn share(low: &mut Hand, high: &mut Hand, hashes: &[u64], start: usize, bound: u64) {
+        let lens = split(bound, hashes, start as u16, [low.rest(), high.rest()]);
+        low.len += lens[0];
+        high.len += lens[1];
+    }
+
+    /// Where the next hashes go.
+    fn rest(&mut self) -> Sieve<'_> {
+        Sieve { kept: &mut self.hashes[self.len..], index: self.index.get_mut(self.len..).unwrap_or_default() }
     }
 
     /// Brings the owner's answers into the order of the dealer's share.
@@ -153,8 +165,11 @@ impl Table<'_> {
         for start in (from..to).step_by(CHUNK) {
             let hashes = &mut hashes[..CHUNK.min(to - start)];
             self.source.fill(start, hashes);
-            for (hand, &range) in hands.iter_mut().zip(&self.ranges) {
-                hand.take(hashes, start - from, range);
+            match &mut hands[..] {
+                [low, high] => Hand::share(low, high, hashes, start - from, self.ranges[1].first),
+                hands => hands.iter_mut().zip(&self.ranges).for_each(|(hand, &range)| {
+                    hand.take(hashes, start - from, range);
+                }),
             }
         }
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
-use crate::batch::useful_threads;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container};
@@ -306,10 +305,11 @@ impl Addable for BloomFilter {
 
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         self.expect_adds(source.len());
-        if useful_threads(threads, source.len()) == 1 || self.crowded(source.len()) {
+        let kernel = self.kernel;
+        let threads = kernel.useful_threads(threads, source.len(), self.words);
+        if threads == 1 || self.crowded(source.len()) {
             return self.add_in_turn(source, new);
         }
-        let kernel = self.kernel;
         let count = kernel.add_threads(self.words_mut()?, source, threads, new);
         self.count += count;
         Ok(())

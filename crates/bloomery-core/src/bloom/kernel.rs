@@ -105,13 +105,21 @@ impl Kernel {
             None => {
                 let tell = |_: usize, _: bool| {};
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, 0, hashes, tell))
+                          P, probe => probe.add_all::<P>(words, hashes, tell))
             }
             Some(new) => {
                 let tell = |i: usize, fresh: bool| new[i] = u8::from(fresh);
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, 0, hashes, tell))
+                          P, probe => probe.add_all::<P>(words, hashes, tell))
             }
+        }
+    }
+
+    /// Threads worth using to add `keys` to a filter of `words` words when `asked` are allowed.
+    pub fn useful_threads(&self, asked: usize, keys: usize, words: usize) -> usize {
+        match self {
+            Kernel::Mcg(_) | Kernel::Double(_) | Kernel::Enhanced(_) if words < probes::SHARED_FROM_WORDS => 1,
+            _ => useful_threads(asked, keys),
         }
     }
 
@@ -124,7 +132,6 @@ impl Kernel {
         threads: usize,
         new: Option<&mut [u8]>,
     ) -> u64 {
-        let threads = useful_threads(threads, source.len());
         dispatch!(self, L => deal::add::<L>(words, source, threads, new),
                   P, probe => probes::add_threads::<P>(probe, words, source, threads, new))
     }

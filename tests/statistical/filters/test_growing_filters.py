@@ -27,7 +27,10 @@ def test_the_total_rate_is_bounded_at_100_times(variant: Variant, fpr: float) ->
         assert mean <= fpr + SIGMAS * sd, (items, mean)
         model = math.fsum(stated) / filters
         mean, sd = pooled(rates, model, probes)
-        assert abs(mean - model) <= student(SIGMAS, filters - 1) * sd, (items, mean, model)
+        # Cells of several bits state a rate that scatters with their fill, so that six filters tell their
+        # own deviation too poorly for a normal quantile.
+        deviations = SIGMAS if variant.layout else student(SIGMAS, filters - 1)
+        assert abs(mean - model) <= deviations * sd, (items, mean, model)
 
 
 @pytest.mark.parametrize(("growth", "tightening"), [(1.0, 0.9), (1.5, 0.5), (2.0, 0.8), (4.0, 0.25)])

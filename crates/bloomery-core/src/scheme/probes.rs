@@ -15,7 +15,7 @@ pub const SHARED_FROM_WORDS: usize = 1 << 19;
 /// Keys whose positions are picked together.
 const PACK: usize = 32;
 /// Most probes of a key.
-const MOST_HASHES: u32 = 64;
+pub const MOST_HASHES: u32 = 64;
 /// Positions within a part, each above the number of its key in the pack.
 type Picked = [u64; PACK * MOST_HASHES as usize + 1];
 /// Keys whose flags several threads raise before they are counted: 4 MiB.

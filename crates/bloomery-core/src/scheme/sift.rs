@@ -67,8 +67,8 @@ impl Sieve<'_> {
 }
 
 /// Deals `hashes` in order: those below `bound` to the first of `out`, the others to the second;
-/// numbers are counted from `start`. Returns how many each got. 0.4 ns a hash with 256-bit vectors, where
-/// two calls of [`Range::sift`] take 0.6.
+/// numbers are counted from `start`. Returns how many each got. Against two calls of [`Range::sift`], two
+/// threads add 10 million keys 1.67 instead of 1.64 times as fast as one, with answers 1.73 instead of 1.65.
 pub fn split(bound: u64, hashes: &[u64], start: u16, mut out: [Sieve<'_>; 2]) -> [usize; 2] {
     let with_index = !out[0].index.is_empty();
     assert!(out.iter().all(|sieve| sieve.fits(hashes.len(), with_index)));

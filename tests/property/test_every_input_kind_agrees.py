@@ -234,6 +234,21 @@ def test_every_chunk_border(layout: str, length: int) -> None:
     assert bloom.contains_many(probes).tolist() == [int(key) in twin for key in probes]
 
 
+@pytest.mark.parametrize("wrap", [list, tuple, iter])
+@pytest.mark.parametrize("first", [True, False])
+def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
+    """The answer that is commoner in the first portion (32,768 keys) is the rarer one of the whole."""
+    bloom = bloomery.BloomFilter(100_000, 1e-6)
+    members = [f"in/{i}" for i in range(70_000)]
+    absent = [f"out/{i}" for i in range(70_000)]
+    bloom.update(members)
+    early, late = (members, absent) if first else (absent, members)
+    keys = [*early[:33_000], late[0], *early[33_000:35_000], *late]
+    answers = bloom.contains_many(wrap(keys))
+    assert type(answers) is list
+    assert answers == [key in bloom for key in keys]
+
+
 @pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_ready_hashes(variant: Variant) -> None:

@@ -105,10 +105,9 @@ def test_a_list_that_shrinks_while_it_is_read() -> None:
     Clearing.__module__ = "numpy"
     keys += [1, 2, Clearing(), 3, 4]
     bloom = bloomery.BloomFilter(100)
-    answers = bloom.add_many(keys)
-    assert len(answers) <= 5
-    assert 1 in bloom
-    assert 2 in bloom
+    assert bloom.add_many(keys) == [True, True, True]
+    assert all(key in bloom for key in (1, 2, 5))
+    assert bloom.num_added == 3
 
 
 @pytest.mark.parametrize("hashes", [[-1], [2**64], [1.5], ["a"], [None], "abc", 2**64, -1, "a", 1.5, None])

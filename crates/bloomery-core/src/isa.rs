@@ -79,7 +79,7 @@ impl Isa {
 
 /// Asks for the cache line at `address`, for reading or writing; never faults.
 #[inline(always)]
-pub(crate) fn prefetch(address: *const u64) {
+pub fn prefetch(address: *const u64) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint, valid for any address; SSE is part of x86-64.
     unsafe {

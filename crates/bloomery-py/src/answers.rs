@@ -4,11 +4,11 @@
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arrow::ArrowColumn;
+use crate::gathered::{Gathered, Hashes, Marks};
 
 /// What comes out for one key: a mark or a hash.
 pub(crate) trait Answer: Copy + Default + Send + Sync + 'static {
@@ -16,8 +16,16 @@ pub(crate) trait Answer: Copy + Default + Send + Sync + 'static {
     const NUMPY_TYPE: &'static str;
     /// pyarrow's name of the type's factory.
     const ARROW_TYPE: &'static str;
+    /// What gathers answers to a list.
+    type Gathered<'py>: Gathered<'py, Self>;
+    /// Gathers up to `room` answers.
+    fn gather(py: Python<'_>, room: usize) -> Self::Gathered<'_>;
     /// A list of Python objects.
-    fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>>;
+    fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>> {
+        let mut gathered = Self::gather(py, answers.len());
+        gathered.extend(answers)?;
+        gathered.finish()
+    }
     /// An Arrow column; `valid` has a 0 for each null.
     fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn;
 }
@@ -27,22 +35,10 @@ impl Answer for u8 {
     const NUMPY_TYPE: &'static str = "bool";
     const ARROW_TYPE: &'static str = "bool_";
 
-    fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>> {
-        // The commoner answer fills the list in one call (a loop inside the interpreter, one count for
-        // all references); only the rarer one is set item by item: 19 to 15 ns a key that is found.
-        let ones: usize = answers.iter().map(|&answer| usize::from(answer)).sum();
-        let common = u8::from(ones * 2 > answers.len());
-        let filled = PyList::new(py, [common != 0])?.as_sequence().repeat(answers.len())?;
-        // SAFETY: a list made here that nobody else has seen, of this length; each set steals a new
-        // reference to a singleton.
-        unsafe {
-            let rare = if common != 0 { ffi::Py_False() } else { ffi::Py_True() };
-            for (i, _) in answers.iter().enumerate().filter(|(_, answer)| **answer != common) {
-                ffi::Py_INCREF(rare);
-                ffi::PyList_SetItem(filled.as_ptr(), i as ffi::Py_ssize_t, rare);
-            }
-        }
-        Ok(filled.into_any())
+    type Gathered<'py> = Marks<'py>;
+
+    fn gather(py: Python<'_>, room: usize) -> Marks<'_> {
+        Marks::with_room(py, room)
     }
 
     fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {
@@ -55,8 +51,10 @@ impl Answer for u64 {
     const NUMPY_TYPE: &'static str = "uint64";
     const ARROW_TYPE: &'static str = "uint64";
 
-    fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>> {
-        Ok(PyList::new(py, answers)?.into_any())
+    type Gathered<'py> = Hashes<'py>;
+
+    fn gather(py: Python<'_>, room: usize) -> Hashes<'_> {
+        Hashes::with_room(py, room)
     }
 
     fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {

@@ -21,6 +21,7 @@ mod errors;
 mod files;
 mod functions;
 mod gate;
+mod gathered;
 mod keys;
 mod lines;
 mod operations;

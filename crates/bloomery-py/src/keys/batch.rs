@@ -5,13 +5,15 @@ use bloomery_core::key::KeyHasher;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use super::buffer::{self, Buffer};
+use super::items::Items;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
 use crate::errors::key_type;
+use crate::gathered::Gathered;
 
 /// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
 /// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
@@ -37,8 +39,8 @@ pub(crate) fn run<'py, O: Operation>(
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
-    if keys.is_exact_instance_of::<PyList>() || keys.is_exact_instance_of::<PyTuple>() {
-        return listed(operation, hasher, keys, wanted);
+    if let Some(items) = Items::of(keys) {
+        return listed(operation, hasher, keys, &items, wanted);
     }
     if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
         let name = keys.get_type().name()?;
@@ -75,21 +77,21 @@ fn listed<'py, O: Operation>(
     operation: &O,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
+    items: &Items<'_, 'py>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
-    let is_list = keys.is_exact_instance_of::<PyList>();
     let len = keys.len()?;
     let mut hashes = vec![0u64; HASHED_AT_A_TIME.min(len)];
     let mut outs = vec![O::Out::default(); if wanted { hashes.len() } else { 0 }];
-    let mut answer = Vec::with_capacity(if wanted { len } else { 0 });
+    let mut answer = O::Out::gather(py, if wanted { len } else { 0 });
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
-        let (n, error) = hash_items(hasher, keys, is_list, start, &mut hashes[..room]);
+        let (n, error) = hash_items(py, hasher, items, start, &mut hashes[..room]);
         if wanted {
             operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
-            answer.extend_from_slice(&outs[..n]);
+            answer.extend(&outs[..n])?;
         } else {
             operation.run(py, &&hashes[..n], None)?;
         }
@@ -102,35 +104,25 @@ fn listed<'py, O: Operation>(
             break; // the list shrank while a key's own code ran
         }
     }
-    if wanted { O::Out::to_list(py, &answer) } else { Ok(py.None().into_bound(py)) }
+    if wanted { answer.finish() } else { Ok(py.None().into_bound(py)) }
 }
 
 /// Hashes the items from `start` on until `out` is full, the list ends, or a key is refused.
 fn hash_items(
+    py: Python<'_>,
     hasher: &KeyHasher,
-    keys: &Bound<'_, PyAny>,
-    is_list: bool,
+    items: &Items<'_, '_>,
     start: usize,
     out: &mut [u64],
 ) -> (usize, Option<PyErr>) {
-    let py = keys.py();
     let room = out.len();
     for (i, out) in out.iter_mut().enumerate() {
-        // SAFETY: the sequence is alive and of the type its accessor asks for; an index past the
-        // end (the list can shrink) gives null and an exception, cleared here. The borrowed item
-        // is used before any Python code runs; the slow path takes a reference of its own.
-        let item = unsafe {
-            let index = (start + i) as ffi::Py_ssize_t;
-            if is_list { ffi::PyList_GetItem(keys.as_ptr(), index) } else { ffi::PyTuple_GetItem(keys.as_ptr(), index) }
-        };
-        if item.is_null() {
-            drop(PyErr::take(py));
-            return (i, None);
-        }
+        let Some(item) = items.get(start + i) else { return (i, None) };
         *out = match hash_exact(hasher, item) {
             Some(hash) => hash,
             None => {
-                // SAFETY: `item` is a live borrowed reference.
+                // SAFETY: `item` is a live borrowed reference, no Python code has run since it was
+                // read; the slow way takes a reference of its own.
                 let item = unsafe { Bound::from_borrowed_ptr(py, item) };
                 match hash_key(hasher, &item) {
                     Ok(hash) => hash,

@@ -6,5 +6,6 @@ pub(crate) mod batch;
 pub(crate) mod buffer;
 pub(crate) mod column;
 pub(crate) mod digits;
+pub(crate) mod items;
 pub(crate) mod ready;
 pub(crate) mod scalar;

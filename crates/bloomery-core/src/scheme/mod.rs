@@ -21,9 +21,9 @@ pub mod enhanced;
 pub mod lines;
 pub mod mcg;
 pub mod parquet;
+pub mod patience;
 pub mod planes;
 pub mod probes;
-pub mod rendezvous;
 pub mod sift;
 
 pub use lines::LineKernel;

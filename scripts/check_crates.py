@@ -22,7 +22,7 @@ KERNELS = {
     "hash/xxh3.rs",
     "isa.rs",
     "scheme/columns.rs",
-    "scheme/deal.rs",
+    "scheme/deal/lines.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
     "scheme/planes.rs",

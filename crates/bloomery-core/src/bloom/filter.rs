@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
+use crate::batch::useful_threads;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container};
@@ -306,7 +307,7 @@ impl Addable for BloomFilter {
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         self.expect_adds(source.len());
         let kernel = self.kernel;
-        let threads = kernel.useful_threads(threads, source.len(), self.words);
+        let threads = useful_threads(threads, source.len());
         if threads == 1 || self.crowded(source.len()) {
             return self.add_in_turn(source, new);
         }

@@ -1,7 +1,6 @@
 //! From layout and scheme to loops: the one place where they are matched.
 
 use super::shape::{Layout, Shape};
-use crate::batch::useful_threads;
 use crate::filter::HashSource;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
@@ -9,7 +8,7 @@ use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
-use crate::scheme::{ProbeKernel, Scheme, deal, lines, probes};
+use crate::scheme::{ProbeKernel, Scheme, deal, lines};
 
 /// The loops of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -115,14 +114,6 @@ impl Kernel {
         }
     }
 
-    /// Threads worth using to add `keys` to a filter of `words` words when `asked` are allowed.
-    pub fn useful_threads(&self, asked: usize, keys: usize, words: usize) -> usize {
-        match self {
-            Kernel::Mcg(_) | Kernel::Double(_) | Kernel::Enhanced(_) if words < probes::SHARED_FROM_WORDS => 1,
-            _ => useful_threads(asked, keys),
-        }
-    }
-
     /// Adds all keys of `source` on several threads; same bits and same answers as one thread gives.
     /// Marks the new keys in `new`, returns how many there were.
     pub fn add_threads(
@@ -132,7 +123,7 @@ impl Kernel {
         threads: usize,
         new: Option<&mut [u8]>,
     ) -> u64 {
-        dispatch!(self, L => deal::add::<L>(words, source, threads, new),
-                  P, probe => probes::add_threads::<P>(probe, words, source, threads, new))
+        dispatch!(self, L => deal::lines::add::<L>(words, source, threads, new),
+                  P, probe => deal::probes::add::<P>(probe, words, source, threads, new))
     }
 }

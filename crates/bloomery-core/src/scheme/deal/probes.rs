@@ -1,0 +1,136 @@
+//! Positions dealt: the probes of a key fall anywhere, so each goes to the owner of its word.
+
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard};
+
+use super::{Game, lock, play};
+use crate::cells::bits::mask;
+use crate::isa::prefetch;
+use crate::scheme::probes::{MOST_HASHES, ProbeKernel, Sequence};
+use crate::source::HashSource;
+
+/// Keys of a round, 16 KiB of positions for each of their probes.
+const ROUND: usize = 1 << 11;
+/// Bits of a key's number in its round.
+const NUMBER: u32 = ROUND.ilog2();
+/// Positions fetched ahead.
+const AHEAD: usize = 24;
+
+/// Adds all keys of `source` to the filter in `words` on `threads` threads; marks the new ones in `new`,
+/// returns how many there were.
+pub fn add<S: Sequence>(
+    probe: &ProbeKernel,
+    words: &mut [u64],
+    source: &dyn HashSource,
+    threads: usize,
+    new: Option<&mut [u8]>,
+) -> u64 {
+    let per_owner = words.len().div_ceil(threads).max(1);
+    let game = Dealt::<S> { probe: *probe, per_owner: per_owner as u64, sequence: PhantomData };
+    play(&game, words.chunks_mut(per_owner).collect(), source, new.unwrap_or_default())
+}
+
+/// Positions of one round for one owner.
+struct Hand {
+    len: usize,
+    /// The first `len`: position among the owner's bits, above the number of its key in the round.
+    picks: Box<[u64]>,
+    /// For each key of the round, whether the owner changed a bit for it.
+    changed: Box<[u8]>,
+}
+
+#[inline(always)]
+fn fetch(words: &[u64], pick: u64) {
+    prefetch(words.as_ptr().wrapping_add((pick >> NUMBER >> 6) as usize));
+}
+
+/// A filter of words, `per_owner` to each.
+struct Dealt<S> {
+    probe: ProbeKernel,
+    per_owner: u64,
+    sequence: PhantomData<fn() -> S>,
+}
+
+impl<S: Sequence> Dealt<S> {
+    fn num_hashes(&self) -> usize {
+        self.probe.num_hashes.min(MOST_HASHES) as usize
+    }
+
+    /// Calls `take(bit, number)` for every position of every key.
+    #[inline(always)]
+    fn positions(&self, hashes: &[u64], start: usize, mut take: impl FnMut(u64, u64)) {
+        for (number, &hash) in (start as u64..).zip(hashes) {
+            let mut sequence = S::start(hash, self.probe.range);
+            let mut offset = 0u64;
+            for _ in 0..self.num_hashes() {
+                take(offset + sequence.next(), number);
+                offset += self.probe.stride;
+            }
+        }
+    }
+}
+
+impl<S: Sequence> Game for Dealt<S> {
+    type Hand = Hand;
+    const ROUND: usize = ROUND;
+
+    fn hand(&self) -> Hand {
+        // One more: a position is written to both of two hands, and one of them keeps it.
+        Hand { len: 0, picks: vec![0; ROUND * self.num_hashes() + 1].into(), changed: vec![0; ROUND].into() }
+    }
+
+    fn clear(hand: &mut Hand) {
+        hand.len = 0;
+        hand.changed.fill(0);
+    }
+
+    fn deal(&self, hashes: &[u64], start: usize, hands: &mut [MutexGuard<'_, Hand>]) {
+        let bits = self.per_owner * 64;
+        if let [low, high] = hands {
+            // Whose a position is is a coin toss: no branch depends on it.
+            let (mut lens, low, high) = ([low.len, high.len], &mut **low, &mut **high);
+            self.positions(hashes, start, |bit, number| {
+                low.picks[lens[0]] = bit << NUMBER | number;
+                high.picks[lens[1]] = bit.wrapping_sub(bits) << NUMBER | number;
+                lens[0] += usize::from(bit < bits);
+                lens[1] += usize::from(bit >= bits);
+            });
+            (low.len, high.len) = (lens[0], lens[1]);
+            return;
+        }
+        // Division by multiplication; one too many at most, which is taken back.
+        let reciprocal = u64::MAX / bits + 1;
+        self.positions(hashes, start, |bit, number| {
+            let guess = ((u128::from(bit) * u128::from(reciprocal)) >> 64) as u64;
+            let owner = guess - u64::from(guess * bits > bit);
+            let hand = &mut hands[owner as usize];
+            let len = hand.len;
+            hand.picks[len] = (bit - owner * bits) << NUMBER | number;
+            hand.len += 1;
+        });
+    }
+
+    fn play(&self, _owner: usize, words: &mut [u64], hand: &mut Hand) -> u64 {
+        let picks = &hand.picks[..hand.len];
+        picks.iter().take(AHEAD).for_each(|&pick| fetch(words, pick));
+        for (i, &pick) in picks.iter().enumerate() {
+            if let Some(&next) = picks.get(i + AHEAD) {
+                fetch(words, next);
+            }
+            let bit = pick >> NUMBER;
+            let word = &mut words[(bit >> 6) as usize];
+            hand.changed[pick as usize % ROUND] |= u8::from(*word & mask(bit) == 0);
+            *word |= mask(bit);
+        }
+        0
+    }
+
+    fn settle(&self, hands: &[Mutex<Hand>], keys: usize, new: &mut [u8]) -> u64 {
+        let mut changed = [0u8; ROUND];
+        for hand in hands.iter().map(lock) {
+            changed.iter_mut().zip(&hand.changed).for_each(|(all, one)| *all |= one);
+        }
+        new.iter_mut().zip(&changed).for_each(|(new, changed)| *new = *changed);
+        changed[..keys].iter().map(|&changed| u64::from(changed)).sum()
+    }
+}

@@ -59,13 +59,11 @@ def test_every_number_of_threads(layout: str, scheme: str, k: int, threads: int)
     keys = Keys("random", 7).take(MANY)
     # Repeats across the parts of different threads: the first in order is the new one.
     keys = np.concatenate([keys, keys[: MANY // 2], keys[::-1]])
-    # Layouts without lines share a filter from 4 MiB on.
-    bits = 1 << 22 if layout in {"blocked", "split"} else 1 << 25
-    one, many = build(layout, scheme, k, bits), build(layout, scheme, k, bits)
+    one, many = build(layout, scheme, k), build(layout, scheme, k)
     assert np.array_equal(one.add_many(keys, threads=1), many.add_many(keys, threads=threads))
     assert bits_of(one) == bits_of(many)
     assert one.num_added == many.num_added
-    updated = build(layout, scheme, k, bits)
+    updated = build(layout, scheme, k)
     updated.update(keys, threads=threads)
     assert updated.to_bytes() == one.to_bytes()
     probes = Keys("random", 8).take(2 * MANY)

@@ -2,7 +2,6 @@
 
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::scheme::probes::MOST_HASHES;
 use crate::scheme::{Scheme, columns};
 use crate::sizing::classic::Classic;
 use crate::sizing::lanes::Lanes;
@@ -33,7 +32,7 @@ pub const LAYOUTS: [(Layout, &str); 4] = [
 /// 2^58 bits are 32 PiB, beyond any machine; below it all position arithmetic fits 64 bits.
 const MAX_BITS: u64 = 1 << 58;
 /// Beyond 1e-15 no rate is accepted, so no more probes than this are ever of use.
-const MAX_HASHES: u32 = MOST_HASHES;
+const MAX_HASHES: u32 = 64;
 /// Space is no argument below a page.
 const SMALL_BITS: u64 = 8 * 4096;
 

@@ -5,8 +5,6 @@ use crate::isa::prefetch;
 
 /// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 8;
-/// Most probes of a key.
-pub const MOST_HASHES: u32 = 64;
 
 /// Successive positions of one hash below `range`.
 pub trait Sequence: Copy {

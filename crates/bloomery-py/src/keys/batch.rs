@@ -40,7 +40,7 @@ pub(crate) fn run<'py, O: Operation>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if let Some(items) = Items::of(keys) {
-        return listed(operation, hasher, keys, &items, wanted);
+        return listed(operation, hasher, &items, wanted);
     }
     if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
         let name = keys.get_type().name()?;
@@ -76,12 +76,11 @@ pub(crate) fn run<'py, O: Operation>(
 fn listed<'py, O: Operation>(
     operation: &O,
     hasher: &KeyHasher,
-    keys: &Bound<'py, PyAny>,
     items: &Items<'_, 'py>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = keys.py();
-    let len = keys.len()?;
+    let py = items.keys.py();
+    let len = items.keys.len()?;
     let mut hashes = vec![0u64; HASHED_AT_A_TIME.min(len)];
     let mut outs = vec![O::Out::default(); if wanted { hashes.len() } else { 0 }];
     let mut answer = O::Out::gather(py, if wanted { len } else { 0 });

@@ -12,6 +12,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
+use super::has_sizes;
+
 /// Bits of a digit, which takes four bytes.
 const BITS: u32 = 30;
 /// Where an object states sign and number of digits: after its reference count and its class.
@@ -78,9 +80,7 @@ pub(crate) fn learn(py: Python<'_>) {
 
 #[cold]
 fn try_to_learn(py: Python<'_>) -> PyResult<()> {
-    let class = py.get_type::<PyInt>();
-    let sized = class.getattr("__basicsize__")?.eq(DIGITS_AT)? && class.getattr("__itemsize__")?.eq(4)?;
-    if !(sized && cfg!(target_endian = "little") && size_of::<usize>() == 8) {
+    if !(cfg!(target_endian = "little") && has_sizes(&py.get_type::<PyInt>(), DIGITS_AT, 4)?) {
         return Ok(());
     }
     let tags = if py.version_info() >= (3, 12) { SHIFTED } else { SIZES };

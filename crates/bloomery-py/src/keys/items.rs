@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
+use super::has_sizes;
+
 /// Where a list or tuple states its length: after its reference count and its class.
 const LEN_AT: usize = 16;
 /// Where a list holds the address of its items, and a tuple its items.
@@ -25,7 +27,7 @@ const LINE: usize = 64;
 
 /// The items of one list or tuple, which may change between two calls.
 pub(crate) struct Items<'a, 'py> {
-    keys: &'a Bound<'py, PyAny>,
+    pub(crate) keys: &'a Bound<'py, PyAny>,
     way: Way,
 }
 
@@ -111,13 +113,8 @@ fn is_familiar(py: Python<'_>) -> bool {
 
 #[cold]
 fn try_to_learn(py: Python<'_>) -> PyResult<bool> {
-    let sizes = |class: Bound<'_, pyo3::types::PyType>| -> PyResult<(usize, usize)> {
-        Ok((class.getattr("__basicsize__")?.extract()?, class.getattr("__itemsize__")?.extract()?))
-    };
-    let word = size_of::<usize>();
-    if word != 8
-        || sizes(py.get_type::<PyList>())? != (LIST_SIZE, 0)
-        || sizes(py.get_type::<PyTuple>())? != (ITEMS_AT, word)
+    if !has_sizes(&py.get_type::<PyList>(), LIST_SIZE, 0)?
+        || !has_sizes(&py.get_type::<PyTuple>(), ITEMS_AT, size_of::<usize>())?
     {
         return Ok(false);
     }

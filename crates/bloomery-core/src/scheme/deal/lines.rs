@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Game, lock, play};
+use super::{Game, build, lock};
 use crate::scheme::lines::{LineKernel, LineScheme, Lines, add_lines};
 use crate::scheme::sift::{Range, SLACK, Sieve, split};
 use crate::source::HashSource;
@@ -32,7 +32,7 @@ fn add_rounds<S: LineScheme, const TELL: bool>(
     let per_owner = total.div_ceil(threads as u64).max(1);
     let parts: Vec<&mut [u64]> = words.chunks_mut(per_owner as usize * unit).collect();
     let ranges = (0..parts.len() as u64).map(|i| range_of::<S::Portable>(i * per_owner, per_owner, total)).collect();
-    play(&Dealt::<S, TELL> { total, per_owner, ranges, scheme: PhantomData }, parts, source, new)
+    build(&Dealt::<S, TELL> { total, per_owner, ranges, scheme: PhantomData }, parts, source, new)
 }
 
 /// The hashes whose line is one of `lines` from `first_line` on.
@@ -67,8 +67,7 @@ struct Hand {
 impl Hand {
     /// Takes those of `hashes` that fall in `range`; the first one's number is `start`.
     fn take(&mut self, hashes: &[u64], start: usize, range: Range) {
-        let index = self.index.get_mut(self.len..).unwrap_or_default();
-        self.len += range.sift(hashes, start as u16, &mut self.hashes[self.len..], index);
+        self.len += range.sift(hashes, start as u16, self.rest());
     }
 
     /// Deals `hashes` to two hands, those from `bound` on to the second; the first one's number is `start`.

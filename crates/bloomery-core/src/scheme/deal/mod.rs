@@ -47,9 +47,9 @@ fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plays `game` with all keys of `source`, one thread for each of `parts`, the words of the filter;
+/// Builds a filter: plays `game` with all keys of `source`, one thread for each of `parts`, the words of the filter;
 /// answers go to `new` unless it is empty. Returns how many keys were new.
-fn play<G: Game>(game: &G, parts: Vec<&mut [u64]>, source: &dyn HashSource, new: &mut [u8]) -> u64 {
+fn build<G: Game>(game: &G, parts: Vec<&mut [u64]>, source: &dyn HashSource, new: &mut [u8]) -> u64 {
     let owners = parts.len();
     let table = Table {
         game,

@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Game, lock, play};
+use super::{Game, build, lock};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
-use crate::scheme::probes::{MOST_HASHES, ProbeKernel, Sequence};
+use crate::scheme::probes::{ProbeKernel, Sequence};
 use crate::source::HashSource;
 
 /// Keys of a round, 16 KiB of positions for each of their probes.
@@ -27,7 +27,7 @@ pub fn add<S: Sequence>(
 ) -> u64 {
     let per_owner = words.len().div_ceil(threads).max(1);
     let game = Dealt::<S> { probe: *probe, per_owner: per_owner as u64, sequence: PhantomData };
-    play(&game, words.chunks_mut(per_owner).collect(), source, new.unwrap_or_default())
+    build(&game, words.chunks_mut(per_owner).collect(), source, new.unwrap_or_default())
 }
 
 /// Positions of one round for one owner.
@@ -52,17 +52,13 @@ struct Dealt<S> {
 }
 
 impl<S: Sequence> Dealt<S> {
-    fn num_hashes(&self) -> usize {
-        self.probe.num_hashes.min(MOST_HASHES) as usize
-    }
-
     /// Calls `take(bit, number)` for every position of every key.
     #[inline(always)]
     fn positions(&self, hashes: &[u64], start: usize, mut take: impl FnMut(u64, u64)) {
         for (number, &hash) in (start as u64..).zip(hashes) {
             let mut sequence = S::start(hash, self.probe.range);
             let mut offset = 0u64;
-            for _ in 0..self.num_hashes() {
+            for _ in 0..self.probe.num_hashes {
                 take(offset + sequence.next(), number);
                 offset += self.probe.stride;
             }
@@ -76,7 +72,8 @@ impl<S: Sequence> Game for Dealt<S> {
 
     fn hand(&self) -> Hand {
         // One more: a position is written to both of two hands, and one of them keeps it.
-        Hand { len: 0, picks: vec![0; ROUND * self.num_hashes() + 1].into(), changed: vec![0; ROUND].into() }
+        let picks = vec![0; ROUND * self.probe.num_hashes as usize + 1].into();
+        Hand { len: 0, picks, changed: vec![0; ROUND].into() }
     }
 
     fn clear(hand: &mut Hand) {

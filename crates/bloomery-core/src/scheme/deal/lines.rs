@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::{Game, build, lock};
 use crate::scheme::lines::{LineKernel, LineScheme, Lines, add_lines};
-use crate::scheme::sift::{Range, SLACK, Sieve, split};
+use crate::scheme::sift::{Range, SLACK, Sieve, split, unsift};
 use crate::source::HashSource;
 
-/// Keys of a round; a number in the round fits 16 bits. A round touches 176 KiB with answers.
+/// Keys of a round; chunks of a round start at multiples of 8. A round touches 164 KiB with answers.
 const ROUND: usize = 1 << 14;
 
 /// Adds all keys of `source` to the filter in `words` on `threads` threads; writes 1 for each new
@@ -58,8 +58,8 @@ fn first_hash<K: LineKernel>(line: u64, total: u64) -> Option<u64> {
 struct Hand {
     len: usize,
     hashes: Box<[u64]>,
-    /// Number of the key in the round; empty when nobody asks for answers.
-    index: Box<[u16]>,
+    /// A bit for each key of the round: 1 when it is in this hand; empty when nobody asks for answers.
+    taken: Box<[u8]>,
     /// The owner's answers.
     new: Box<[u8]>,
 }
@@ -67,19 +67,19 @@ struct Hand {
 impl Hand {
     /// Takes those of `hashes` that fall in `range`; the first one's number is `start`.
     fn take(&mut self, hashes: &[u64], start: usize, range: Range) {
-        self.len += range.sift(hashes, start as u16, self.rest());
+        self.len += range.sift(hashes, self.rest(start));
     }
 
     /// Deals `hashes` to two hands, those from `bound` on to the second; the first one's number is `start`.
     fn share(low: &mut Hand, high: &mut Hand, hashes: &[u64], start: usize, bound: u64) {
-        let lens = split(bound, hashes, start as u16, [low.rest(), high.rest()]);
+        let lens = split(bound, hashes, [low.rest(start), high.rest(start)]);
         low.len += lens[0];
         high.len += lens[1];
     }
 
-    /// Where the next hashes go.
-    fn rest(&mut self) -> Sieve<'_> {
-        Sieve { kept: &mut self.hashes[self.len..], index: self.index.get_mut(self.len..).unwrap_or_default() }
+    /// Where hashes go, the first of which is number `start` of the round.
+    fn rest(&mut self, start: usize) -> Sieve<'_> {
+        Sieve { kept: &mut self.hashes[self.len..], taken: self.taken.get_mut(start / 8..).unwrap_or_default() }
     }
 }
 
@@ -96,13 +96,8 @@ impl<S: LineScheme, const TELL: bool> Game for Dealt<S, TELL> {
     const ROUND: usize = ROUND;
 
     fn hand(&self) -> Hand {
-        let answers = if TELL { ROUND + SLACK } else { 0 };
-        Hand {
-            len: 0,
-            hashes: vec![0; ROUND + SLACK].into(),
-            index: vec![0; answers].into(),
-            new: vec![0; answers].into(),
-        }
+        let (taken, new) = if TELL { (ROUND / 8, ROUND + SLACK) } else { (0, 0) };
+        Hand { len: 0, hashes: vec![0; ROUND + SLACK].into(), taken: vec![0; taken].into(), new: vec![0; new].into() }
     }
 
     fn clear(hand: &mut Hand) {
@@ -131,11 +126,8 @@ impl<S: LineScheme, const TELL: bool> Game for Dealt<S, TELL> {
 
     fn settle(&self, hands: &[Mutex<Hand>], _keys: usize, new: &mut [u8]) -> u64 {
         if TELL {
-            for hand in hands.iter().map(lock) {
-                for (&i, &fresh) in hand.index[..hand.len].iter().zip(&hand.new[..hand.len]) {
-                    new[usize::from(i)] = fresh;
-                }
-            }
+            new.fill(0);
+            hands.iter().map(lock).for_each(|hand| unsift(&hand.taken, &hand.new, new));
         }
         0
     }

@@ -5,6 +5,9 @@ use crate::isa::{Isa, prefetch};
 
 /// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;
+/// How far ahead of the key in hand hashes are fetched. Those that another core dealt lie in its cache: from there
+/// a key took up to 6.4 ns to add instead of 2.9; fetched, 2.9. 256 and 512 measure the same, 1024 is too far.
+const HASHES_AHEAD: usize = 128;
 
 /// Marks and checks one line for a hash.
 ///
@@ -74,8 +77,9 @@ pub unsafe fn contains_loop<K: LineKernel>(lines: Lines, hashes: &[u64], found: 
     }
 }
 
-/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell` and returns
-/// how many were new (counted here, in a register, rather than through `tell`).
+/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell` and returns how many
+/// were new (counted here, in a register, rather than through `tell`). A turn takes a cache line of hashes:
+/// asking at each key whether a line begins costs 0.35 ns.
 ///
 /// # Safety
 /// As [`contains_loop`], and the lines are not accessed by anyone else meanwhile.
@@ -86,14 +90,19 @@ pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: im
     for &hash in &hashes[..ahead] {
         prefetch(lines.address::<K>(hash));
     }
-    let rest = hashes.len() - ahead;
-    for (i, (&hash, &next)) in hashes.iter().zip(&hashes[ahead..]).enumerate() {
-        prefetch(lines.address::<K>(next));
-        // SAFETY: as the caller vouches.
-        let new = unsafe { K::add(lines.address::<K>(hash), hash) };
-        count += u64::from(new);
-        tell(i, new);
+    let (eights, _) = hashes[..hashes.len() - ahead].as_chunks::<8>();
+    let (later, _) = hashes[ahead..].as_chunks::<8>();
+    for (i, (eight, later)) in eights.iter().zip(later).enumerate() {
+        prefetch(eight.as_ptr().wrapping_add(HASHES_AHEAD));
+        for (j, (&hash, &later)) in eight.iter().zip(later).enumerate() {
+            prefetch(lines.address::<K>(later));
+            // SAFETY: as the caller vouches.
+            let new = unsafe { K::add(lines.address::<K>(hash), hash) };
+            count += u64::from(new);
+            tell(8 * i + j, new);
+        }
     }
+    let rest = 8 * eights.len();
     for (i, &hash) in hashes[rest..].iter().enumerate() {
         // SAFETY: as the caller vouches.
         let new = unsafe { K::add(lines.address::<K>(hash), hash) };

@@ -16,14 +16,23 @@ class ChildFailed(RuntimeError):
     """A measuring process ended without an answer."""
 
 
-def isolated(target: str, arguments: dict[str, Any], cpus: set[int] | None = None) -> Any:
+# For `isolated(keeps_memory=True)`: the C library keeps what was freed instead of giving it back.
+KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+
+
+def isolated(
+    target: str, arguments: dict[str, Any], cpus: set[int] | None = None, *, keeps_memory: bool = False
+) -> Any:
     """Calls `package.module:function(**arguments)` in a new process, on `cpus` only; JSON in, JSON out.
 
     What it writes to stdout or stderr appears at once on our stderr. Raises ChildFailed.
     """
     order = json.dumps({"target": target, "arguments": arguments, "cpus": sorted(cpus or ())})
     command = [sys.executable, "-m", "benchmarks.isolate"]
-    done = subprocess.run(command, input=order, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    env = os.environ | KEEPS_MEMORY if keeps_memory else None
+    done = subprocess.run(
+        command, input=order, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False, env=env
+    )
     if done.returncode != 0:
         raise ChildFailed(f"{target} ended with status {done.returncode}")
     return json.loads(done.stdout)

@@ -12,8 +12,9 @@ from support import SCHEMES, Keys, Variant, bits_of, every_variant, layouts
 import bloomery
 from bloomery import _core
 
-# Above two threads' worth of keys (2^17 each), so that threads= really starts threads.
-MANY = 300_000
+# Above two threads' worth of keys (2^17 each), so that threads= really starts threads; odd, as vectors take
+# eight at a time.
+MANY = 300_007
 
 SHAPES = [
     (layout, scheme, k)
@@ -56,6 +57,19 @@ def test_there_is_a_portable_path_and_unknown_ones_are_refused() -> None:
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize(("layout", "scheme", "k"), SHAPES)
 def test_every_number_of_threads(layout: str, scheme: str, k: int, threads: int) -> None:
+    check_threads(layout, scheme, k, threads)
+
+
+@pytest.mark.parametrize("isa", _core.isas())
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("layout", ["blocked", "classic"])
+def test_every_isa_with_threads(layout: str, threads: int, isa: str, force_isa: Any) -> None:
+    force_isa(isa)
+    check_threads(layout, SCHEMES[layout][0], 4, threads)
+
+
+def check_threads(layout: str, scheme: str, k: int, threads: int) -> None:
+    """The bits, answers and counts of one thread, with keys whose last round is a short one."""
     keys = Keys("random", 7).take(MANY)
     # Repeats across the parts of different threads: the first in order is the new one.
     keys = np.concatenate([keys, keys[: MANY // 2], keys[::-1]])

@@ -50,7 +50,7 @@ impl Isa {
         #[allow(unused_mut)]
         let mut sets = vec![Isa::Portable];
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
             sets.push(Isa::Avx2);
         }
         #[cfg(target_arch = "aarch64")]
@@ -75,6 +75,19 @@ impl Isa {
             Isa::Neon => "neon",
         }
     }
+}
+
+/// Runs `test` on every set of this machine, one after the other in the whole process.
+#[cfg(test)]
+pub fn on_each(mut test: impl FnMut(Isa)) {
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _held = crate::team::lock(&ONE_AT_A_TIME);
+    let before = Isa::current();
+    for isa in Isa::available() {
+        assert!(Isa::force(isa));
+        test(isa);
+    }
+    Isa::force(before);
 }
 
 /// Asks for the cache line at `address`, for reading or writing; never faults.

@@ -5,32 +5,53 @@
 //! threads took 4.0 ns a key by the median, 3.0 at best).
 
 use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Builder};
 
-/// Does `work` for every part and its number, each on a thread of its own; the results in order.
-pub fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
-    let mut parts = parts.into_iter().enumerate();
-    let Some((_, mine)) = parts.next() else { return Vec::new() };
-    std::thread::scope(|scope| {
-        let work = &work;
-        let helpers: Vec<_> = parts.map(|(i, part)| scope.spawn(move || work(i, part))).collect();
-        let mut results = vec![work(0, mine)];
-        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        results.extend(joined);
-        results
-    })
+/// The lock, also of a thread that panicked: its panic comes up where the threads are joined.
+pub fn lock<T: ?Sized>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does `work` for every part and its number, each on a thread of its own and all of them at a time; the
+/// results in order. Gives the parts back, untouched, when the system refuses a thread.
+pub fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Result<Vec<R>, Vec<T>> {
+    let seats: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    let complete = OnceLock::new();
+    let sit = |i: usize| {
+        let part = if *complete.wait() { lock(&seats[i]).take() } else { None };
+        part.map(|part| work(i, part))
+    };
+    let results = thread::scope(|scope| {
+        let sit = &sit;
+        let helpers = (1..seats.len()).map(|i| Builder::new().spawn_scoped(scope, move || sit(i)));
+        let helpers: Result<Vec<_>, _> = helpers.collect();
+        complete.get_or_init(|| helpers.is_ok());
+        let mut results: Vec<R> = (0..seats.len().min(1)).filter_map(sit).collect();
+        for helper in helpers.ok()? {
+            results.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        Some(results)
+    });
+    let untouched = || seats.into_iter().filter_map(|seat| seat.into_inner().unwrap_or_else(PoisonError::into_inner));
+    results.ok_or_else(|| untouched().collect())
 }
 
 /// Does `work` for every part on `threads` threads, each of which takes the next part when it is free: with
-/// equal shares, what the machine takes from one thread the other would wait for.
-pub fn take_turns<T: Send>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
+/// equal shares, what the machine takes from one thread the other waits for (10 million look-ups on two
+/// threads of a host that takes 2 % of each core: 2.88 ns a key, and 2.78 so). One thread does it all when
+/// the system refuses others.
+pub fn queue<T: Send>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    share(vec![(); threads], |_, ()| {
+    let next = || lock(&parts).next();
+    let drain = || {
         while let Some(part) = next() {
             work(part);
         }
-    });
+    };
+    if share(vec![(); threads], |_, ()| drain()).is_err() {
+        drain();
+    }
 }
 
 #[cfg(test)]
@@ -41,18 +62,26 @@ mod tests {
 
     #[test]
     fn results_come_in_the_order_of_parts() {
-        assert_eq!(share(vec![5, 6, 7], |i, part| (i, part * 2)), [(0, 10), (1, 12), (2, 14)]);
-        assert!(share(Vec::<u8>::new(), |_, part| part).is_empty());
+        assert_eq!(share(vec![5, 6, 7], |i, part| (i, part * 2)), Ok(vec![(0, 10), (1, 12), (2, 14)]));
+        assert_eq!(share(Vec::<u8>::new(), |_, part| part), Ok(vec![]));
     }
 
     #[test]
     fn every_part_is_taken_once() {
         for threads in 1..4 {
             let sum = AtomicU64::new(0);
-            take_turns(1..=100, threads, |part| {
+            queue(1..=100, threads, |part| {
                 sum.fetch_add(part, Ordering::Relaxed);
             });
             assert_eq!(sum.into_inner(), 5050);
+        }
+    }
+
+    #[test]
+    fn a_panic_comes_up() {
+        for faulty in [0, 1] {
+            let run = || share(vec![0, 1], |_, part| assert!(part != faulty));
+            assert!(std::panic::catch_unwind(run).is_err());
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Line kernels: filters that touch one line a key. The loops are written once, here, and
 //! compiled twice: for any machine and for the vector set of this one.
 
+use super::DEALT_AHEAD;
 use crate::isa::{Isa, prefetch};
 
 /// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;
-/// How far ahead of the key in hand hashes are fetched. Those that another core dealt lie in its cache: from there
-/// a key took up to 6.4 ns to add instead of 2.9; fetched, 2.9. 256 and 512 measure the same, 1024 is too far.
-const HASHES_AHEAD: usize = 128;
 
 /// Marks and checks one line for a hash.
 ///
@@ -93,7 +91,7 @@ pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: im
     let (eights, _) = hashes[..hashes.len() - ahead].as_chunks::<8>();
     let (later, _) = hashes[ahead..].as_chunks::<8>();
     for (i, (eight, later)) in eights.iter().zip(later).enumerate() {
-        prefetch(eight.as_ptr().wrapping_add(HASHES_AHEAD));
+        prefetch(eight.as_ptr().wrapping_add(DEALT_AHEAD));
         for (j, (&hash, &later)) in eight.iter().zip(later).enumerate() {
             prefetch(lines.address::<K>(later));
             // SAFETY: as the caller vouches.
@@ -103,6 +101,9 @@ pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: im
         }
     }
     let rest = 8 * eights.len();
+    for &hash in &hashes[rest + ahead..] {
+        prefetch(lines.address::<K>(hash));
+    }
     for (i, &hash) in hashes[rest..].iter().enumerate() {
         // SAFETY: as the caller vouches.
         let new = unsafe { K::add(lines.address::<K>(hash), hash) };

@@ -3,9 +3,6 @@
 
 use crate::isa::Isa;
 
-/// Room needed beyond what is kept or found: vectors take up to eight at a time.
-pub const SLACK: usize = 8;
-
 /// The hashes `first ..= first + span`.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
@@ -22,8 +19,8 @@ impl Range {
     }
 
     /// Copies those of `hashes` that are in the range to `out`; returns how many there are. 0.2 ns a hash
-    /// with 256-bit vectors, 0.9 without.
-    pub fn sift(self, hashes: &[u64], mut out: Sieve<'_>) -> usize {
+    /// with 256-bit vectors, 0.9 without. Panics when `out` is too short.
+    pub fn sift(self, hashes: &[u64], mut out: Picked<'_>) -> usize {
         assert!(out.fits(hashes.len()));
         let (mut len, mut done) = (0, 0);
         #[cfg(target_arch = "x86_64")]
@@ -55,30 +52,30 @@ impl Range {
 }
 
 /// Where picked hashes go.
-pub struct Sieve<'a> {
-    /// The hashes, in order from the front; needs [`SLACK`] elements more than there are to pick from. Past
-    /// those kept it holds rubbish.
+pub struct Picked<'a> {
+    /// The hashes, in order from the front; as long as those to pick from. Past those kept it holds rubbish.
     pub kept: &'a mut [u64],
     /// A bit for each hash to pick from, lowest first: 1 when it was kept. Empty when nobody asks. With bits
     /// instead of a list of numbers, two threads add 10 million keys with answers in 4.0 instead of 4.4 ns.
     pub taken: &'a mut [u8],
 }
 
-impl Sieve<'_> {
+impl Picked<'_> {
     fn tells(&self) -> bool {
         !self.taken.is_empty()
     }
 
     fn fits(&self, hashes: usize) -> bool {
-        self.kept.len() >= hashes + SLACK && (!self.tells() || self.taken.len() * 8 >= hashes)
+        self.kept.len() >= hashes && (!self.tells() || self.taken.len() * 8 >= hashes)
     }
 }
 
 /// Deals `hashes` in order: those below `bound` to the first of `out`, the others to the second. Returns how
-/// many each got. 0.3 ns a hash with vectors, 1.2 without: less than two calls of [`Range::sift`].
-pub fn split(bound: u64, hashes: &[u64], mut out: [Sieve<'_>; 2]) -> [usize; 2] {
+/// many each got. 0.3 ns a hash with vectors, 1.2 without: less than two calls of [`Range::sift`]. Panics when
+/// one of `out` is too short.
+pub fn split(bound: u64, hashes: &[u64], mut out: [Picked<'_>; 2]) -> [usize; 2] {
     let tells = out[0].tells();
-    assert!(out.iter().all(|sieve| sieve.fits(hashes.len()) && sieve.tells() == tells));
+    assert!(out.iter().all(|picked| picked.fits(hashes.len()) && picked.tells() == tells));
     let (mut len, mut done) = ([0; 2], 0);
     #[cfg(target_arch = "x86_64")]
     if Isa::current() == Isa::Avx2 {
@@ -111,9 +108,10 @@ pub fn split(bound: u64, hashes: &[u64], mut out: [Sieve<'_>; 2]) -> [usize; 2] 
 }
 
 /// Puts `found`, a 0 or 1 for each hash kept, to where the hashes stood, as the bits of `taken` tell. `out`
-/// has one place a hash, 0 where they go. 0.08 ns a place with vectors, 1 without.
+/// has one place a hash, 0 where they go. 0.08 ns a place with vectors, 1 without. Panics when `taken` or `found`
+/// is shorter than `out`.
 pub fn unsift(taken: &[u8], found: &[u8], out: &mut [u8]) {
-    assert!(taken.len() * 8 >= out.len() && found.len() >= out.len() + SLACK);
+    assert!(taken.len() * 8 >= out.len() && found.len() >= out.len());
     let (mut next, mut done) = (0, 0);
     #[cfg(target_arch = "x86_64")]
     if Isa::current() == Isa::Avx2 {
@@ -131,7 +129,7 @@ pub fn unsift(taken: &[u8], found: &[u8], out: &mut [u8]) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Range, Sieve};
+    use super::{Picked, Range};
     use std::arch::x86_64::*;
 
     /// For each set of lanes kept (bit `i` for lane `i`): the lanes, kept ones first, as the 32-bit halves
@@ -199,15 +197,15 @@ mod avx2 {
     /// # Safety
     /// `out` fits that many hashes, and tells if `TELL`.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn sift<const TELL: bool>(range: Range, eights: &[[u64; 8]], out: &mut Sieve<'_>) -> usize {
+    pub(super) unsafe fn sift<const TELL: bool>(range: Range, eights: &[[u64; 8]], out: &mut Picked<'_>) -> usize {
         let top = 1 << 63;
         let first = _mm256_set1_epi64x(range.first.wrapping_add(top) as i64);
         let span = _mm256_set1_epi64x((range.span ^ top) as i64);
         let kept = out.kept.as_mut_ptr();
         let mut len = 0;
         for (i, eight) in eights.iter().enumerate() {
-            // SAFETY: 64 readable bytes; `len` is at most the hashes seen so far, so that eight more fit;
-            // `taken` has a byte for each eight.
+            // SAFETY: 64 readable bytes; `len` is at most the hashes before these eight, so that eight more
+            // fit; `taken` has a byte for each eight.
             unsafe {
                 let hashes = [0, 4].map(|at| _mm256_loadu_si256(eight.as_ptr().add(at).cast()));
                 // Unsigned `hash - first > span` as a signed comparison, both sides plus 2^63.
@@ -230,7 +228,7 @@ mod avx2 {
     pub(super) unsafe fn split<const TELL: bool>(
         bound: u64,
         eights: &[[u64; 8]],
-        out: &mut [Sieve<'_>; 2],
+        out: &mut [Picked<'_>; 2],
     ) -> [usize; 2] {
         let top = _mm256_set1_epi64x(i64::MIN);
         let bound = _mm256_xor_si256(_mm256_set1_epi64x(bound as i64), top);
@@ -258,12 +256,12 @@ mod avx2 {
     /// [`super::unsift`] for eights of places; returns how many of `found` it placed.
     ///
     /// # Safety
-    /// `taken` has a byte for each eight; `found` is at least as long as they, and eight more.
+    /// `taken` has a byte for each eight; `found` is at least as long as they.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) unsafe fn unsift(taken: &[u8], found: &[u8], eights: &mut [[u8; 8]]) -> usize {
         let mut next = 0;
         for (&set, eight) in taken.iter().zip(eights) {
-            // SAFETY: `next` is at most the places seen so far; rows and places are eight bytes.
+            // SAFETY: `next` is at most the places before these eight; rows and places are eight bytes.
             unsafe {
                 let from = _mm_loadl_epi64(BYTES[usize::from(set)].as_ptr().cast());
                 let placed = _mm_shuffle_epi8(_mm_loadl_epi64(found.as_ptr().add(next).cast()), from);
@@ -279,6 +277,7 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::on_each;
 
     fn hashes() -> Vec<u64> {
         (1..=1003u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
@@ -286,19 +285,36 @@ mod tests {
 
     /// Runs `test` on every instruction set, with prefixes of `hashes` of awkward lengths.
     fn everywhere(test: impl Fn(&[u64])) {
-        let before = Isa::current();
-        for isa in Isa::available() {
-            Isa::force(isa);
+        on_each(|_| {
             for len in [0, 1, 3, 4, 7, 8, 1003] {
                 test(&hashes()[..len]);
             }
-        }
-        Isa::force(before);
+        });
     }
 
-    /// Room for `len` hashes, full of rubbish.
-    fn room(len: usize) -> (Vec<u64>, Vec<u8>) {
-        (vec![7; len + SLACK], vec![0xa5; len.div_ceil(8)])
+    /// Room for some hashes, full of rubbish, and one more that nobody may touch.
+    struct Room {
+        kept: Vec<u64>,
+        taken: Vec<u8>,
+    }
+
+    impl Room {
+        fn new(len: usize) -> Room {
+            Room { kept: vec![7; len + 1], taken: vec![0xa5; len.div_ceil(8)] }
+        }
+
+        fn open(&mut self) -> Picked<'_> {
+            let len = self.kept.len() - 1;
+            Picked { kept: &mut self.kept[..len], taken: &mut self.taken }
+        }
+
+        /// Checks that it holds those of `hashes` that `keep` says.
+        fn check(&self, len: usize, hashes: &[u64], keep: impl Fn(u64) -> bool) {
+            let want: Vec<u64> = hashes.iter().copied().filter(|&hash| keep(hash)).collect();
+            assert_eq!(self.kept[..len], want, "{:?} {}", Isa::current(), hashes.len());
+            assert_eq!(self.taken, bits_of(hashes.iter().map(|&hash| keep(hash))));
+            assert_eq!(self.kept.last(), Some(&7));
+        }
     }
 
     fn bits_of(keeps: impl Iterator<Item = bool>) -> Vec<u8> {
@@ -310,15 +326,10 @@ mod tests {
     fn a_split_deals_every_hash_once_in_order() {
         everywhere(|hashes| {
             for bound in [0, 1, 1 << 62, 1 << 63, u64::MAX] {
-                let (mut low, mut high) = (room(hashes.len()), room(hashes.len()));
-                let out = [&mut low, &mut high].map(|(kept, taken)| Sieve { kept, taken });
-                let lens = split(bound, hashes, out);
-                for (side, (kept, taken)) in [low, high].into_iter().enumerate() {
-                    let keep = |hash: &u64| (*hash >= bound) == (side == 1);
-                    let want: Vec<u64> = hashes.iter().copied().filter(keep).collect();
-                    assert_eq!(kept[..lens[side]], want, "{:?} {bound} {}", Isa::current(), hashes.len());
-                    assert_eq!(taken, bits_of(hashes.iter().map(keep)));
-                }
+                let [mut low, mut high] = [0, 1].map(|_| Room::new(hashes.len()));
+                let lens = split(bound, hashes, [low.open(), high.open()]);
+                low.check(lens[0], hashes, |hash| hash < bound);
+                high.check(lens[1], hashes, |hash| hash >= bound);
             }
         });
     }
@@ -328,13 +339,10 @@ mod tests {
         let some = hashes()[7];
         everywhere(|hashes| {
             for (first, span) in [(0, u64::MAX), (0, 0), (some, 0), (1 << 62, 1 << 63), (3 << 62, (1 << 62) - 1)] {
-                let range = Range { first, span };
-                let want: Vec<u64> = hashes.iter().copied().filter(|&hash| range.holds(hash)).collect();
-                let (mut kept, mut taken) = room(hashes.len());
-                let len = range.sift(hashes, Sieve { kept: &mut kept, taken: &mut taken });
-                assert_eq!(kept[..len], want, "{:?} {range:?} {}", Isa::current(), hashes.len());
-                assert_eq!(taken, bits_of(hashes.iter().map(|&hash| range.holds(hash))));
-                assert_eq!(range.sift(hashes, Sieve { kept: &mut kept, taken: &mut [] }), len);
+                let (range, mut room) = (Range { first, span }, Room::new(hashes.len()));
+                let len = range.sift(hashes, room.open());
+                room.check(len, hashes, |hash| range.holds(hash));
+                assert_eq!(range.sift(hashes, Picked { taken: &mut [], ..room.open() }), len);
             }
         });
     }
@@ -343,14 +351,13 @@ mod tests {
     fn what_was_found_returns_to_where_the_hashes_stood() {
         everywhere(|hashes| {
             let answer = |hash: u64| (hash >> 7 & 1) as u8;
-            let mut low = room(hashes.len());
-            let mut high = room(hashes.len());
-            let out = [&mut low, &mut high].map(|(kept, taken)| Sieve { kept, taken });
-            split(1 << 62, hashes, out);
+            let mut rooms = [0, 1].map(|_| Room::new(hashes.len()));
+            let [low, high] = &mut rooms;
+            split(1 << 62, hashes, [low.open(), high.open()]);
             let mut answers = vec![0; hashes.len()];
-            for (kept, taken) in [low, high] {
-                let found: Vec<u8> = kept.iter().map(|&hash| answer(hash)).collect();
-                unsift(&taken, &found, &mut answers);
+            for room in &mut rooms {
+                let found: Vec<u8> = room.open().kept.iter().map(|&hash| answer(hash)).collect();
+                unsift(&room.taken, &found, &mut answers);
             }
             assert_eq!(answers, hashes.iter().map(|&hash| answer(hash)).collect::<Vec<_>>());
         });

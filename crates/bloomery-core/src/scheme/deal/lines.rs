@@ -3,13 +3,16 @@
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Game, build, lock};
+use super::{Game, build};
 use crate::scheme::lines::{LineKernel, LineScheme, Lines, add_lines};
-use crate::scheme::sift::{Range, SLACK, Sieve, split, unsift};
-use crate::source::HashSource;
+use crate::scheme::sift::{Picked, Range, split, unsift};
+use crate::source::{CHUNK, HashSource};
+use crate::team::lock;
 
-/// Keys of a round; chunks of a round start at multiples of 8. A round touches 164 KiB with answers.
+/// Keys of a round, which touches 164 KiB with answers.
 const ROUND: usize = 1 << 14;
+/// What is dealt at a time begins at a byte of [`Hand::taken`].
+const _: () = assert!(CHUNK.is_multiple_of(8) && ROUND.is_multiple_of(CHUNK));
 
 /// Adds all keys of `source` to the filter in `words` on `threads` threads; writes 1 for each new
 /// key and 0 for the others into `new`, returns how many were new.
@@ -54,8 +57,9 @@ fn first_hash<K: LineKernel>(line: u64, total: u64) -> Option<u64> {
     (K::line(below, total) >= line).then_some(below)
 }
 
-/// Keys of one round for one owner: the first `len` of each row.
+/// Keys of one round for one owner.
 struct Hand {
+    /// How many they are: the first of `hashes` and `new`.
     len: usize,
     hashes: Box<[u64]>,
     /// A bit for each key of the round: 1 when it is in this hand; empty when nobody asks for answers.
@@ -78,8 +82,8 @@ impl Hand {
     }
 
     /// Where hashes go, the first of which is number `start` of the round.
-    fn rest(&mut self, start: usize) -> Sieve<'_> {
-        Sieve { kept: &mut self.hashes[self.len..], taken: self.taken.get_mut(start / 8..).unwrap_or_default() }
+    fn rest(&mut self, start: usize) -> Picked<'_> {
+        Picked { kept: &mut self.hashes[self.len..], taken: self.taken.get_mut(start / 8..).unwrap_or_default() }
     }
 }
 
@@ -96,8 +100,9 @@ impl<S: LineScheme, const TELL: bool> Game for Dealt<S, TELL> {
     const ROUND: usize = ROUND;
 
     fn hand(&self) -> Hand {
-        let (taken, new) = if TELL { (ROUND / 8, ROUND + SLACK) } else { (0, 0) };
-        Hand { len: 0, hashes: vec![0; ROUND + SLACK].into(), taken: vec![0; taken].into(), new: vec![0; new].into() }
+        let answers = if TELL { ROUND } else { 0 };
+        let bytes = |len: usize| vec![0; len].into();
+        Hand { len: 0, hashes: vec![0; ROUND].into(), taken: bytes(answers / 8), new: bytes(answers) }
     }
 
     fn clear(hand: &mut Hand) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,19 @@ def test_containers(kind: str, keys: list[Any]) -> None:
     twin = bloomery.BloomFilter(100, 0.01)
     assert answers == [twin.add(key) for key in expected]
     assert bloom == twin
+
+
+@pytest.mark.parametrize("letter", ["a", "\0", "\x7f", "\x80", "é", "鍵", "🔑"])
+def test_a_text_hashes_as_its_utf8_bytes_however_it_is_held(letter: str) -> None:
+    class Text(str):
+        __slots__ = ()
+
+    texts = ["k" * length + letter + "k" * length for length in range(200)]
+    texts += [text[:-1] for text in texts] + [sys.intern(texts[7]), "".join(texts), letter, ""]
+    expected = [bloomery.hash_key(text.encode()) for text in texts]
+    assert [bloomery.hash_key(text) for text in texts] == expected
+    assert [bloomery.hash_key(Text(text)) for text in texts] == expected
+    assert bloomery.hash_many(texts) == expected
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])

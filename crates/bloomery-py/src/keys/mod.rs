@@ -7,6 +7,7 @@ pub(crate) mod buffer;
 pub(crate) mod column;
 pub(crate) mod digits;
 pub(crate) mod items;
+pub(crate) mod letters;
 pub(crate) mod ready;
 pub(crate) mod scalar;
 

@@ -6,7 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
-use super::digits;
+use super::{digits, letters};
 use crate::errors::key_type;
 
 const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uuid.UUID, \
@@ -30,13 +30,11 @@ pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Opti
     unsafe {
         let class = ffi::Py_TYPE(object);
         if class == &raw mut ffi::PyUnicode_Type {
-            let mut len = 0;
-            let data = ffi::PyUnicode_AsUTF8AndSize(object, &mut len);
-            if data.is_null() {
-                ffi::PyErr_Clear();
-                return None;
-            }
-            Some(hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)))
+            let bytes = match letters::ascii(object) {
+                Some(bytes) => bytes,
+                None => encoded(object)?,
+            };
+            Some(hasher.text(bytes))
         } else if class == &raw mut ffi::PyLong_Type {
             let value = match digits::short(object) {
                 Some(value) => value,
@@ -50,6 +48,25 @@ pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Opti
         } else {
             None
         }
+    }
+}
+
+/// The UTF-8 bytes of a `str`, which keeps them; `None` when it does not encode.
+///
+/// # Safety
+/// `text` must be a live object of class `str` that outlives the answer, and the GIL held.
+#[inline(never)]
+unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    let mut len = 0;
+    // SAFETY: the caller's promise; a `str` keeps its UTF-8 bytes as long as it lives.
+    unsafe {
+        letters::learn(Python::assume_attached());
+        let data = ffi::PyUnicode_AsUTF8AndSize(text, &mut len);
+        if data.is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        Some(std::slice::from_raw_parts(data.cast(), len as usize))
     }
 }
 

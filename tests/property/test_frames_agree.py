@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import uuid
 from typing import Any
 
 import pandas as pd
@@ -25,6 +27,10 @@ POLARS: dict[str, pl.Series] = {
     "sliced": pl.Series("k", ["a", "b", None, "c"] * 5).slice(3, 12),
     "chunked": pl.Series("k", ["a", None]).append(pl.Series("k", ["b", "a"])),
     "chunked ints": pl.Series("k", [1, 2]).append(pl.Series("k", [None, 4])),
+    "objects": pl.Series("k", [uuid.UUID(int=i) for i in range(3)]),
+    "mixed objects": pl.Series("k", ["a", None, 1, 2**70, ("t", 1), b"a"], dtype=pl.Object),
+    "chunked objects": pl.concat([pl.Series("k", [key], dtype=pl.Object) for key in ("a", 1)]),
+    "no objects": pl.Series("k", [], dtype=pl.Object),
     "empty": pl.Series("k", [], dtype=pl.Int64),
     "empty text": pl.Series("k", [], dtype=pl.String),
 }
@@ -75,6 +81,19 @@ def test_polars(name: str) -> None:
     bloom = bloomery.BloomFilter(100)
     assert bloom.contains_many(keys).dtype == pl.Boolean
     assert bloomery.hash_many(keys).dtype == pl.UInt64
+
+
+def test_polars_objects_are_their_values_not_their_handles() -> None:
+    def series() -> pl.Series:
+        return pl.Series([uuid.UUID(int=i) for i in range(3)])
+
+    assert series().dtype == pl.Object
+    bloom = bloomery.BloomFilter(100)
+    bloom.update(series())
+    assert bloom.contains_many(series()).all()
+    assert all(key in bloom for key in series())
+    with pytest.raises(bloomery.KeyTypeError, match="Decimal"):
+        bloom.update(pl.Series([decimal.Decimal(1)], dtype=pl.Object))
 
 
 def plain(series: pd.Series[Any]) -> list[Any]:

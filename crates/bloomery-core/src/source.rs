@@ -16,6 +16,16 @@ pub trait HashSource: Sync {
 }
 
 /// Ready hashes.
+impl HashSource for Vec<u64> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        out.copy_from_slice(&self[start..start + out.len()]);
+    }
+}
+
 impl HashSource for &[u64] {
     fn len(&self) -> usize {
         <[u64]>::len(self)

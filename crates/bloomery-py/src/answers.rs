@@ -68,6 +68,14 @@ fn package(object: &Bound<'_, PyAny>) -> String {
     module.split('.').next().unwrap_or_default().to_string()
 }
 
+/// True for a Polars Series of Python objects.
+pub(crate) fn is_polars_objects(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if package(keys) != "polars" || !keys.hasattr("dtype")? {
+        return Ok(false);
+    }
+    keys.getattr("dtype")?.eq(keys.py().import("polars")?.getattr("Object")?)
+}
+
 /// Lets `fill` write the answers: straight into a new NumPy array for NumPy keys, else to a list.
 pub(crate) fn like_buffer<'py, A: Answer>(
     keys: &Bound<'py, PyAny>,

@@ -20,6 +20,14 @@ pub(crate) struct Chunk {
     _owner: Array,
 }
 
+impl Chunk {
+    /// Hashes computed before; `valid` has a 0 for each null.
+    pub(crate) fn of(hashes: Vec<u64>, valid: Vec<u8>) -> Self {
+        let valid = valid.contains(&0).then_some(valid);
+        Chunk { source: Box::new(hashes), valid, _owner: Array::empty() }
+    }
+}
+
 /// True when `keys` speaks the interface.
 pub(crate) fn speaks(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(keys.hasattr("__arrow_c_array__")? || keys.hasattr("__arrow_c_stream__")?)

@@ -46,6 +46,9 @@ pub(crate) fn run<'py, O: Operation>(
         let name = keys.get_type().name()?;
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
     }
+    if answers::is_polars_objects(keys)? {
+        return arrow(operation, keys, &[objects(hasher, keys)?], false, wanted);
+    }
     if import::speaks(keys)? {
         match import::open(hasher, keys) {
             Ok((chunks, streamed)) => return arrow(operation, keys, &chunks, streamed, wanted),
@@ -172,6 +175,20 @@ fn iterated<O: Operation>(
         }
         py.check_signals()?;
     }
+}
+
+/// A Polars column of Python objects: its Arrow form holds handles of theirs, not the keys.
+fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
+    let (mut hashes, mut valid) = (Vec::new(), Vec::new());
+    for item in keys.call_method0("to_list")?.try_iter()? {
+        let item = item?;
+        valid.push(u8::from(!item.is_none()));
+        hashes.push(if item.is_none() { 0 } else { hash_key(hasher, &item)? });
+        if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
+            keys.py().check_signals()?;
+        }
+    }
+    Ok(Chunk::of(hashes, valid))
 }
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.

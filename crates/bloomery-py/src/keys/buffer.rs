@@ -38,6 +38,10 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
         if format == "O" {
             return Ok(Buffer::Objects);
         }
+        if is_swapped(&format) {
+            let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
+            return Err(key_type(py, format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}")));
+        }
         return Err(key_type(
             py,
             format!(
@@ -55,6 +59,11 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
     Ok(Buffer::Column(column, buffer))
 }
 
+/// True for a format string in the other byte order.
+fn is_swapped(format: &str) -> bool {
+    if cfg!(target_endian = "little") { format.starts_with(['>', '!']) } else { format.starts_with('<') }
+}
+
 /// The element type of a native-order format string.
 fn parse(format: &str, item_size: usize) -> Option<Fixed> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
@@ -63,6 +72,7 @@ fn parse(format: &str, item_size: usize) -> Option<Fixed> {
     let count = &code[..code.len() - 1];
     match last {
         's' => return Some(Fixed::Padded(item_size)),
+        _ if is_swapped(format) => return None,
         'w' => return Some(Fixed::Utf32(item_size / 4)),
         _ if !count.is_empty() => return None,
         _ => {}
@@ -100,7 +110,7 @@ mod tests {
         assert_eq!(parse("<q", 8), Some(Fixed::I64));
         assert_eq!(parse("10s", 10), Some(Fixed::Padded(10)));
         assert_eq!(parse("5w", 20), Some(Fixed::Utf32(5)));
-        for foreign in ["Zd", "O", "3d", "T{l:a:}", ">q", ""] {
+        for foreign in ["Zd", "O", "3d", "T{l:a:}", ">q", ">5w", ""] {
             assert_eq!(parse(foreign, 16), None);
         }
     }

@@ -119,6 +119,19 @@ def test_hashes_are_64_bit_whole_numbers(hashes: Any) -> None:
     assert bloom.num_added == 0
 
 
+@pytest.mark.parametrize("kind", [np.int64, object])
+@pytest.mark.parametrize("mask", [[0, 1, 0], [0, 0, 0]])
+def test_keys_under_a_mask_are_never_added(kind: type, mask: list[int]) -> None:
+    array = np.ma.array([1, 7, 3], mask=mask, dtype=kind)  # type: ignore[no-untyped-call]
+    bloom = bloomery.BloomFilter(100)
+    for method in (bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many):
+        with pytest.raises(bloomery.KeyTypeError, match=r"array\.compressed\(\)"):
+            method(array)
+    assert bloom.num_added == 0
+    bloom.update(array.compressed())
+    assert (7 in bloom) is (mask[1] == 0)
+
+
 @pytest.mark.parametrize("dtype", ["i2", "i8", "u8", "f8", "U1"])
 def test_byte_swapped_arrays_are_refused_with_a_remedy_that_works(dtype: str) -> None:
     native = np.array(["Ā", "a"] if dtype == "U1" else [1, 2], dtype)

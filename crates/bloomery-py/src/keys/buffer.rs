@@ -20,6 +20,10 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
     let py = keys.py();
     let dimensions =
         |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
+    // The buffer of a NumPy masked array holds the values under the mask too.
+    if keys.hasattr("mask")? && keys.hasattr("compressed")? {
+        return Err(key_type(py, "a masked array hides some of its keys; pass array.compressed() or array.filled(...)"));
+    }
     // NumPy refuses the buffer of a scalar array, and of dates, with errors of its own.
     if let Ok(n) = keys.getattr("ndim").and_then(|ndim| ndim.extract::<usize>())
         && n != 1

@@ -37,6 +37,7 @@ def values_of() -> dict[str, tuple[pa.DataType, list[Any]]]:
         "large_binary": (pa.large_binary(), BYTES),
         "binary_view": (pa.binary_view(), BYTES),
         "fixed_size_binary": (pa.binary(3), [b"abc", b"\0\0\0", b"xyz", b"ab\0"]),
+        "null": (pa.null(), [None] * 10),
         "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["x", "y", "x", "z", "y"]),
         "dictionary of int64": (pa.dictionary(pa.int32(), pa.int64()), [5, 6, 5, 5, 2**40]),
         "dictionary of large_string": (pa.dictionary(pa.uint16(), pa.large_string()), ["x", "", "yy"]),
@@ -130,6 +131,13 @@ def test_a_null_inside_a_dictionary_is_a_null() -> None:
     assert bloom.add_many(keys).to_pylist() == [True, None, False, None]
     assert "" not in bloom
     assert bloom.num_added == 1
+
+
+def test_a_dictionary_of_nothing_but_nulls_holds_nulls() -> None:
+    keys = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.nulls(1))
+    bloom = bloomery.BloomFilter(100)
+    assert bloom.add_many(keys).to_pylist() == [None, None]
+    assert bloom.num_added == 0
 
 
 def test_a_foreign_exporter_gets_arrow_back() -> None:

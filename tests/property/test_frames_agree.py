@@ -33,6 +33,8 @@ POLARS: dict[str, pl.Series] = {
     "no objects": pl.Series("k", [], dtype=pl.Object),
     "empty": pl.Series("k", [], dtype=pl.Int64),
     "empty text": pl.Series("k", [], dtype=pl.String),
+    "empty of no type": pl.Series("k", []),
+    "nothing but nulls": pl.Series("k", [None, None]),
 }
 
 PANDAS: dict[str, pd.Series[Any]] = {
@@ -52,6 +54,8 @@ PANDAS: dict[str, pd.Series[Any]] = {
     "strided": pd.Series(range(10), name="k").iloc[::3],
     "empty": pd.Series([], dtype="int64", name="k"),
     "empty text": pd.Series([], dtype="str", name="k"),
+    "empty objects": pd.Series([], dtype=object, name="k"),
+    "nothing but nulls": pd.Series([None, None], dtype=object, name="k"),
 }
 
 

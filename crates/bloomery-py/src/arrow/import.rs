@@ -97,7 +97,7 @@ fn format_of(schema: &Schema) -> String {
 }
 
 fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> PyResult<Chunk> {
-    let mut valid = validity(&array);
+    let mut valid = validity(schema, &array);
     let source: Box<dyn HashSource + Send> = if schema.dictionary.is_null() {
         Box::new(column(py, hasher, &format_of(schema), &array)?)
     } else {
@@ -123,7 +123,10 @@ fn buffer(array: &Array, i: i64) -> *const u8 {
 }
 
 /// A 0 for each null row, from Arrow's bitmap; `None` when there is none.
-fn validity(array: &Array) -> Option<Vec<u8>> {
+fn validity(schema: &Schema, array: &Array) -> Option<Vec<u8>> {
+    if format_of(schema) == "n" {
+        return Some(vec![0; array.length as usize]);
+    }
     let bits = buffer(array, 0);
     if array.null_count == 0 || bits.is_null() {
         return None;
@@ -141,6 +144,8 @@ fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> Py
         |class, width: usize| Values::Fixed { base: data.wrapping_add(offset * width), stride: width as isize, class };
     let text = buffer(array, 2);
     let values = match format {
+        // Nothing but nulls, and no buffer: none of it is read.
+        "n" => fixed(Fixed::Bytes(0), 0),
         "c" => fixed(Fixed::I8, 1),
         "C" => fixed(Fixed::U8, 1),
         "s" => fixed(Fixed::I16, 2),
@@ -173,7 +178,7 @@ fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> Py
         },
     };
     // An empty column may come without buffers, and of no rows none is read.
-    if len > 0 && data.is_null() {
+    if len > 0 && data.is_null() && format != "n" {
         return Err(key_type(py, "the Arrow column has no data buffer"));
     }
     Ok(Column { hasher: *hasher, values, len })
@@ -217,5 +222,5 @@ fn dictionary(
         }
     };
     let indices = (0..array.length as usize).map(index).collect::<PyResult<_>>()?;
-    Ok((Dictionary { hashes, indices }, validity(inner)))
+    Ok((Dictionary { hashes, indices }, validity(inner_schema, inner)))
 }

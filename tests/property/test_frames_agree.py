@@ -47,6 +47,10 @@ PANDAS: dict[str, pd.Series[Any]] = {
     "arrow text": pd.Series(["a", None, "b"], dtype="string[pyarrow]", name="k"),
     "python text": pd.Series(["a", None, "b"], dtype="string[python]", name="k"),
     "object": pd.Series(["a", "b", "a"], dtype=object, name="k"),
+    "mixed objects": pd.Series(["a", 1, b"a", 2.5], name="k", index=[3, 2, 1, 0]),
+    "long integers": pd.Series([2**70, -(2**70), 1], name="k"),
+    "tuples": pd.Series([(1, "a"), (2, "b")], name="k"),
+    "sparse": pd.Series(pd.arrays.SparseArray([1, 0, 2]), name="k"),
     "float": pd.Series([1.5, -0.0, 2.0], name="k"),
     "bool": pd.Series([True, False], name="k"),
     "category": pd.Series(["x", "y", "x"], dtype="category", name="k"),
@@ -114,6 +118,13 @@ def test_pandas(name: str) -> None:
     assert found.index.equals(keys.index)
     assert str(found.dtype) in {"bool", "boolean"}
     assert not keys.isna().any() or str(found.dtype) == "boolean"
+
+
+@pytest.mark.parametrize("values", [["a", None, 1], [1j], ["\ud800"]])
+def test_pandas_objects_that_are_no_keys_raise_an_error_of_the_tree(values: list[Any]) -> None:
+    bloom = bloomery.BloomFilter(100)
+    with pytest.raises(bloomery.KeyTypeError):
+        bloom.update(pd.Series(values, dtype=None if values == [1j] else object))
 
 
 def test_a_mask_filters_a_frame() -> None:

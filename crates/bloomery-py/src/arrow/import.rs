@@ -33,18 +33,22 @@ pub(crate) fn speaks(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(keys.hasattr("__arrow_c_array__")? || keys.hasattr("__arrow_c_stream__")?)
 }
 
-/// All chunks of the column `keys`, and whether it came as a stream.
-pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<(Vec<Chunk>, bool)> {
-    if keys.hasattr("__arrow_c_array__")? {
-        let pair = keys.call_method0("__arrow_c_array__")?;
-        let pair = pair.cast::<PyTuple>()?;
+/// The capsules of `keys`: a pair for an array, a single one for a stream. Runs the exporter's code.
+pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let array = keys.hasattr("__arrow_c_array__")?;
+    keys.call_method0(if array { "__arrow_c_array__" } else { "__arrow_c_stream__" })
+}
+
+/// All chunks of the column that was lent, and whether it came as a stream.
+pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<(Vec<Chunk>, bool)> {
+    let py = lent.py();
+    if let Ok(pair) = lent.cast::<PyTuple>() {
         let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
         let schema: Schema = take(&schema, c"arrow_schema", Schema::empty())?;
         let array: Array = take(&array, c"arrow_array", Array::empty())?;
-        return Ok((vec![chunk(keys.py(), hasher, &schema, array)?], false));
+        return Ok((vec![chunk(py, hasher, &schema, array)?], false));
     }
-    let capsule = keys.call_method0("__arrow_c_stream__")?;
-    let mut stream: Stream = take(&capsule, c"arrow_array_stream", Stream::empty())?;
+    let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
     let (Some(get_schema), Some(get_next)) = (stream.get_schema, stream.get_next) else {
         return Err(PyRuntimeError::new_err("the Arrow stream is already consumed"));
     };
@@ -59,7 +63,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<(Vec
         if array.release.is_none() {
             return Ok((chunks, true));
         }
-        chunks.push(chunk(keys.py(), hasher, &schema, array)?);
+        chunks.push(chunk(py, hasher, &schema, array)?);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bloomery_core::filter::HashSource;
 use bloomery_core::key::KeyHasher;
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
@@ -50,16 +50,18 @@ pub(crate) fn run<'py, O: Operation>(
         return arrow(operation, keys, &[objects(hasher, keys)?], false, wanted);
     }
     if import::speaks(keys)? {
-        match import::open(hasher, keys) {
-            Ok((chunks, streamed)) => return arrow(operation, keys, &chunks, streamed, wanted),
-            // pandas exports through pyarrow, which need not be there: NumPy always is.
-            Err(error) if error.is_instance_of::<PyImportError>(py) && keys.hasattr("to_numpy")? => {
+        let lent = match import::lend(keys) {
+            // pandas exports through pyarrow, which need not be there or knows no type for mixed
+            // objects, long integers or sparse columns: NumPy has them all.
+            Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
                 let values = keys.call_method0("to_numpy")?;
                 let answer = run(operation, hasher, &values, wanted)?;
                 return answers::like_series(keys, answer);
             }
-            Err(error) => return Err(error),
-        }
+            lent => lent?,
+        };
+        let (chunks, streamed) = import::open(hasher, &lent)?;
+        return arrow(operation, keys, &chunks, streamed, wanted);
     }
     // SAFETY: a live object, under the GIL.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
@@ -72,7 +74,7 @@ pub(crate) fn run<'py, O: Operation>(
         return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
     }
     let answer = iterated(operation, hasher, keys, wanted)?;
-    answers::like_objects(keys, answer)
+    if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }
 }
 
 /// A list or a tuple: its length is known and its items can be had without an iterator.

@@ -111,6 +111,10 @@ def test_arrow(name: str, form: str) -> None:
     updated = bloomery.BloomFilter(1000)
     assert updated.update(keys) is None
     assert updated == bloom
+    by_hash = bloomery.BloomFilter(1000)
+    assert by_hash.add_hashed(hashes).to_pylist() == new.to_pylist()
+    assert by_hash == bloom
+    assert bloom.contains_hashed(hashes).to_pylist() == found.to_pylist()
 
 
 @settings(deadline=None)

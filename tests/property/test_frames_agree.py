@@ -77,7 +77,12 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
     twin.clear()
     twin.update(keys)
     assert twin == bloom
-    for answer in (hashes, new, found):
+    by_hash = bloomery.BloomFilter(100)
+    assert as_list(by_hash.add_hashed(hashes)) == as_list(new)
+    assert by_hash == bloom
+    again = bloom.contains_hashed(hashes)
+    assert as_list(again) == as_list(found)
+    for answer in (hashes, new, found, again):
         assert type(answer) is type(keys)
         assert answer.name == keys.name
 

@@ -194,7 +194,7 @@ fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 }
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.
-fn arrow<'py, O: Operation>(
+pub(crate) fn arrow<'py, O: Operation>(
     operation: &O,
     keys: &Bound<'py, PyAny>,
     chunks: &[Chunk],

@@ -5,11 +5,11 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::batch::Operation;
+use super::batch::{self, Operation};
 use super::buffer::{self, Buffer};
 use super::column::{Column, Fixed, Values};
 use crate::answers::{self, Answer};
-use crate::arrow::import;
+use crate::arrow::import::{self, Chunk};
 use crate::errors::{key_type, parameter};
 
 /// Column values as they are, for hashes computed elsewhere.
@@ -65,6 +65,20 @@ pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     Ok(None)
 }
 
+/// The hashes of a pyarrow, Polars or pandas column; hash_many() gives a null for a null.
+fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
+    let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
+    let (mut values, mut valid) = (Vec::new(), Vec::new());
+    for hash in hashes.call_method0(list)?.try_iter()? {
+        let hash = hash?;
+        // pandas.NA is the only value of a class of its own.
+        let null = hash.is_none() || hash.get_type().name()? == "NAType";
+        valid.push(u8::from(!null));
+        values.push(if null { 0 } else { one(&hash)? });
+    }
+    Ok(Chunk::of(values, valid))
+}
+
 /// Runs `operation` over a batch of hashes.
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
@@ -76,16 +90,11 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
         let ready = view(py, &column)?;
         return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
     }
-    let values: Vec<u64> = if import::speaks(hashes)? {
-        let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
-        hashes.call_method0(list)?.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
-    } else {
-        hashes.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
-    };
+    if import::speaks(hashes)? {
+        return batch::arrow(operation, hashes, &[column(hashes)?], false, true);
+    }
+    let values = hashes.try_iter()?.map(|h| one(&h?)).collect::<PyResult<Vec<_>>>()?;
     let mut out = vec![O::Out::default(); values.len()];
     operation.run(py, &values.as_slice(), Some(&mut out))?;
-    if import::speaks(hashes)? {
-        return answers::like_arrow(hashes, vec![O::Out::to_arrow(&out, None)], false, O::Out::ARROW_TYPE);
-    }
     O::Out::to_list(py, &out)
 }

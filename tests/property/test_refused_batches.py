@@ -33,6 +33,13 @@ NO_KEYS: dict[str, Any] = {
     "numpy timedelta64": np.array([1], "m8[s]"),
     "numpy structured": np.zeros(2, dtype=[("a", "i4"), ("b", "f8")]),
     "numpy void": np.zeros(2, dtype="V7"),
+    "list of arrays": [np.arange(2)],
+    "list of arrays of one": [np.array([5])],
+    "list of scalar arrays": [np.array(5)],
+    "tuple with array": [(np.array([5]), "a")],
+    "list of datetime64[ns]": [np.datetime64(1, "ns")],
+    "list of timedelta64[ns]": [np.timedelta64(1, "ns")],
+    "list of timedelta64[Y]": [np.timedelta64(1, "Y")],
     "numpy object with None": np.array(["a", None], object),
     "numpy text with surrogate": np.array(["a\ud800"]),
     "arrow timestamp": pa.array([1, 2], pa.timestamp("s")),
@@ -53,6 +60,26 @@ def test_no_keys(kind: str, method: str) -> None:
         call(NO_KEYS[kind])
     assert isinstance(caught.value, TypeError)
     assert "key" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (np.arange(2), "numpy.ndarray"),
+        (np.array([5]), "numpy.ndarray"),
+        (np.array(5), "numpy.ndarray"),
+        (np.datetime64(1, "ns"), "numpy.datetime64"),
+        (np.timedelta64(1, "ns"), "numpy.timedelta64"),
+        (np.timedelta64(1, "s"), "numpy.timedelta64"),
+    ],
+    ids=repr,
+)
+def test_of_numpy_only_scalars_that_are_no_dates_are_one_key(key: Any, name: str) -> None:
+    bloom = bloomery.BloomFilter(100)
+    for call in (bloom.add, bloom.__contains__, bloomery.hash_key):
+        with pytest.raises(bloomery.KeyTypeError, match=f"got {name}; pass"):
+            call(key)
+    assert bloom.num_added == 0
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2), (1, 1, 1)])

@@ -136,14 +136,21 @@ pub(crate) fn canonical(key: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<D
         out.extend_from_slice(key.getattr("bytes")?.cast::<PyBytes>()?.as_bytes());
         return Ok(Domain::Text);
     }
-    if module == "numpy" && key.hasattr("item")? && key.hasattr("dtype")? {
+    // Arrays have item() as well, and that of a date is an int in some units.
+    let scalar = !key.hasattr("__array_finalize__")? && name != "datetime64" && name != "timedelta64";
+    if module == "numpy" && scalar && key.hasattr("item")? && key.hasattr("dtype")? {
         let item = key.call_method0("item")?;
         if !item.get_type().is(&class) && !item.hasattr("dtype")? {
             return canonical(&item, out);
         }
     }
     let shown = if module == "builtins" { name } else { format!("{module}.{name}") };
-    Err(key_type(py, format!("a key must be {ACCEPTED}; got {shown}")))
+    let remedy = match shown.as_str() {
+        "numpy.ndarray" => "; pass tuple(array.tolist())",
+        "numpy.datetime64" | "numpy.timedelta64" => "; pass key.astype(\"int64\")",
+        _ => "",
+    };
+    Err(key_type(py, format!("a key must be {ACCEPTED}; got {shown}{remedy}")))
 }
 
 fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<std::borrow::Cow<'a, str>> {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import bloomery
@@ -143,7 +144,8 @@ def test_a_mask_filters_a_frame() -> None:
 
 def test_a_frame_is_not_a_column() -> None:
     bloom = bloomery.BloomFilter(100)
-    for frame in (pl.DataFrame({"k": [1]}), pd.DataFrame({"k": [1]})):
-        with pytest.raises(bloomery.BloomeryError):
+    columns = {"k": [1]}
+    for frame in (pl.DataFrame(columns), pd.DataFrame(columns), pa.table(columns), pa.record_batch(columns)):
+        with pytest.raises(bloomery.KeyTypeError, match="pass one column of it"):
             bloom.update(frame)
     assert bloom.num_added == 0

@@ -170,6 +170,10 @@ fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> Py
         },
         _ => match format.strip_prefix("w:").and_then(|width| width.parse().ok()) {
             Some(width) => fixed(Fixed::Bytes(width), width),
+            None if format == "+s" => {
+                let what = "a table, frame or column of structs (Arrow format \"+s\") holds no keys";
+                return Err(key_type(py, format!("{what}; pass one column of it")));
+            }
             None => {
                 return Err(key_type(
                     py,

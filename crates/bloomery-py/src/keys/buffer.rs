@@ -22,7 +22,10 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
         |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
     // The buffer of a NumPy masked array holds the values under the mask too.
     if keys.hasattr("mask")? && keys.hasattr("compressed")? {
-        return Err(key_type(py, "a masked array hides some of its keys; pass array.compressed() or array.filled(...)"));
+        return Err(key_type(
+            py,
+            "a masked array hides some of its keys; pass array.compressed() or array.filled(...)",
+        ));
     }
     // NumPy refuses the buffer of a scalar array, and of dates, with errors of its own.
     if let Ok(n) = keys.getattr("ndim").and_then(|ndim| ndim.extract::<usize>())
@@ -44,7 +47,10 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
         }
         if is_swapped(&format) {
             let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
-            return Err(key_type(py, format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}")));
+            return Err(key_type(
+                py,
+                format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}"),
+            ));
         }
         return Err(key_type(
             py,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal
 from bloomery.cli.parser import QUIET, add_inputs, add_shape
+from bloomery.cli.roles import require_different
 
 if TYPE_CHECKING:
     import argparse
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.state import State
     from bloomery.cli.stops import Stops
 
+    require_different(args.files, {"the answers": "-", "--state": args.state})
     inputs = sources(args.files)
     state = State(args.state, args) if args.state else None
     seen = state.load() if state and state.exists else _empty(args)

@@ -45,3 +45,42 @@ def test_build_and_seen_do_not_overwrite_their_input(bloomery, refused, tmp_path
 
 def test_devices_have_room_for_every_role(bloomery):
     bloomery("dedup", "-o", "/dev/null", "--dupes-output", "/dev/null", stdin=b"a\na\n", check=0)
+
+
+@pytest.fixture(params=["build", "merge"])
+def write_filter(request, bloomery, tmp_path):
+    (tmp_path / "in").write_bytes(b"a\n")
+    bloomery("build", tmp_path / "part", tmp_path / "in", check=0)
+    source = {"build": "in", "merge": "part"}[request.param]
+    return [request.param, "-q"], tmp_path / source
+
+
+def test_a_filter_written_to_a_link_replaces_the_file_behind_it(bloomery, tmp_path, write_filter):
+    (tmp_path / "link").symlink_to("real")
+    command, source = write_filter
+    for _ in range(2):
+        bloomery(*command, tmp_path / "link", source, check=0)
+        assert (tmp_path / "link").is_symlink()
+        bloomery("check", tmp_path / "real", "-q", stdin=b"a\n", check=0)
+
+
+def test_a_filter_goes_through_a_pipe_which_stays_one(bloomery, program, tmp_path, write_filter):
+    os.mkfifo(tmp_path / "pipe")
+    command, source = write_filter
+    process = subprocess.Popen([*program, *command, tmp_path / "pipe", source])
+    (tmp_path / "copy").write_bytes((tmp_path / "pipe").read_bytes())
+    assert process.wait(timeout=20) == 0
+    assert (tmp_path / "pipe").is_fifo()
+    bloomery("check", tmp_path / "copy", "-q", stdin=b"a\n", check=0)
+
+
+def test_a_filter_written_to_a_device_leaves_it_a_device(bloomery, refused, tmp_path, write_filter):
+    command, source = write_filter
+    try:
+        os.mknod(tmp_path / "null", 0o20666, os.makedev(1, 3))
+        (tmp_path / "null").read_bytes()
+    except OSError:
+        pytest.skip("devices need root")
+    bloomery(*command, tmp_path / "null", source, check=0)
+    assert (tmp_path / "null").is_char_device()
+    refused(bloomery(*command, tmp_path, source))

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         seen = _empty(args, capacity)
         lines = _fill(args, seen, blocks, inputs, stops, progress)
         progress.clear()
-        seen.save(args.out)
+        filters.save(seen, args.out)
     facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
     text = f"{args.out}: {seen!r}\n{told}"

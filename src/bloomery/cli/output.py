@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from bloomery.cli.inputs import Block
 
 
+def is_special(path: str) -> bool:
+    """Tell whether ``path`` exists and is no regular file, so that it must not be replaced."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
+    except FileNotFoundError:
+        return False
+
+
 class Output:
     """Bytes to standard output, or to a file that appears under its name when `commit` is called.
 
@@ -27,7 +35,7 @@ class Output:
         self._temporary: Path | None = None
         if path is None or path == "-":
             self._descriptor = 1
-        elif self._is_special(path):
+        elif is_special(path):
             self._descriptor = os.open(path, os.O_WRONLY)
         else:
             # A link stays a link: the file behind it is replaced.
@@ -40,13 +48,6 @@ class Output:
                 raise OSError(error.errno, error.strerror, path) from error
             with suppress(OSError):
                 self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
-
-    @staticmethod
-    def _is_special(path: str) -> bool:
-        try:
-            return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
-        except FileNotFoundError:
-            return False
 
     @property
     def direct(self) -> bool:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bloomery.cli.standard import require_output
+
 if TYPE_CHECKING:
     from bloomery.cli.inputs import Block
 
@@ -34,6 +36,7 @@ class Output:
         self._target: Path | None = None
         self._temporary: Path | None = None
         if path is None or path == "-":
+            require_output()
             self._descriptor = 1
         elif is_special(path):
             self._descriptor = os.open(path, os.O_WRONLY)

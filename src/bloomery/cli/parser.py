@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from bloomery import __version__
@@ -11,6 +12,8 @@ from bloomery.cli import units
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from _typeshed import SupportsWrite
 
 COMMANDS = ("dedup", "seen", "build", "check", "info", "merge", "plan", "completion")
 
@@ -22,6 +25,10 @@ gzip or zstd; "-" is standard input."""
 
 class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` whose errors are one line."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print it; argparse itself passes over an output that cannot be written."""
+        (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""

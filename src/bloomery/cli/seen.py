@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from bloomery.cli.filters import Seen
     from bloomery.cli.inputs import Blocks
+    from bloomery.cli.output import Output
     from bloomery.cli.state import State
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
@@ -53,12 +54,14 @@ def run(args: argparse.Namespace) -> int:
     """Answer until the input ends."""
     from bloomery.cli import filters
     from bloomery.cli.inputs import Blocks, sources
+    from bloomery.cli.output import Output
     from bloomery.cli.report import note, report
     from bloomery.cli.state import State
     from bloomery.cli.stops import Stops
 
     require_different(args.files, {"the answers": "-", "--state": args.state})
     inputs = sources(args.files)
+    output = Output(None)
     state = State(args.state, args) if args.state else None
     seen = state.load() if state and state.exists else _empty(args)
     if filters.forgets(seen):
@@ -66,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     with Stops() as stops:
         blocks = Blocks(inputs, stops, size=1 << 16, tick=args.save_every if state else None)
         try:
-            lines, new = _answer(args, seen, blocks, state)
+            lines, new = _answer(args, seen, blocks, output, state)
         finally:
             if state:
                 state.save(seen)
@@ -87,14 +90,15 @@ def _empty(args: argparse.Namespace) -> Seen:
     return filters.growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
 
 
-def _answer(args: argparse.Namespace, seen: Seen, blocks: Blocks, state: State | None) -> tuple[int, int]:
+def _answer(
+    args: argparse.Namespace, seen: Seen, blocks: Blocks, output: Output, state: State | None
+) -> tuple[int, int]:
     from bloomery import _core
     from bloomery.cli import filters
-    from bloomery.cli.output import Output
     from bloomery.recipes.dedup import fresh, keeps_copies, remember
     from bloomery.recipes.seen import mark_lines, old_lines
 
-    output, lines, new = Output(None), 0, 0
+    lines = new = 0
     # Where adding again renews a line, lines that were seen are added too.
     renew = filters.forgets(seen)
     saved = time.monotonic()

@@ -43,10 +43,10 @@ def _version() -> int:
 
 
 def _guarded(arguments: Sequence[str]) -> int:
-    from bloomery.cli.parser import build_parser
+    from bloomery.cli.parser import parse
 
     try:
-        args = build_parser().parse_args(arguments)
+        args = parse(arguments)
     except SystemExit as stop:  # argparse has said why, or printed the help that was asked for
         flush()
         return int(stop.code or 0)

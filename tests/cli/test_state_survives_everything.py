@@ -44,7 +44,7 @@ def test_a_damaged_state_is_refused_and_left_alone(bloomery, refused, tmp_path):
     assert (tmp_path / "s").read_bytes() == damaged
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, number):
     process = subprocess.Popen(
@@ -59,6 +59,17 @@ def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, n
     assert process.returncode == 128 + number
     assert errors == b"bloomery: interrupted\n"
     assert bloomery(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
+
+
+def test_a_hang_up_does_not_stop_what_nohup_started(program):
+    command = ["nohup", *program, "dedup", "-q"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"a\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"a\n"
+        process.send_signal(signal.SIGHUP)
+        assert process.communicate(b"a\nb\n", timeout=20)[0] == b"b\n"
+    assert process.returncode == 0
 
 
 def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(bloomery, program, tmp_path):
@@ -107,7 +118,8 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, prog
         )
 
 
-def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")
     (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b damaged")
     options = ["dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "-", tmp_path / "bad.gz"]
@@ -121,9 +133,9 @@ def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path):
     while not list(tmp_path.glob(".o.*")) and time.monotonic() < until:
         time.sleep(0.02)
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert (tmp_path / "o").read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.gz", "o"]
 

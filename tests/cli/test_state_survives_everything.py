@@ -170,3 +170,44 @@ def test_a_secret_is_needed_again_and_never_printed(bloomery, refused, tmp_path)
     )
     refused(bloomery("dedup", *state, stdin=b"a\n"))
     assert "short" not in refused(bloomery("dedup", "--secret-file", tmp_path / "bad"))
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_a_state_is_of_one_run_at_a_time(bloomery, program, refused, tmp_path, command):
+    options = [command, "-q", "--state", tmp_path / "s"]
+    with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b"a\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == b"a\n"
+        (tmp_path / "link").symlink_to("s")
+        for path in ("s", "link"):
+            assert "another run" in refused(bloomery("dedup", "--state", tmp_path / path, stdin=b"b\n"))
+        first.communicate(timeout=20)
+    assert bloomery(*options, stdin=b"a\nb\n", check=0).stdout == b"b\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "s"]
+
+
+def test_a_killed_run_does_not_hold_its_state(bloomery, program, tmp_path):
+    options = ["dedup", "-q", "--state", tmp_path / "s"]
+    with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b"a\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        first.kill()
+    assert bloomery(*options, stdin=b"a\n", check=0).stdout == b"a\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_a_state_that_cannot_be_saved_is_refused_before_any_work(bloomery, refused, tmp_path, command):
+    (tmp_path / "locked").mkdir(mode=0o555)
+    os.mkfifo(tmp_path / "pipe")
+    states = ["/proc/s", "/dev/null", tmp_path / "pipe", tmp_path / "none" / "s"]
+    if os.geteuid() != 0:  # root may write anywhere
+        states.append(tmp_path / "locked" / "s")
+    for state in states:
+        output = ["-o", tmp_path / "o"] if command == "dedup" else []
+        done = bloomery(command, *output, "--state", state, stdin=b"a\n")
+        assert str(state) in refused(done)
+        assert done.stdout == b""
+        assert not (tmp_path / "o").exists()

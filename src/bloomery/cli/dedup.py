@@ -51,11 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do the job and report."""
     from bloomery.cli.dedup_job import Job
+    from bloomery.cli.state import held
 
     _check(args)
-    job = Job(args)
-    with job.stops:
-        job.run()
+    with held(args.state):
+        job = Job(args)
+        with job.stops:
+            job.run()
     _report(args, job)
     return 0
 

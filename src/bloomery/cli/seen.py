@@ -56,17 +56,17 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.inputs import Blocks, sources
     from bloomery.cli.output import Output
     from bloomery.cli.report import note, report
-    from bloomery.cli.state import State
+    from bloomery.cli.state import State, held
     from bloomery.cli.stops import Stops
 
     require_different(args.files, {"the answers": "-", "--state": args.state})
     inputs = sources(args.files)
-    output = Output(None)
-    state = State(args.state, args) if args.state else None
-    seen = state.load() if state and state.exists else _empty(args)
-    if filters.forgets(seen):
-        note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
-    with Stops() as stops:
+    with held(args.state), Stops() as stops:
+        output = Output(None)
+        state = State(args.state, args) if args.state else None
+        seen = state.load() if state and state.exists else _empty(args)
+        if filters.forgets(seen):
+            note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
         blocks = Blocks(inputs, stops, size=1 << 16, tick=args.save_every if state else None)
         try:
             lines, new = _answer(args, seen, blocks, output, state)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -211,3 +212,14 @@ def test_a_state_that_cannot_be_saved_is_refused_before_any_work(bloomery, refus
         assert str(state) in refused(done)
         assert done.stdout == b""
         assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_lines_printed_and_not_remembered_are_counted(bloomery, refused, tmp_path, command):
+    data = b"".join(b"%d\n" % i for i in range(3000))
+    options = ["-q", "--kind", "cuckoo", "--state", tmp_path / "s"]
+    done = bloomery(command, *options, "--expected", "1000", stdin=data)
+    told = re.search(r"; ([\d,]+) printed lines are not in the state", refused(done))[1]
+    printed = done.stdout
+    unknown = bloomery("check", tmp_path / "s", "--absent", stdin=printed).stdout
+    assert unknown.count(b"\n") == int(told.replace(",", "")) > 0

@@ -95,6 +95,7 @@ def _answer(
 ) -> tuple[int, int]:
     from bloomery import _core
     from bloomery.cli import filters
+    from bloomery.cli.state import remember_printed
     from bloomery.recipes.dedup import fresh, keeps_copies, remember
     from bloomery.recipes.seen import mark_lines, old_lines
 
@@ -119,7 +120,8 @@ def _answer(
                 output.write(text)
             finally:  # only what went out is remembered
                 out = output.written - before
-                remember(text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1], seen)
+                whole = text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1]
+                (remember_printed if state else remember)(whole, seen)
                 remember(known, seen)
         lines, new = lines + records, new + fresh_ones
         if state and time.monotonic() - saved >= args.save_every:

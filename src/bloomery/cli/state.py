@@ -9,11 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bloomery import BloomFilter
+from bloomery import BloomFilter, _core
 from bloomery.cli import filters
-from bloomery.cli.failures import Refusal
+from bloomery.cli.failures import Refusal, explain
 from bloomery.cli.output import is_special
 from bloomery.cli.units import size_text
+from bloomery.errors import FilterFull
+from bloomery.recipes.dedup import remember
 
 if TYPE_CHECKING:
     import argparse
@@ -74,6 +76,19 @@ def _locked(lock: Path, path: str) -> int:
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
                 return descriptor
         os.close(descriptor)
+
+
+def remember_printed(lines: bytes, seen: filters.Seen) -> None:
+    """Remember lines that are out; when the filter cannot take them all, tell how many will come again.
+
+    Printed twice is better than never: the other order would lose lines when the output fails.
+    """
+    try:
+        remember(lines, seen)
+    except (FilterFull, MemoryError) as error:
+        records, held_now = _core.check_lines(seen, lines, found=False, absent=False)[:2]
+        told = f"{records - held_now:,} printed lines are not in the state and will come again"
+        raise Refusal(f"{explain(error)}; {told}") from error
 
 
 class State:

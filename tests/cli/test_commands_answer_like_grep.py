@@ -8,7 +8,7 @@ import pytest
 import bloomery as package
 from bloomery import _core
 from bloomery.cli.completion import commands
-from bloomery.cli.parser import COMMANDS, build_parser
+from bloomery.cli.parser import COMMANDS, build_parser, command
 from bloomery.plan import choices
 
 
@@ -118,6 +118,33 @@ def test_every_command_has_help_with_an_example(bloomery):
         text = bloomery(name, "--help", check=0).stdout.decode()
         assert "example:" in text
         assert f"bloomery {name}" in text.split("example:")[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
+    for text in ("words.txt", "urls.txt", "typed.txt", "app.log"):
+        (tmp_path / text).write_bytes(b"a\nb\na\n")
+    for part in ("words", "monday", "tuesday"):
+        bloomery("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
+    example = command(name).EXAMPLE.replace("tail -F", "cat").replace("2G", "64M")
+    script = f'set -o pipefail; bloomery() {{ {" ".join(program)} "$@"; }}; {example}'
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
+    assert (done.returncode, b"bloomery: " in done.stderr) == (0, False), done.stderr
+
+
+def test_options_may_stand_between_files(bloomery, refused, tmp_path):
+    for name, text in (("a", b"a\n"), ("b", b"b\n"), ("-q", b"q\n")):
+        (tmp_path / name).write_bytes(text)
+    for arguments, out in (
+        ("dedup a -q b", b"a\nb\n"),
+        ("dedup a -q -- b -q", b"a\nb\nq\n"),
+        ("dedup -q -- - a -q", b"in\na\nq\n"),
+        ("build f -q --fpr 0.01 a", b""),
+        ("check f --count -", b"0\n"),
+        ("check f --absent a b", b"b\n"),
+    ):
+        assert bloomery(*arguments.split(), cwd=tmp_path, stdin=b"in\n").stdout == out
+    assert "--foo" in refused(bloomery("dedup", "a", "--foo", "b", cwd=tmp_path))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

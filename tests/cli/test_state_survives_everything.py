@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -44,7 +45,7 @@ def test_a_damaged_state_is_refused_and_left_alone(bloomery, refused, tmp_path):
     assert (tmp_path / "s").read_bytes() == damaged
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, number):
     process = subprocess.Popen(
@@ -59,6 +60,17 @@ def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, n
     assert process.returncode == 128 + number
     assert errors == b"bloomery: interrupted\n"
     assert bloomery(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
+
+
+def test_a_hang_up_does_not_stop_what_nohup_started(program):
+    command = ["nohup", *program, "dedup", "-q"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"a\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"a\n"
+        process.send_signal(signal.SIGHUP)
+        assert process.communicate(b"a\nb\n", timeout=20)[0] == b"b\n"
+    assert process.returncode == 0
 
 
 def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(bloomery, program, tmp_path):
@@ -107,7 +119,8 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, prog
         )
 
 
-def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")
     (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b damaged")
     options = ["dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "-", tmp_path / "bad.gz"]
@@ -121,9 +134,9 @@ def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path):
     while not list(tmp_path.glob(".o.*")) and time.monotonic() < until:
         time.sleep(0.02)
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert (tmp_path / "o").read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.gz", "o"]
 
@@ -158,3 +171,55 @@ def test_a_secret_is_needed_again_and_never_printed(bloomery, refused, tmp_path)
     )
     refused(bloomery("dedup", *state, stdin=b"a\n"))
     assert "short" not in refused(bloomery("dedup", "--secret-file", tmp_path / "bad"))
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_a_state_is_of_one_run_at_a_time(bloomery, program, refused, tmp_path, command):
+    options = [command, "-q", "--state", tmp_path / "s"]
+    with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b"a\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == b"a\n"
+        (tmp_path / "link").symlink_to("s")
+        for path in ("s", "link"):
+            assert "another run" in refused(bloomery("dedup", "--state", tmp_path / path, stdin=b"b\n"))
+        first.communicate(timeout=20)
+    assert bloomery(*options, stdin=b"a\nb\n", check=0).stdout == b"b\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "s"]
+
+
+def test_a_killed_run_does_not_hold_its_state(bloomery, program, tmp_path):
+    options = ["dedup", "-q", "--state", tmp_path / "s"]
+    with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b"a\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        first.kill()
+    assert bloomery(*options, stdin=b"a\n", check=0).stdout == b"a\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_a_state_that_cannot_be_saved_is_refused_before_any_work(bloomery, refused, tmp_path, command):
+    (tmp_path / "locked").mkdir(mode=0o555)
+    os.mkfifo(tmp_path / "pipe")
+    states = ["/proc/s", "/dev/null", tmp_path / "pipe", tmp_path / "none" / "s"]
+    if os.geteuid() != 0:  # root may write anywhere
+        states.append(tmp_path / "locked" / "s")
+    for state in states:
+        output = ["-o", tmp_path / "o"] if command == "dedup" else []
+        done = bloomery(command, *output, "--state", state, stdin=b"a\n")
+        assert str(state) in refused(done)
+        assert done.stdout == b""
+        assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_lines_printed_and_not_remembered_are_counted(bloomery, refused, tmp_path, command):
+    data = b"".join(b"%d\n" % i for i in range(3000))
+    options = ["-q", "--kind", "cuckoo", "--state", tmp_path / "s"]
+    done = bloomery(command, *options, "--expected", "1000", stdin=data)
+    told = re.search(r"; ([\d,]+) printed lines are not in the state", refused(done))[1]
+    printed = done.stdout
+    unknown = bloomery("check", tmp_path / "s", "--absent", stdin=printed).stdout
+    assert unknown.count(b"\n") == int(told.replace(",", "")) > 0

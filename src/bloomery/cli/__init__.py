@@ -1,7 +1,4 @@
-"""The command line ``bloomery``; every command is one module of this package.
-
-``main`` answers ``--version`` by itself: argparse alone would double the start-up time.
-"""
+"""The command line ``bloomery``; every command is one module of this package."""
 
 from __future__ import annotations
 
@@ -23,13 +20,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
     0
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments in (["--version"], ["-V"]):
-        from bloomery import __version__
-
-        arguments = ["--version"]
-        sys.stdout.write(f"bloomery {__version__}\n")
-        return 0
     from bloomery.cli.app import run
 
-    return run(arguments)
+    return run(sys.argv[1:] if argv is None else list(argv))

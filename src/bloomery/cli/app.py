@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Interrupted, Refusal, explain
+from bloomery.cli.standard import flush, occupy
 from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ ERROR = 2
 
 def run(arguments: Sequence[str]) -> int:
     """Parse ``arguments``, run their command and return its exit code."""
+    occupy()
     try:
-        return _guarded(arguments)
+        return _version() if arguments in (["--version"], ["-V"]) else _guarded(arguments)
     except (Interrupted, KeyboardInterrupt) as error:
         _say("interrupted")
         return 128 + (error.number if isinstance(error, Interrupted) else 2)
@@ -31,20 +33,29 @@ def run(arguments: Sequence[str]) -> int:
         return _leave(ERROR)
 
 
+def _version() -> int:
+    """Answer without argparse: it alone would double the start-up time."""
+    from bloomery import __version__
+
+    sys.stdout.write(f"bloomery {__version__}\n")
+    flush()
+    return 0
+
+
 def _guarded(arguments: Sequence[str]) -> int:
-    from bloomery.cli.parser import build_parser
+    from bloomery.cli.parser import parse
 
     try:
-        args = build_parser().parse_args(arguments)
+        args = parse(arguments)
     except SystemExit as stop:  # argparse has said why, or printed the help that was asked for
-        _flush()
+        flush()
         return int(stop.code or 0)
     command: Callable[..., int] = args.run
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_rest, **_named: None if args.quiet else _say(str(message))
         code = command(args)
-    _flush()
+    flush()
     return code
 
 
@@ -52,17 +63,6 @@ def _say(text: str) -> None:
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"bloomery: {text}\n")
         sys.stderr.flush()
-
-
-def _flush() -> None:
-    if sys.stdout is None:
-        return
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _leave(code: int) -> int:

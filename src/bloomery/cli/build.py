@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
 from bloomery.cli.parser import QUIET, add_inputs, add_records, add_shape
+from bloomery.cli.roles import require_different
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         seen = _empty(args, capacity)
         lines = _fill(args, seen, blocks, inputs, stops, progress)
         progress.clear()
-        seen.save(args.out)
+        filters.save(seen, args.out)
     facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
     text = f"{args.out}: {seen!r}\n{told}"
@@ -70,6 +71,7 @@ def _check(args: argparse.Namespace) -> None:
 
     if args.kind is not None and filters.row_named(args.kind)["false_negatives"] == "by design":
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
+    require_different(args.files, {"OUT": args.out})
 
 
 def _count(blocks: Any, progress: Any) -> int:

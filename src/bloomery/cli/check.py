@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
 
     seen = filters.load(args.filter, args, verify=args.verify)
     printing = not (args.count or args.quiet)
-    output, lines, found = Output(None), 0, 0
+    output = Output(None) if printing else None
+    lines = found = 0
     with Stops() as stops:
         blocks = Blocks(sources(args.files), stops)
         progress = Progress(blocks, quiet=args.quiet)
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
                 seen, block, found=printing and not args.absent, absent=printing and args.absent
             )
             lines, found = lines + records, found + hits
-            output.write(inside or outside or b"")
+            if output:
+                output.write(inside or outside or b"")
             if args.quiet and not args.json and found < lines:
                 break
             progress.show()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal
 from bloomery.cli.parser import QUIET, add_inputs, add_records, add_shape
+from bloomery.cli.roles import require_different
 
 if TYPE_CHECKING:
     import argparse
@@ -50,11 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do the job and report."""
     from bloomery.cli.dedup_job import Job
+    from bloomery.cli.state import held
 
     _check(args)
-    job = Job(args)
-    with job.stops:
-        job.run()
+    with held(args.state):
+        job = Job(args)
+        with job.stops:
+            job.run()
     _report(args, job)
     return 0
 
@@ -64,8 +67,10 @@ def _check(args: argparse.Namespace) -> None:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
     if args.no_output and args.output:
         raise Refusal("--no-output and --output exclude each other")
-    if args.output and args.output == args.dupes_output:
-        raise Refusal("--output and --dupes-output must be two files")
+    output = None if args.no_output else args.output or "-"
+    require_different(
+        args.files, {"--output": output, "--dupes-output": args.dupes_output, "--state": args.state}
+    )
     if args.kind is not None:
         _check_kind(args, args.kind)
 

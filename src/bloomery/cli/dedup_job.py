@@ -15,7 +15,7 @@ from bloomery.cli.inputs import Blocks, require_repeatable, sources
 from bloomery.cli.output import Output
 from bloomery.cli.progress import Progress
 from bloomery.cli.report import note
-from bloomery.cli.state import State
+from bloomery.cli.state import State, remember_printed
 from bloomery.cli.stops import Stops
 from bloomery.cli.units import size_text
 from bloomery.errors import CapacityWarning
@@ -176,7 +176,7 @@ class Job:
             records, kept, new, old = step(block, seen, dropped=dropped)
             self.emit(new, old)
             if step is fresh:
-                remember(new, seen)
+                self._remember(new)
             if renew:
                 remember(old, seen)
             before, rate = rate, load.rate()
@@ -192,10 +192,14 @@ class Job:
         except OSError:
             if self.state and self.output:
                 whole = new[: self.output.written - before].rfind(b"\n") + 1
-                remember(new[:whole], self.seen)
+                self._remember(new[:whole])
             raise
         if self.dupes and old:
             self.dupes.write(old)
+
+    def _remember(self, new: bytes) -> None:
+        out = self.state is not None and self.output is not None and self.output.direct
+        (remember_printed if out else remember)(new, self.seen)
 
     def _verified(self) -> None:
         suspects = _core.Suspects()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bloomery
 from bloomery import BloomFilter, ScalableBloomFilter, _core
 from bloomery.cli.failures import Refusal
+from bloomery.cli.output import Output, is_special
 from bloomery.cli.units import rate_text, size_text
 
 if TYPE_CHECKING:
@@ -210,6 +212,14 @@ def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen
     if row_of(found) not in kinds():
         raise Refusal(f"{path}: holds a {type(found).__name__}, which takes no lines")
     return found
+
+
+def save(seen: Seen, path: str) -> None:
+    """Save as `Output` writes: a link stays a link, a device or pipe is written and not replaced."""
+    if is_special(path):
+        Output(path).write(seen.to_bytes())
+    else:
+        seen.save(os.path.realpath(path))
 
 
 def _made_for(seen: Seen) -> int:

@@ -9,6 +9,7 @@ from io import FileIO
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.standard import require_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ class Source:
         self.name = "standard input" if path == "-" else path
         self.path = path
         self.taken = 0
+        if path == "-":
+            require_input()
         status = os.fstat(0) if path == "-" else os.stat(path)  # noqa: PTH116 - the path may be "-"
         if stat.S_ISDIR(status.st_mode):
             raise Refusal(f"{self.name}: is a directory; name its files, or pipe them in")

@@ -27,10 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Unite and save."""
+    from bloomery.cli import filters
     from bloomery.cli.report import note, report
 
     merged = _merged(args)
-    merged.save(args.out)
+    filters.save(merged, args.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:

@@ -8,8 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bloomery.cli.standard import require_output
+
 if TYPE_CHECKING:
     from bloomery.cli.inputs import Block
+
+
+def is_special(path: str) -> bool:
+    """Tell whether ``path`` exists and is no regular file, so that it must not be replaced."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
+    except FileNotFoundError:
+        return False
 
 
 class Output:
@@ -26,8 +36,9 @@ class Output:
         self._target: Path | None = None
         self._temporary: Path | None = None
         if path is None or path == "-":
+            require_output()
             self._descriptor = 1
-        elif self._is_special(path):
+        elif is_special(path):
             self._descriptor = os.open(path, os.O_WRONLY)
         else:
             # A link stays a link: the file behind it is replaced.
@@ -40,13 +51,6 @@ class Output:
                 raise OSError(error.errno, error.strerror, path) from error
             with suppress(OSError):
                 self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
-
-    @staticmethod
-    def _is_special(path: str) -> bool:
-        try:
-            return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
-        except FileNotFoundError:
-            return False
 
     @property
     def direct(self) -> bool:

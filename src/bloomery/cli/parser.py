@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from bloomery import __version__
 from bloomery.cli import units
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
+
+    from _typeshed import SupportsWrite
 
 COMMANDS = ("dedup", "seen", "build", "check", "info", "merge", "plan", "completion")
 
@@ -23,6 +27,10 @@ gzip or zstd; "-" is standard input."""
 class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` whose errors are one line."""
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print it; argparse itself passes over an output that cannot be written."""
+        (file or sys.stdout).write(self.format_help())
+
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""
         self.exit(2, f"bloomery: {' '.join(message.split())} (see {self.prog} --help)\n")
@@ -33,8 +41,34 @@ def command(name: str) -> ModuleType:
     return importlib.import_module(f"bloomery.cli.{name}")
 
 
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments of a command, whose options may stand between its files."""
+    parser, commands = _parsers()
+    if arguments and arguments[0] in commands:
+        # Not through the parent: argparse does not intermix where there are subparsers.
+        return commands[arguments[0]].parse_intermixed_args(_only_options_dashed(arguments[1:]))
+    return parser.parse_args(arguments)
+
+
+def _only_options_dashed(arguments: Sequence[str]) -> list[str]:
+    """Return ``arguments`` without "--", the files after it so that none looks like an option.
+
+    Before Python 3.13 intermixed parsing takes them for options.
+    """
+    if "--" not in arguments:
+        return list(arguments)
+    end = arguments.index("--")
+    files = arguments[end + 1 :]
+    dashed = [f"./{file}" if file.startswith("-") and file != "-" else file for file in files]
+    return [*arguments[:end], *dashed]
+
+
 def build_parser() -> Parser:
     """Return the parser of all commands; completion scripts and tests walk through it."""
+    return _parsers()[0]
+
+
+def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(prog="bloomery", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"bloomery {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
@@ -54,7 +88,7 @@ def build_parser() -> Parser:
         common.add_argument("--json", action="store_true", help="print the report as one JSON object")
         common.add_argument("-q", "--quiet", action="store_true", help=module.QUIET)
         sub.set_defaults(run=module.run)
-    return parser
+    return parser, commands.choices
 
 
 QUIET = "print no progress, warnings or report"

@@ -7,6 +7,8 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bloomery.cli.standard import flush
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
@@ -33,9 +35,10 @@ def report(
     """
     stream = sys.stdout if stdout_is_free else sys.stderr
     if args.json:
-        print(json.dumps(plain(dict(facts))), file=stream, flush=True)
+        print(json.dumps(plain(dict(facts))), file=stream)
     elif not args.quiet:
-        print("\n".join(lines), file=stream, flush=True)
+        print("\n".join(lines), file=stream)
+    flush() if stdout_is_free else stream.flush()
 
 
 def note(args: argparse.Namespace, text: str) -> None:

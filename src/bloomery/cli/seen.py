@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal
 from bloomery.cli.parser import QUIET, add_inputs, add_shape
+from bloomery.cli.roles import require_different
 
 if TYPE_CHECKING:
     import argparse
 
     from bloomery.cli.filters import Seen
     from bloomery.cli.inputs import Blocks
+    from bloomery.cli.output import Output
     from bloomery.cli.state import State
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
@@ -52,19 +54,22 @@ def run(args: argparse.Namespace) -> int:
     """Answer until the input ends."""
     from bloomery.cli import filters
     from bloomery.cli.inputs import Blocks, sources
+    from bloomery.cli.output import Output
     from bloomery.cli.report import note, report
-    from bloomery.cli.state import State
+    from bloomery.cli.state import State, held
     from bloomery.cli.stops import Stops
 
+    require_different(args.files, {"the answers": "-", "--state": args.state})
     inputs = sources(args.files)
-    state = State(args.state, args) if args.state else None
-    seen = state.load() if state and state.exists else _empty(args)
-    if filters.forgets(seen):
-        note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
-    with Stops() as stops:
+    with held(args.state), Stops() as stops:
+        output = Output(None)
+        state = State(args.state, args) if args.state else None
+        seen = state.load() if state and state.exists else _empty(args)
+        if filters.forgets(seen):
+            note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
         blocks = Blocks(inputs, stops, size=1 << 16, tick=args.save_every if state else None)
         try:
-            lines, new = _answer(args, seen, blocks, state)
+            lines, new = _answer(args, seen, blocks, output, state)
         finally:
             if state:
                 state.save(seen)
@@ -85,14 +90,16 @@ def _empty(args: argparse.Namespace) -> Seen:
     return filters.growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
 
 
-def _answer(args: argparse.Namespace, seen: Seen, blocks: Blocks, state: State | None) -> tuple[int, int]:
+def _answer(
+    args: argparse.Namespace, seen: Seen, blocks: Blocks, output: Output, state: State | None
+) -> tuple[int, int]:
     from bloomery import _core
     from bloomery.cli import filters
-    from bloomery.cli.output import Output
+    from bloomery.cli.state import remember_printed
     from bloomery.recipes.dedup import fresh, keeps_copies, remember
     from bloomery.recipes.seen import mark_lines, old_lines
 
-    output, lines, new = Output(None), 0, 0
+    lines = new = 0
     # Where adding again renews a line, lines that were seen are added too.
     renew = filters.forgets(seen)
     saved = time.monotonic()
@@ -113,7 +120,8 @@ def _answer(args: argparse.Namespace, seen: Seen, blocks: Blocks, state: State |
                 output.write(text)
             finally:  # only what went out is remembered
                 out = output.written - before
-                remember(text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1], seen)
+                whole = text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1]
+                (remember_printed if state else remember)(whole, seen)
                 remember(known, seen)
         lines, new = lines + records, new + fresh_ones
         if state and time.monotonic() - saved >= args.save_every:

@@ -4,17 +4,91 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bloomery import BloomFilter
+from bloomery import BloomFilter, _core
 from bloomery.cli import filters
-from bloomery.cli.failures import Refusal
+from bloomery.cli.failures import Refusal, explain
+from bloomery.cli.output import is_special
 from bloomery.cli.units import size_text
+from bloomery.errors import FilterFull
+from bloomery.recipes.dedup import remember
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+
+def _target_of(path: str) -> Path:
+    """Return the file behind the links of ``path``; what can be no state is refused before any work."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise Refusal(f"{path}: is a directory; --state names a file")
+    if is_special(path):
+        raise Refusal(f"{path}: is a device or a pipe; --state names a file")
+    if not target.parent.is_dir():
+        raise Refusal(f"{path}: its directory does not exist")
+    return target
+
+
+@contextmanager
+def held(path: str | None) -> Iterator[None]:
+    """Keep other runs from the state at ``path``: of two, the last to save would undo the other.
+
+    The lock is a file beside it, since the state itself is replaced. Where it cannot be made, the
+    state cannot be saved either, which is told now and not after the work.
+    """
+    if path is None or sys.platform == "win32":  # no flock there
+        yield
+        return
+    target = _target_of(path)
+    lock = target.with_name(f".{target.name}.lock")
+    descriptor = _locked(lock, path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()
+        os.close(descriptor)
+
+
+def _locked(lock: Path, path: str) -> int:
+    """Return the descriptor of ``lock``, locked until it is closed."""
+    import fcntl
+
+    while True:
+        try:
+            descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            raise Refusal(f"{path}: its directory cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Refusal(f"{path}: another run uses this state; wait for it, or name another") from None
+        except OSError:  # a file system without locks
+            return descriptor
+        # The run that held it may have removed it between our two calls: then it guards nothing.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                return descriptor
+        os.close(descriptor)
+
+
+def remember_printed(lines: bytes, seen: filters.Seen) -> None:
+    """Remember lines that are out; when the filter cannot take them all, tell how many will come again.
+
+    Printed twice is better than never: the other order would lose lines when the output fails.
+    """
+    try:
+        remember(lines, seen)
+    except (FilterFull, MemoryError) as error:
+        records, held_now = _core.check_lines(seen, lines, found=False, absent=False)[:2]
+        told = f"{records - held_now:,} printed lines are not in the state and will come again"
+        raise Refusal(f"{explain(error)}; {told}") from error
 
 
 class State:
@@ -25,17 +99,12 @@ class State:
     """
 
     def __init__(self, path: str, args: argparse.Namespace) -> None:
-        """Look for the file; a directory in its place is refused before any work."""
+        """Look for the file; a directory in its place is refused."""
         self.path = path
         self._args = args
         self._working: Path | None = None
-        target = Path(os.path.realpath(path))
-        if target.is_dir():
-            raise Refusal(f"{path}: is a directory; --state names a file")
-        if not target.parent.is_dir():
-            raise Refusal(f"{path}: its directory does not exist")
-        self.exists = target.exists()
-        self._target = target
+        self._target = _target_of(path)
+        self.exists = self._target.exists()
 
     def load(self, room: int | None = None) -> filters.Seen:
         """Return yesterday's filter, every byte checked, as one that can be added to."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, heeded only where nothing is half done."""
+"""Ctrl-C, SIGTERM and SIGHUP, heeded only where nothing is half done."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stops:
 
     def __enter__(self) -> Self:
         """Install the handlers, leaving ignored signals ignored (nohup, background jobs)."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             before = signal.getsignal(number)
             if before is signal.SIG_IGN:
                 continue

@@ -8,6 +8,7 @@ import re
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _STEP = 1024
+_MOST_BYTES = 1 << 63  # what Rust counts bytes with, and more than any machine has
 
 
 def size(text: str) -> int:
@@ -15,7 +16,10 @@ def size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or 500K, 64M, 2G")
-    return int(float(match[1]) * _FACTORS[match[2].upper()])
+    number = float(match[1]) * _FACTORS[match[2].upper()]
+    if number >= _MOST_BYTES:
+        raise argparse.ArgumentTypeError(f"{text[:40]} is more than 8 EiB; give what this machine has")
+    return int(number)
 
 
 def count(text: str) -> int:

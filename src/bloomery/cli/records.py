@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from bloomery.cli.inputs import Blocks, Source
     from bloomery.cli.stops import Stops
 
+    #: The bytes of a record, and its cells.
+    Row = tuple[bytes, list[bytes]]
+
 _BATCH = 4096
 _FIELD_LIMIT = 1 << 30
+#: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
+_LONGEST_CONTINUED = 1 << 20
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -63,7 +68,8 @@ class Records:
             if kind == "jsonl":
                 pairs = _json_pairs(lines, self._args.select, source.name)
             else:
-                pairs = self._table_pairs(lines, "\t" if kind == "tsv" else ",", source.name)
+                rows = _tsv_rows(lines) if kind == "tsv" else _csv_rows(lines, source.name)
+                pairs = self._table_pairs(rows, source.name)
             last = index == len(self._inputs) - 1
             yield from self._batches(pairs, last=last)
 
@@ -84,42 +90,22 @@ class Records:
         header, self._header = self._header or b"", b"" if self._header is not None else None
         return header
 
-    def _table_pairs(self, lines: Iterator[bytes], delimiter: str, name: str) -> Iterator[tuple[bytes, Any]]:
-        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
-        csv.field_size_limit(_FIELD_LIMIT)
-        taken: list[bytes] = []
-
-        def text() -> Iterator[str]:
-            for line in lines:
-                taken.append(line)
-                yield line.decode("latin-1")
-
-        reader = csv.reader(text(), delimiter=delimiter)
+    def _table_pairs(self, rows: Iterator[Row], name: str) -> Iterator[tuple[bytes, Any]]:
         column = _number(self._args.select)
         named = not self._args.no_header
         if column is None and not named:
             raise Refusal("--select by name needs a header; give the column's number with --no-header")
-        number = 0
-        while True:
-            taken.clear()
-            try:
-                row = next(reader, None)
-            except csv.Error as error:
-                raise Refusal(f"{name}: record {number + 1}: {error}") from None
-            if row is None:
-                return
-            number += 1
-            raw = b"".join(taken)
-            if number == 1 and named:
-                column = self._columns(row, raw, name)
+        for raw, cells in rows:
+            if named:
+                column, named = self._columns(cells, raw, name), False
                 continue
             position = -1 if column is None else column
-            yield raw, row[position].encode("latin-1") if 0 <= position < len(row) else None
+            yield raw, cells[position] if 0 <= position < len(cells) else None
 
-    def _columns(self, row: list[str], raw: bytes, name: str) -> int:
+    def _columns(self, cells: list[bytes], raw: bytes, name: str) -> int:
         if self._header is None:
             self._header = raw if raw.endswith(b"\n") else raw + b"\n"
-        names = [cell.encode("latin-1").decode("utf-8", "replace").removeprefix("\ufeff") for cell in row]
+        names = [cell.decode("utf-8", "replace").removeprefix("\ufeff") for cell in cells]
         if self._args.select in names:
             return names.index(self._args.select)
         column = _number(self._args.select)
@@ -141,6 +127,52 @@ def _number(select: str) -> int | None:
 def _lines(blocks: Blocks) -> Iterator[bytes]:
     for block in blocks:
         yield from BytesIO(block)
+
+
+def _tsv_rows(lines: Iterator[bytes]) -> Iterator[Row]:
+    """Yield records of TSV, which knows no quotes: a line is a record, a tab ends a cell."""
+    for line in lines:
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        yield line, text.split(b"\t") if text else []
+
+
+def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
+    """Yield records of CSV; a quoted field that never ends is refused, not taken for one record."""
+    csv.field_size_limit(_FIELD_LIMIT)
+    taken: list[bytes] = []
+    ended = False
+    begin = continued = 0
+
+    def text() -> Iterator[str]:
+        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
+        nonlocal ended, continued
+        for line in lines:
+            continued += len(line) if taken else 0
+            if continued > _LONGEST_CONTINUED:
+                raise Refusal(
+                    f"{name}: line {begin}: a quoted field is not closed within 1 MiB of further lines; "
+                    "close it, or double a quote that is text"
+                )
+            taken.append(line)
+            yield line.decode("latin-1")
+        ended = True
+
+    reader = csv.reader(text())
+    while True:
+        taken.clear()
+        begin, continued = reader.line_num + 1, 0
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise Refusal(f"{name}: line {begin}: {error}") from None
+        if row is None:
+            return
+        if ended:  # the reader wanted more of this record
+            raise Refusal(
+                f"{name}: line {begin}: a quoted field is not closed before the end; "
+                "close it, or double a quote that is text"
+            )
+        yield b"".join(taken), [cell.encode("latin-1") for cell in row]
 
 
 def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tuple[bytes, Any]]:

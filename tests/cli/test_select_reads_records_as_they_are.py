@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 
@@ -24,3 +26,12 @@ def test_a_long_cell_on_one_line_is_no_open_quote(bloomery, tmp_path):
     rows = b'id,text\n1,"%s"\n1,x\n' % (b"w," * (1 << 20))
     (tmp_path / "in.csv").write_bytes(rows)
     assert bloomery("dedup", "--select", "id", tmp_path / "in.csv", check=0).stdout == rows[: -len(b"1,x\n")]
+
+
+def test_long_records_stay_within_the_memory_that_was_given(bloomery, tmp_path):
+    with (tmp_path / "in.csv").open("wb") as file:
+        file.write(b"id,text\n" + b"".join(b"%d%s,x\n" % (i, b"y" * 20_000) for i in range(5_000)))
+    options = ["--select", "id", "--memory", "64M", "--json", "--no-output"]
+    facts = json.loads(bloomery("dedup", *options, tmp_path / "in.csv", check=0).stdout)
+    assert facts["lines_out"] == 5_000
+    assert facts["peak_memory"] <= 1.05 * (64 << 20)

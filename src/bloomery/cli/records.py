@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Row = tuple[bytes, list[bytes]]
 
 _BATCH = 4096
+#: A batch ends at so many bytes as well: whoever gives --memory may have long records.
+_BATCH_BYTES = 1 << 20
 _FIELD_LIMIT = 1 << 30
 #: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
 _LONGEST_CONTINUED = 1 << 20
@@ -74,14 +76,15 @@ class Records:
             yield from self._batches(pairs, last=last)
 
     def _batches(self, pairs: Iterator[tuple[bytes, Any]], *, last: bool) -> Iterator[Batch]:
-        batch = Batch()
+        batch, size = Batch(), 0
         for raw, key in pairs:
             batch.raws.append(raw if last or raw.endswith(b"\n") else raw + b"\n")
             batch.keys.append(key)
-            if len(batch.raws) == _BATCH:
+            size += len(raw)
+            if len(batch.raws) == _BATCH or size >= _BATCH_BYTES:
                 batch.header = self._take_header()
                 yield batch
-                batch = Batch()
+                batch, size = Batch(), 0
         batch.header = self._take_header()
         if batch.raws or batch.header:
             yield batch

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import bloomery as package
+
 
 def test_a_quote_in_tsv_is_text(bloomery, tmp_path):
     rows = [b"id\ttext", b'1\tsays "hi', b'2\t"quoted start', b"3\tq", b"3\tq", b'"4\tq', b"", b""]
@@ -35,3 +37,50 @@ def test_long_records_stay_within_the_memory_that_was_given(bloomery, tmp_path):
     facts = json.loads(bloomery("dedup", *options, tmp_path / "in.csv", check=0).stdout)
     assert facts["lines_out"] == 5_000
     assert facts["peak_memory"] <= 1.05 * (64 << 20)
+
+
+VALUES = [
+    "1",
+    '"1"',
+    "1.0",
+    "true",
+    '"true"',
+    "false",
+    "0",
+    "null",
+    '"null"',
+    "[1]",
+    '"[1]"',
+    '["1"]',
+    "[true]",
+]
+VALUES += [
+    "[]",
+    "{}",
+    '"{}"',
+    '{"a": 1, "b": 2}',
+    '{"a": "1", "b": 2}',
+    '""',
+    "18446744073709551616",
+    "[[1]]",
+]
+
+
+@pytest.mark.parametrize("options", [[], ["--verify", "--expected", "5", "--fpr", "0.5"], ["--state", "s"]])
+def test_json_values_of_two_types_are_two_keys(bloomery, tmp_path, options):
+    rows = [f'{{"k": {value}, "n": 1}}\n' for value in VALUES]
+    again = [f'{{"n": 2, "k": {value}}}\n' for value in [*VALUES, '{"b": 2, "a": 1}']]
+    (tmp_path / "in.jsonl").write_text("".join(rows + again))
+    done = bloomery("dedup", "--select", "k", *options, "in.jsonl", cwd=tmp_path, check=0)
+    assert done.stdout.decode().splitlines(keepends=True) == rows
+
+
+def test_json_texts_are_the_keys_of_lines(bloomery, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"k": "schl\\u00fcssel"}\n{"k": 7}\n{"n": 0}\n')
+    bloomery("build", "f", "in.jsonl", "--select", "k", "--fpr", "1e-9", cwd=tmp_path, check=0)
+    assert bloomery("check", "f", stdin="schlüssel\n7\n".encode(), cwd=tmp_path, check=1).stdout == (
+        "schlüssel\n".encode()
+    )
+    found = package.open(tmp_path / "f")
+    assert 7 in found
+    assert found.num_added == 2

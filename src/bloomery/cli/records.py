@@ -26,6 +26,8 @@ _BATCH_BYTES = 1 << 20
 _FIELD_LIMIT = 1 << 30
 #: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
 _LONGEST_CONTINUED = 1 << 20
+#: What a record without the selected key has there; None would be JSON's null.
+_MISSING = object()
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -191,6 +193,16 @@ def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tupl
         except RecursionError:
             raise Refusal(f"{name}: line {number} is nested too deeply") from None
         for part in path:
-            value = value.get(part) if isinstance(value, dict) else None
-        # Lists and objects have no order of keys that counts: one text for each.
-        yield line, json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
+            value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+        yield line, None if value is _MISSING else _json_key(value)
+
+
+def _json_key(value: Any) -> Any:
+    """Return the key of a JSON value, unlike that of any value of another type.
+
+    Texts and numbers are keys themselves. Of the rest, the JSON text within a tuple is: the order of
+    an object's keys does not count, and a bare ``True`` would be the key 1.
+    """
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    return (json.dumps(value, sort_keys=True),)

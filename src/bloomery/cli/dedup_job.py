@@ -171,7 +171,6 @@ class Job:
         renew = step is fresh and filters.forgets(seen)
         dropped = self.dupes is not None or renew
         load = Load(seen)
-        rate = load.rate()
         for block in self.blocks:
             records, kept, new, old = step(block, seen, dropped=dropped)
             self.emit(new, old)
@@ -179,8 +178,7 @@ class Job:
                 remember(new, seen)
             if renew:
                 remember(old, seen)
-            before, rate = rate, load.rate()
-            self.tally.count(records, kept, (before + rate) / 2)
+            self.tally.count(records, kept, load.lost(kept))
             self.progress.show()
 
     def emit(self, new: bytes, old: bytes) -> None:

@@ -84,3 +84,29 @@ def test_json_texts_are_the_keys_of_lines(bloomery, tmp_path):
     found = package.open(tmp_path / "f")
     assert 7 in found
     assert found.num_added == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "in.jsonl",
+            b'{"id": "a"}\n{"id": "\\ud83d"}\n',
+            "line 2: the key has half of a surrogate pair, \\ud83d",
+        ),
+        ("in.csv", b"id,text\n1,a\n2,b\rc\n", "line 3: a carriage return within a field that is not quoted"),
+    ],
+)
+def test_what_is_no_record_is_named_by_file_and_line(bloomery, refused, tmp_path, name, text, told):
+    (tmp_path / name).write_bytes(text)
+    for command in (["dedup"], ["build", "f"]):
+        assert f"{name}: {told}" in refused(bloomery(*command, name, "--select", "id", cwd=tmp_path))
+
+
+def test_half_pairs_and_carriage_returns_elsewhere_are_let_through(bloomery, tmp_path):
+    rows = b'{"id": "\\ud83d\\ude00", "n": "\\ud83d"}\n{"id": ["\\ud83d"]}\n'
+    (tmp_path / "in.jsonl").write_bytes(rows)
+    assert bloomery("dedup", "--select", "id", tmp_path / "in.jsonl", check=0).stdout == rows
+    for name, table in (("in.csv", b'id,t\r\n1,"a\rb"\r\n'), ("in.tsv", b"id\tt\r\n1\ta\rb\r\n")):
+        (tmp_path / name).write_bytes(table)
+        assert bloomery("dedup", "--select", "id", tmp_path / name, check=0).stdout == table

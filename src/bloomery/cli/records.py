@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ _FIELD_LIMIT = 1 << 30
 _LONGEST_CONTINUED = 1 << 20
 #: What a record without the selected key has there; None would be JSON's null.
 _MISSING = object()
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -169,7 +171,7 @@ def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise Refusal(f"{name}: line {begin}: {error}") from None
+            raise Refusal(f"{name}: line {reader.line_num}: {_reason(error)}") from None
         if row is None:
             return
         if ended:  # the reader wanted more of this record
@@ -178,6 +180,13 @@ def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
                 "close it, or double a quote that is text"
             )
         yield b"".join(taken), [cell.encode("latin-1") for cell in row]
+
+
+def _reason(error: csv.Error) -> str:
+    """Say it to whoever has the file; Python's words are for whoever opens it."""
+    if "new-line" in str(error):
+        return "a carriage return within a field that is not quoted; quote the field, or remove it"
+    return str(error)
 
 
 def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tuple[bytes, Any]]:
@@ -194,6 +203,11 @@ def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tupl
             raise Refusal(f"{name}: line {number} is nested too deeply") from None
         for part in path:
             value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+        if isinstance(value, str) and (half := _HALF_PAIR.search(value)):
+            raise Refusal(
+                f"{name}: line {number}: the key has half of a surrogate pair, \\u{ord(half[0]):x}, "
+                "which is no text; write the whole character"
+            )
         yield line, None if value is _MISSING else _json_key(value)
 
 

@@ -110,3 +110,16 @@ def test_half_pairs_and_carriage_returns_elsewhere_are_let_through(bloomery, tmp
     for name, table in (("in.csv", b'id,t\r\n1,"a\rb"\r\n'), ("in.tsv", b"id\tt\r\n1\ta\rb\r\n")):
         (tmp_path / name).write_bytes(table)
         assert bloomery("dedup", "--select", "id", tmp_path / name, check=0).stdout == table
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("in.csv", b'"id",t\n'), ("in.csv", b"id,t\n"), ("in.tsv", b"id\tt\n")]
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_cell(bloomery, tmp_path, name, head):
+    between = b"\t" if name == "in.tsv" else b","
+    rows = b"\xef\xbb\xbf" + head + b"1" + between + b"x\n"
+    (tmp_path / name).write_bytes(rows + b"1" + between + b"y\n")
+    assert bloomery("dedup", "--select", "id", tmp_path / name, check=0).stdout == rows
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbfa\na\n")
+    done = bloomery("dedup", "--select", "1", "--no-header", tmp_path / name, check=0)
+    assert done.stdout == b"\xef\xbb\xbfa\n"

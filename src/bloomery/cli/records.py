@@ -29,6 +29,7 @@ _FIELD_LIMIT = 1 << 30
 _LONGEST_CONTINUED = 1 << 20
 #: What a record without the selected key has there; None would be JSON's null.
 _MISSING = object()
+_BOM = b"\xef\xbb\xbf"
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -112,7 +113,7 @@ class Records:
     def _columns(self, cells: list[bytes], raw: bytes, name: str) -> int:
         if self._header is None:
             self._header = raw if raw.endswith(b"\n") else raw + b"\n"
-        names = [cell.decode("utf-8", "replace").removeprefix("\ufeff") for cell in cells]
+        names = [cell.decode("utf-8", "replace") for cell in cells]
         if self._args.select in names:
             return names.index(self._args.select)
         column = _number(self._args.select)
@@ -138,8 +139,8 @@ def _lines(blocks: Blocks) -> Iterator[bytes]:
 
 def _tsv_rows(lines: Iterator[bytes]) -> Iterator[Row]:
     """Yield records of TSV, which knows no quotes: a line is a record, a tab ends a cell."""
-    for line in lines:
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
+    for number, line in enumerate(lines):
+        text = (line if number else line.removeprefix(_BOM)).removesuffix(b"\n").removesuffix(b"\r")
         yield line, text.split(b"\t") if text else []
 
 
@@ -160,8 +161,9 @@ def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
                     f"{name}: line {begin}: a quoted field is not closed within 1 MiB of further lines; "
                     "close it, or double a quote that is text"
                 )
+            first = begin == 1 and not taken
             taken.append(line)
-            yield line.decode("latin-1")
+            yield (line.removeprefix(_BOM) if first else line).decode("latin-1")
         ended = True
 
     reader = csv.reader(text())

@@ -123,3 +123,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_cell(bloomery, tmp_path, name
     (tmp_path / name).write_bytes(b"\xef\xbb\xbfa\na\n")
     done = bloomery("dedup", "--select", "1", "--no-header", tmp_path / name, check=0)
     assert done.stdout == b"\xef\xbb\xbfa\n"
+
+
+@pytest.mark.parametrize("command", [["dedup"], ["build", "f"]])
+@pytest.mark.parametrize("option", [["--format", "csv"], ["--no-header"]])
+def test_an_option_of_select_without_it_is_refused(bloomery, refused, tmp_path, command, option):
+    text = refused(bloomery(*command, *option, stdin=b"a\n", cwd=tmp_path))
+    assert option[0] in text
+    assert "add --select" in text
+    assert "empty" in refused(bloomery(*command, "--select", "", stdin=b"a\n", cwd=tmp_path))

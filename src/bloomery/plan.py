@@ -109,19 +109,20 @@ def choices(
     fpr: float | None = None,
     *,
     memory: int | None = None,
-    needs: Collection[str] = (),
+    needs: str | Collection[str] = (),
     left_out: dict[str, str] | None = None,
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
 
     Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
     ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
-    "count", "expire", "merge", "label", "grow", ...) or "parquet". Within 1.2 times the least space
-    the faster comes first; what forgets keys by design comes after what does not. Only what the
-    constructors take is shown, and without ``fpr`` only rates up to a half; ``left_out`` is given the
-    layouts that cannot be built, and why. Raises `ParameterError` when fewer than two are given, for
-    values out of range, for a need that is unknown (the message lists those that are known), for
-    needs that no structure meets and when no choice is left. Costs milliseconds.
+    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. Within 1.2
+    times the least space the faster comes first; what forgets keys by design comes after what does
+    not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
+    ``left_out`` is given the layouts that cannot be built, and why. Raises `ParameterError` when
+    fewer than two are given, for values out of range, for a need that is unknown (the message lists
+    those that are known), for needs that no structure meets and when no choice is left. Costs
+    milliseconds.
 
     >>> choices(fpr=0.001, memory=1 << 20)[0].items > 500_000
     True
@@ -129,12 +130,13 @@ def choices(
     ['split']
     """
     _check(items, fpr, memory)
-    _check_needs(frozenset(needs))
+    wanted = frozenset([needs] if isinstance(needs, str) else needs)
+    _check_needs(wanted)
     left_out = {} if left_out is None else left_out
-    if set(needs) <= {PARQUET}:
-        rows = _layouts(frozenset(needs), items, fpr, memory, left_out)
+    if wanted <= {PARQUET}:
+        rows = _layouts(wanted, items, fpr, memory, left_out)
     else:
-        rows = _structures(frozenset(needs), items, fpr, memory, left_out)
+        rows = _structures(wanted, items, fpr, memory, left_out)
     if fpr is None:
         rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
@@ -159,7 +161,7 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
         raise ParameterError(f"fpr must be between 0 and 1 (exclusive), got {fpr}")
-    if fpr is not None and fpr < (least := _least_fpr(items or 1)):
+    if fpr is not None and fpr < (least := least_fpr(items or 1)):
         keys = "any capacity" if items is None else f"{items} items"
         raise ParameterError(
             f"fpr must be at least {least:.1e} for {keys} (keys are 64-bit hashes), got {fpr}"
@@ -168,8 +170,12 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         raise ParameterError(f"memory must be at least 64 bytes, got {memory}")
 
 
-def _least_fpr(items: int) -> float:
-    """Return the lowest rate that the constructors take for ``items``."""
+def least_fpr(items: int) -> float:
+    """Return the lowest rate that the constructors take for ``items``. Constant time.
+
+    >>> least_fpr(1000), round(least_fpr(10**9), 12)
+    (1e-15, 1.08e-10)
+    """
     return max(_LEAST_FPR, 2.0 * items / _HASHES)
 
 
@@ -330,7 +336,7 @@ def _choice(
         keys, bits, hashes = _within(layout, 8 * (memory or 0), items, fpr)
         if bits == 0 or keys == 0:
             return None
-    reached = max(_core.fpr_at(layout, bits, hashes, keys), _least_fpr(keys))
+    reached = max(_core.fpr_at(layout, bits, hashes, keys), least_fpr(keys))
     fits = memory is None or bits <= 8 * memory
     return Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes), fits)
 
@@ -338,7 +344,7 @@ def _choice(
 def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:
     """Return (keys, bits, k) of the best shape of at most ``bits``, no larger than is of any use."""
     # 64-bit hashes end the rate that many keys can have, or the keys that a rate can have.
-    rate = _least_fpr(items or 1) if fpr is None else fpr
+    rate = least_fpr(items or 1) if fpr is None else fpr
     keys = int(rate * _HASHES / 2) if items is None else items
     try:
         enough, hashes = _core.size_for(layout, keys, rate)

@@ -127,6 +127,29 @@ def test_plan_leaves_out_what_has_no_shape_and_says_so(bloomery, options):
     assert list(facts["left_out"]) == ["split"]
 
 
+def test_a_need_may_be_a_text():
+    assert choices(1000, 0.01, needs="remove") == choices(1000, 0.01, needs={"remove"})
+    assert [row.layout for row in choices(1000, 0.01, needs="parquet")] == ["split"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["dedup"],
+        ["dedup", "in"],
+        ["dedup", "--memory", "64M"],
+        ["seen"],
+        ["build", "f"],
+        ["build", "f", "in"],
+    ],
+)
+def test_a_rate_out_of_reach_is_refused_as_it_was_given(bloomery, refused, tmp_path, options):
+    (tmp_path / "in").write_bytes(b"a\n")
+    done = bloomery(*options, "--fpr", "1e-300", stdin=b"a\n", cwd=tmp_path)
+    assert "got 1e-300" in refused(done)
+    assert done.stdout == b""
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -43,6 +43,11 @@ PARQUET = "parquet"
 _PAIRS = frozenset({"label", "value"})
 _FORGETS = "by design"
 _MOST_ITEMS = 1 << 62
+#: No constructor takes a rate below this one, or below twice the share of its hashes that are taken.
+_LEAST_FPR = 1e-15
+_HASHES = 2.0**64
+#: A filter that admits more than half of all strangers is shown to those only who ask for it.
+_USEFUL_FPR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +109,19 @@ def choices(
     fpr: float | None = None,
     *,
     memory: int | None = None,
-    needs: Collection[str] = (),
+    needs: str | Collection[str] = (),
+    left_out: dict[str, str] | None = None,
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
 
     Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
     ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
-    "count", "expire", "merge", "label", "grow", ...) or "parquet". Within 1.2 times the least space
-    the faster comes first; what forgets keys by design comes after what does not. Raises
-    `ParameterError` when fewer than two are given, for values out of range, for a need that is
-    unknown (the message lists those that are known) and for needs that no structure meets. Costs
+    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. Within 1.2
+    times the least space the faster comes first; what forgets keys by design comes after what does
+    not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
+    ``left_out`` is given the layouts that cannot be built, and why. Raises `ParameterError` when
+    fewer than two are given, for values out of range, for a need that is unknown (the message lists
+    those that are known), for needs that no structure meets and when no choice is left. Costs
     milliseconds.
 
     >>> choices(fpr=0.001, memory=1 << 20)[0].items > 500_000
@@ -122,13 +130,17 @@ def choices(
     ['split']
     """
     _check(items, fpr, memory)
-    _check_needs(frozenset(needs))
-    if set(needs) <= {PARQUET}:
-        rows = _layouts(frozenset(needs), items, fpr, memory)
+    wanted = frozenset([needs] if isinstance(needs, str) else needs)
+    _check_needs(wanted)
+    left_out = {} if left_out is None else left_out
+    if wanted <= {PARQUET}:
+        rows = _layouts(wanted, items, fpr, memory, left_out)
     else:
-        rows = _structures(frozenset(needs), items, fpr, memory)
+        rows = _structures(wanted, items, fpr, memory, left_out)
+    if fpr is None:
+        rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
-        raise ParameterError("no structure can hold so many items at this rate; lower items or raise fpr")
+        raise ParameterError(_nothing(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, float]:
@@ -149,8 +161,34 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
         raise ParameterError(f"fpr must be between 0 and 1 (exclusive), got {fpr}")
+    if fpr is not None and fpr < (least := least_fpr(items or 1)):
+        keys = "any capacity" if items is None else f"{items} items"
+        raise ParameterError(
+            f"fpr must be at least {least:.1e} for {keys} (keys are 64-bit hashes), got {fpr}"
+        )
     if memory is not None and memory < 64:  # noqa: PLR2004 - one line
         raise ParameterError(f"memory must be at least 64 bytes, got {memory}")
+
+
+def least_fpr(items: int) -> float:
+    """Return the lowest rate that the constructors take for ``items``. Constant time.
+
+    >>> least_fpr(1000), round(least_fpr(10**9), 12)
+    (1e-15, 1.08e-10)
+    """
+    return max(_LEAST_FPR, 2.0 * items / _HASHES)
+
+
+def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out: dict[str, str]) -> str:
+    """Say that no choice is left, and what to change."""
+    if left_out:
+        why = ", ".join(f"{layout} ({reason})" for layout, reason in left_out.items())
+        return f"no layout can be built: {why}; lower {'memory' if items is None else 'items'}"
+    if items is None:
+        return f"nothing of {memory} bytes holds an item at fpr {fpr}; raise memory or fpr"
+    if fpr is None:
+        return f"nothing of {memory} bytes holds {items} items at a rate of use; raise memory or lower items"
+    return f"no structure can hold {items} items at fpr {fpr}; lower items or raise fpr"
 
 
 def _check_needs(needs: frozenset[str]) -> None:
@@ -161,22 +199,33 @@ def _check_needs(needs: frozenset[str]) -> None:
         )
 
 
-def _layouts(needs: frozenset[str], items: int | None, fpr: float | None, memory: int | None) -> list[Choice]:
-    """Return the layouts of the plain filter."""
+def _layouts(
+    needs: frozenset[str],
+    items: int | None,
+    fpr: float | None,
+    memory: int | None,
+    left_out: dict[str, str],
+) -> list[Choice]:
+    """Return the layouts of the plain filter; those that have no shape go to ``left_out``."""
     row = next(row for row in _core.variants() if row["name"] == "bloom")
     found = []
     for layout in ("split",) if PARQUET in needs else row["layouts"]:
         try:
             choice = _choice(row["name"], layout, items, fpr, memory)
-        except FilterMemoryError:
-            continue  # this layout has no shape so large; another may
+        except (ParameterError, FilterMemoryError) as error:
+            left_out[layout] = str(error)  # this layout has no shape so large; another may
+            continue
         if choice is not None:
             found.append(choice)
     return found
 
 
 def _structures(
-    needs: frozenset[str], items: int | None, fpr: float | None, memory: int | None
+    needs: frozenset[str],
+    items: int | None,
+    fpr: float | None,
+    memory: int | None,
+    left_out: dict[str, str],
 ) -> list[Choice]:
     """Return every structure of the registry that meets ``needs``, with its default parameters."""
     meet = [
@@ -189,7 +238,7 @@ def _structures(
     if not meet:
         raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
     if PARQUET in needs:
-        return _layouts(frozenset({PARQUET}), items, fpr, memory)
+        return _layouts(frozenset({PARQUET}), items, fpr, memory, left_out)
     found = (_structure(row, items, fpr, memory) for row in meet)
     return [choice for choice in found if choice is not None]
 
@@ -282,16 +331,31 @@ def _choice(
 ) -> Choice | None:
     if items is not None and fpr is not None:
         bits, hashes = _core.size_for(layout, items, fpr)
+        keys = items
     else:
-        bits, hashes = _best_in(layout, 8 * (memory or 0), items, None if fpr is None else fpr)
-        if bits == 0:
+        keys, bits, hashes = _within(layout, 8 * (memory or 0), items, fpr)
+        if bits == 0 or keys == 0:
             return None
-        if items is None and fpr is not None:
-            items = max(1, _core.capacity_at(layout, bits, hashes, fpr))
-    keys = items or 1
-    reached = _core.fpr_at(layout, bits, hashes, keys)
+    reached = max(_core.fpr_at(layout, bits, hashes, keys), least_fpr(keys))
     fits = memory is None or bits <= 8 * memory
     return Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes), fits)
+
+
+def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:
+    """Return (keys, bits, k) of the best shape of at most ``bits``, no larger than is of any use."""
+    # 64-bit hashes end the rate that many keys can have, or the keys that a rate can have.
+    rate = least_fpr(items or 1) if fpr is None else fpr
+    keys = int(rate * _HASHES / 2) if items is None else items
+    try:
+        enough, hashes = _core.size_for(layout, keys, rate)
+    except (ParameterError, FilterMemoryError):
+        enough = bits + 1
+    if enough <= bits:
+        return keys, enough, hashes
+    bits, hashes = _best_in(layout, bits, items, fpr)
+    if items is None and bits:
+        keys = _core.capacity_at(layout, bits, hashes, rate)
+    return keys, bits, hashes
 
 
 def _best_in(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int]:

@@ -85,6 +85,72 @@ def test_plan_marks_what_does_not_fit(bloomery, refused):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ["--items", "1e6", "--memory", "1G"],
+        ["--items", "1e6", "--memory", "200G"],
+        ["--fpr", "1e-15", "--memory", "1M"],
+        ["--fpr", "1e-14", "--memory", "1G"],
+        ["--items", "1000", "--memory", "700"],
+    ],
+)
+def test_plan_shows_what_constructors_accept(bloomery, options):
+    rows = json.loads(bloomery("plan", *options, "--json", check=0).stdout)["choices"]
+    assert rows[0]["recommended"]
+    for row in rows:
+        assert row["fpr"] <= 0.5
+        assert _core.size_for(row["layout"], row["items"], row["fpr"])[0] <= 1.01 * row["num_bits"] + 512
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--memory", "64", "--items", "1e9"], "raise memory or lower items"),
+        (["--memory", "64", "--items", "1e9", "--needs", "remove"], "raise memory or lower items"),
+        (["--memory", "1M", "--fpr", "1e-300"], "at least 1.0e-15 for any capacity"),
+        (["--items", "1e6", "--fpr", "1e-14"], "at least 1.1e-13 for 1000000 items"),
+        (["--memory", "256G", "--fpr", "0.01", "--needs", "parquet"], "lower memory"),
+    ],
+)
+def test_plan_says_when_nothing_is_left(bloomery, refused, options, remedy):
+    assert remedy in refused(bloomery("plan", *options))
+
+
+@pytest.mark.parametrize(
+    "options", [["--memory", "256G", "--fpr", "0.01"], ["--items", "2e11", "--fpr", "0.01"]]
+)
+def test_plan_leaves_out_what_has_no_shape_and_says_so(bloomery, options):
+    done = bloomery("plan", *options, check=0)
+    assert b"left out: split (num_bits" in done.stdout
+    facts = json.loads(bloomery("plan", *options, "--json", check=0).stdout)
+    assert {row["layout"] for row in facts["choices"]} == {"blocked", "classic", "partitioned"}
+    assert list(facts["left_out"]) == ["split"]
+
+
+def test_a_need_may_be_a_text():
+    assert choices(1000, 0.01, needs="remove") == choices(1000, 0.01, needs={"remove"})
+    assert [row.layout for row in choices(1000, 0.01, needs="parquet")] == ["split"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["dedup"],
+        ["dedup", "in"],
+        ["dedup", "--memory", "64M"],
+        ["seen"],
+        ["build", "f"],
+        ["build", "f", "in"],
+    ],
+)
+def test_a_rate_out_of_reach_is_refused_as_it_was_given(bloomery, refused, tmp_path, options):
+    (tmp_path / "in").write_bytes(b"a\n")
+    done = bloomery(*options, "--fpr", "1e-300", stdin=b"a\n", cwd=tmp_path)
+    assert "got 1e-300" in refused(done)
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         *(["dedup", path] for path in ("/nonexistent/file", "/")),

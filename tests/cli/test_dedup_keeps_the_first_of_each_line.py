@@ -81,6 +81,26 @@ def test_the_expected_loss_is_the_measured_one(bloomery, tmp_path):
     assert lost > 0
 
 
+@pytest.mark.parametrize("options", [["300000", "--fpr", "1e-4"], ["2000000", "--fpr", "0.3"]])
+@pytest.mark.parametrize("layout", ["blocked", "classic"])
+def test_the_expected_loss_is_the_measured_one_where_much_is_lost(bloomery, tmp_path, options, layout):
+    n = 2_000_000
+    (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(n)))
+    half = (tmp_path / "in").stat().st_size // 2
+    (tmp_path / "half").write_bytes((tmp_path / "in").read_bytes()[:half])
+    options = ["--expected", *options, "--layout", layout, "--json", "--no-output"]
+    facts = json.loads(bloomery("dedup", *options, tmp_path / "in", check=0).stdout)
+    assert facts["expected_wrongly_dropped"] == pytest.approx(n - facts["lines_out"], rel=0.02)
+    # In two runs with a state: what the first one lost is known to the second.
+    options += ["--state", tmp_path / "s"]
+    parts = [json.loads(bloomery("dedup", *options, tmp_path / "half", check=0).stdout)]
+    (tmp_path / "half").write_bytes((tmp_path / "in").read_bytes()[half:])
+    parts.append(json.loads(bloomery("dedup", *options, tmp_path / "half", check=0).stdout))
+    for part in parts:
+        lost = part["lines_in"] - part["lines_out"]
+        assert part["expected_wrongly_dropped"] == pytest.approx(lost, rel=0.02)
+
+
 @pytest.mark.parametrize("extra", [[], ["--expected", "20000000"]])
 def test_peak_memory_is_what_was_asked_within_5_percent(bloomery, tmp_path, extra):
     asked = 40 << 20

@@ -67,8 +67,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     from bloomery.cli import filters
-    from bloomery.cli.failures import Refusal
+    from bloomery.cli.failures import Refusal, refuse_idle_options
 
+    refuse_idle_options(args)
     if args.kind is not None and filters.row_named(args.kind)["false_negatives"] == "by design":
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
     require_different(args.files, {"OUT": args.out})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
-from bloomery.cli.failures import Refusal
+from bloomery.cli.failures import Refusal, refuse_idle_options
 from bloomery.cli.parser import QUIET, add_inputs, add_records, add_shape
 from bloomery.cli.roles import require_different
 
@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
+    refuse_idle_options(args)
     if args.verify and args.state:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
     if args.no_output and args.output:

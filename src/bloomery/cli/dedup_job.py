@@ -111,8 +111,10 @@ class Job:
             sample = file.read(_BLOCK)
         lines = sample.count(b"\n") + 1
         packed = 8 if sample.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) else 1
+        from bloomery.plan import least_fpr
+
         guess = int(packed * total * lines / max(len(sample), 1) * 1.05) + 1024
-        most = 8 * _GUESS_BYTES * guess // _core.size_for("classic", guess, fpr / 2)[0]
+        most = 8 * _GUESS_BYTES * guess // _core.size_for("classic", guess, max(fpr / 2, least_fpr(guess)))[0]
         return min(guess, max(most, 1))
 
     def run(self) -> None:
@@ -171,7 +173,6 @@ class Job:
         renew = step is fresh and filters.forgets(seen)
         dropped = self.dupes is not None or renew
         load = Load(seen)
-        rate = load.rate()
         for block in self.blocks:
             records, kept, new, old = step(block, seen, dropped=dropped)
             self.emit(new, old)
@@ -179,8 +180,7 @@ class Job:
                 self._remember(new)
             if renew:
                 remember(old, seen)
-            before, rate = rate, load.rate()
-            self.tally.count(records, kept, (before + rate) / 2)
+            self.tally.count(records, kept, load.lost(kept))
             self.progress.show()
 
     def emit(self, new: bytes, old: bytes) -> None:

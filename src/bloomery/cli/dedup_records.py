@@ -18,15 +18,13 @@ def select_pass(job: Job) -> None:
     """Sift all records; ``--verify`` reads them twice."""
     judge = _exact_judge(job) if job.args.verify else (_stateful if job.state else _plain)
     load = Load(job.seen)
-    rate = load.rate()
     for batch in _records(job):
         new = judge(job, batch)
         kept = b"".join(raw for raw, is_new in zip(batch.raws, new, strict=True) if is_new)
         old = b"".join(raw for raw, is_new in zip(batch.raws, new, strict=True) if not is_new)
         _emit(job, batch, new, kept, old)
-        before, rate = rate, load.rate()
         job.without_key += batch.keys.count(None)
-        job.tally.count(len(new), sum(new), 0.0 if job.args.verify else (before + rate) / 2)
+        job.tally.count(len(new), sum(new), 0.0 if job.args.verify else load.lost(sum(new)))
         job.progress.show()
 
 

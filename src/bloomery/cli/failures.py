@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
 
 class Refusal(Exception):
     """The command cannot go on; the message is the one line that a person reads."""
@@ -14,6 +19,15 @@ class Interrupted(Exception):
         """Remember the signal's number; the exit code is 128 more."""
         super().__init__(number)
         self.number = number
+
+
+def refuse_idle_options(args: argparse.Namespace) -> None:
+    """Refuse options that tell how ``--select`` reads records where it is not given."""
+    if args.select == "":
+        raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
+    if args.select is None and (args.format or args.no_header):
+        option = "--format" if args.format else "--no-header"
+        raise Refusal(f"{option} is of use with --select only: add --select COLUMN, or drop {option}")
 
 
 def explain(error: BaseException) -> str:

@@ -120,8 +120,20 @@ def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -
     return BloomFilter(capacity, fpr, layout=layout, **common(args))
 
 
+def _require_rate(fpr: float, keys: int, times: int) -> None:
+    """Refuse a rate below what 64-bit hashes of ``keys`` give, ``times`` over."""
+    from bloomery.plan import least_fpr
+
+    if fpr < (least := times * least_fpr(keys)):
+        raise Refusal(
+            f"fpr must be at least {least:.1e} for {keys:,} lines{' and more' if times > 1 else ''} "
+            f"(keys are 64-bit hashes), got {rate_text(fpr)}; raise --fpr"
+        )
+
+
 def growing(args: argparse.Namespace, first: int, fpr: float, *, quick: bool) -> ScalableBloomFilter:
-    """Return a filter that grows from ``first`` keys on."""
+    """Return a filter that grows from ``first`` keys on; its first stage gets half of the rate."""
+    _require_rate(fpr, first, 2)
     layout = args.layout
     if quick and layout == "auto":
         layout = quick_layout(first, fpr / 2)
@@ -158,6 +170,7 @@ def _most_keys(layout: str, num_bits: int, fpr: float) -> tuple[int, int, int]:
 
 def in_memory(args: argparse.Namespace, nbytes: int, fpr: float) -> BloomFilter:
     """Return the filter of ``nbytes`` that holds most keys at ``fpr``."""
+    _require_rate(fpr, 1, 1)
     layouts = ("blocked", "classic") if args.layout == "auto" else (args.layout,)
     shapes = {layout: _most_keys(layout, 8 * nbytes, fpr) for layout in layouts}
     layout = layouts[0]

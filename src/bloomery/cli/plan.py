@@ -52,13 +52,15 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.plan import choices
 
     needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
-    rows = choices(args.items, args.fpr, memory=args.memory, needs=needed)
+    left_out: dict[str, str] = {}
+    rows = choices(args.items, args.fpr, memory=args.memory, needs=needed, left_out=left_out)
     facts = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
     lines = _layouts(rows) if rows[0].num_hashes else _structures(rows)
+    lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
-    report(args, {"choices": facts}, lines, stdout_is_free=True)
+    report(args, {"choices": facts, "left_out": left_out}, lines, stdout_is_free=True)
     return 0 if rows[0].recommended else 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,19 @@ if TYPE_CHECKING:
     from bloomery.cli.inputs import Blocks, Source
     from bloomery.cli.stops import Stops
 
+    #: The bytes of a record, and its cells.
+    Row = tuple[bytes, list[bytes]]
+
 _BATCH = 4096
+#: A batch ends at so many bytes as well: whoever gives --memory may have long records.
+_BATCH_BYTES = 1 << 20
 _FIELD_LIMIT = 1 << 30
+#: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
+_LONGEST_CONTINUED = 1 << 20
+#: What a record without the selected key has there; None would be JSON's null.
+_MISSING = object()
+_BOM = b"\xef\xbb\xbf"
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -63,19 +75,21 @@ class Records:
             if kind == "jsonl":
                 pairs = _json_pairs(lines, self._args.select, source.name)
             else:
-                pairs = self._table_pairs(lines, "\t" if kind == "tsv" else ",", source.name)
+                rows = _tsv_rows(lines) if kind == "tsv" else _csv_rows(lines, source.name)
+                pairs = self._table_pairs(rows, source.name)
             last = index == len(self._inputs) - 1
             yield from self._batches(pairs, last=last)
 
     def _batches(self, pairs: Iterator[tuple[bytes, Any]], *, last: bool) -> Iterator[Batch]:
-        batch = Batch()
+        batch, size = Batch(), 0
         for raw, key in pairs:
             batch.raws.append(raw if last or raw.endswith(b"\n") else raw + b"\n")
             batch.keys.append(key)
-            if len(batch.raws) == _BATCH:
+            size += len(raw)
+            if len(batch.raws) == _BATCH or size >= _BATCH_BYTES:
                 batch.header = self._take_header()
                 yield batch
-                batch = Batch()
+                batch, size = Batch(), 0
         batch.header = self._take_header()
         if batch.raws or batch.header:
             yield batch
@@ -84,42 +98,22 @@ class Records:
         header, self._header = self._header or b"", b"" if self._header is not None else None
         return header
 
-    def _table_pairs(self, lines: Iterator[bytes], delimiter: str, name: str) -> Iterator[tuple[bytes, Any]]:
-        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
-        csv.field_size_limit(_FIELD_LIMIT)
-        taken: list[bytes] = []
-
-        def text() -> Iterator[str]:
-            for line in lines:
-                taken.append(line)
-                yield line.decode("latin-1")
-
-        reader = csv.reader(text(), delimiter=delimiter)
+    def _table_pairs(self, rows: Iterator[Row], name: str) -> Iterator[tuple[bytes, Any]]:
         column = _number(self._args.select)
         named = not self._args.no_header
         if column is None and not named:
             raise Refusal("--select by name needs a header; give the column's number with --no-header")
-        number = 0
-        while True:
-            taken.clear()
-            try:
-                row = next(reader, None)
-            except csv.Error as error:
-                raise Refusal(f"{name}: record {number + 1}: {error}") from None
-            if row is None:
-                return
-            number += 1
-            raw = b"".join(taken)
-            if number == 1 and named:
-                column = self._columns(row, raw, name)
+        for raw, cells in rows:
+            if named:
+                column, named = self._columns(cells, raw, name), False
                 continue
             position = -1 if column is None else column
-            yield raw, row[position].encode("latin-1") if 0 <= position < len(row) else None
+            yield raw, cells[position] if 0 <= position < len(cells) else None
 
-    def _columns(self, row: list[str], raw: bytes, name: str) -> int:
+    def _columns(self, cells: list[bytes], raw: bytes, name: str) -> int:
         if self._header is None:
             self._header = raw if raw.endswith(b"\n") else raw + b"\n"
-        names = [cell.encode("latin-1").decode("utf-8", "replace").removeprefix("\ufeff") for cell in row]
+        names = [cell.decode("utf-8", "replace") for cell in cells]
         if self._args.select in names:
             return names.index(self._args.select)
         column = _number(self._args.select)
@@ -143,6 +137,60 @@ def _lines(blocks: Blocks) -> Iterator[bytes]:
         yield from BytesIO(block)
 
 
+def _tsv_rows(lines: Iterator[bytes]) -> Iterator[Row]:
+    """Yield records of TSV, which knows no quotes: a line is a record, a tab ends a cell."""
+    for number, line in enumerate(lines):
+        text = (line if number else line.removeprefix(_BOM)).removesuffix(b"\n").removesuffix(b"\r")
+        yield line, text.split(b"\t") if text else []
+
+
+def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
+    """Yield records of CSV; a quoted field that never ends is refused, not taken for one record."""
+    csv.field_size_limit(_FIELD_LIMIT)
+    taken: list[bytes] = []
+    ended = False
+    begin = continued = 0
+
+    def text() -> Iterator[str]:
+        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
+        nonlocal ended, continued
+        for line in lines:
+            continued += len(line) if taken else 0
+            if continued > _LONGEST_CONTINUED:
+                raise Refusal(
+                    f"{name}: line {begin}: a quoted field is not closed within 1 MiB of further lines; "
+                    "close it, or double a quote that is text"
+                )
+            first = begin == 1 and not taken
+            taken.append(line)
+            yield (line.removeprefix(_BOM) if first else line).decode("latin-1")
+        ended = True
+
+    reader = csv.reader(text())
+    while True:
+        taken.clear()
+        begin, continued = reader.line_num + 1, 0
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise Refusal(f"{name}: line {reader.line_num}: {_reason(error)}") from None
+        if row is None:
+            return
+        if ended:  # the reader wanted more of this record
+            raise Refusal(
+                f"{name}: line {begin}: a quoted field is not closed before the end; "
+                "close it, or double a quote that is text"
+            )
+        yield b"".join(taken), [cell.encode("latin-1") for cell in row]
+
+
+def _reason(error: csv.Error) -> str:
+    """Say it to whoever has the file; Python's words are for whoever opens it."""
+    if "new-line" in str(error):
+        return "a carriage return within a field that is not quoted; quote the field, or remove it"
+    return str(error)
+
+
 def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tuple[bytes, Any]]:
     path = select.split(".")
     for number, line in enumerate(lines, 1):
@@ -156,6 +204,21 @@ def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tupl
         except RecursionError:
             raise Refusal(f"{name}: line {number} is nested too deeply") from None
         for part in path:
-            value = value.get(part) if isinstance(value, dict) else None
-        # Lists and objects have no order of keys that counts: one text for each.
-        yield line, json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
+            value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+        if isinstance(value, str) and (half := _HALF_PAIR.search(value)):
+            raise Refusal(
+                f"{name}: line {number}: the key has half of a surrogate pair, \\u{ord(half[0]):x}, "
+                "which is no text; write the whole character"
+            )
+        yield line, None if value is _MISSING else _json_key(value)
+
+
+def _json_key(value: Any) -> Any:
+    """Return the key of a JSON value, unlike that of any value of another type.
+
+    Texts and numbers are keys themselves. Of the rest, the JSON text within a tuple is: the order of
+    an object's keys does not count, and a bare ``True`` would be the key 1.
+    """
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    return (json.dumps(value, sort_keys=True),)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,10 @@ _WITHIN_BLOCK_FPR = 1e-12
 
 #: The rate of other structures is looked up anew after this share of new keys.
 _RATE_STEP = 32
+#: The keys offered are summed in steps of this share of them: exact to 1e-4 in the loss.
+_KEY_STEPS = 64
+#: From here on nothing is kept, so what is kept says nothing any more.
+_SATURATED = 1.0 - 1e-9
 
 
 def keeps_copies(seen: Seen) -> bool:
@@ -95,32 +100,81 @@ class Load:
         self._stages = 0
         self._denied = 1.0
         self._earlier = 0
-        self._last: tuple[str, int, int] = ("classic", 1, 1)
         self._asked: tuple[int, float] | None = None
+        self._last = _Offered("classic", 1, 1)
+        if isinstance(seen, BloomFilter):
+            self._last = _Offered(seen.layout, seen.num_bits, seen.num_hashes)
+        self._before = self.rate()
 
     def rate(self) -> float:
         """Return the rate now."""
         seen = self._seen
         if isinstance(seen, BloomFilter):
-            return _core.fpr_at(seen.layout, seen.num_bits, seen.num_hashes, seen.num_added)
+            return self._last.rate(seen.num_added)
         if not isinstance(seen, ScalableBloomFilter):
             return self._of_any(seen)
         if seen.stages != self._stages:
             *full, last = seen.stage_info()
             self._stages = seen.stages
             self._earlier = sum(stage["num_added"] for stage in full)
-            self._last = (last["layout"], last["num_bits"], last["num_hashes"])
+            self._last = _Offered.of_stage(last)
             self._denied = 1.0
             for stage in full:
-                shape = (stage["layout"], stage["num_bits"], stage["num_hashes"])
-                self._denied *= 1.0 - _core.fpr_at(*shape, stage["num_added"])
-        return 1.0 - self._denied * (1.0 - _core.fpr_at(*self._last, max(seen.num_added - self._earlier, 0)))
+                self._denied *= 1.0 - _Offered.of_stage(stage).rate(stage["num_added"])
+        return 1.0 - self._denied * (1.0 - self._last.rate(max(seen.num_added - self._earlier, 0)))
+
+    def lost(self, kept: int) -> float:
+        """Return how many new keys were probably taken for known since the last call, ``kept`` being kept.
+
+        Of u new keys at rate p, u p are lost and u (1 - p) kept: that is p / (1 - p) for each kept.
+        """
+        if isinstance(self._seen, BloomFilter):
+            before = self._last.keys - self._last.kept
+            self.rate()
+            return self._last.keys - self._last.kept - before
+        before, self._before = self._before, self.rate()
+        return kept * (_odds(before) + _odds(self._before)) / 2 if kept else 0.0
 
     def _of_any(self, seen: Seen) -> float:
         held = seen.num_added
         if self._asked is None or abs(held - self._asked[0]) > held // _RATE_STEP:
             self._asked = (held, seen.fpr())
         return self._asked[1]
+
+
+def _odds(rate: float) -> float:
+    return rate / (1.0 - rate) if rate < 1.0 else math.inf
+
+
+class _Offered:
+    """How many different keys a Bloom filter was offered, from the number that it kept.
+
+    A key that is taken for known sets no bit, so the bits are those of all keys offered. The laws ask
+    for these; the filter counts those kept: d kept / d keys = 1 - p(keys), summed by midpoints.
+    """
+
+    def __init__(self, layout: str, num_bits: int, num_hashes: int) -> None:
+        self._shape = (layout, num_bits, num_hashes)
+        self.keys = self.kept = 0.0
+
+    @classmethod
+    def of_stage(cls, stage: dict[str, Any]) -> _Offered:
+        """Return that of a line of ``stage_info``."""
+        return cls(stage["layout"], stage["num_bits"], stage["num_hashes"])
+
+    def rate(self, kept: int) -> float:
+        """Return the rate with ``kept`` keys, which may only grow from call to call."""
+        here = self._at(self.keys)
+        while kept - self.kept >= 1 and here < _SATURATED:
+            room = max(1.0, kept / _KEY_STEPS, self.keys / _KEY_STEPS)
+            step = min(room, (kept - self.kept) / (1.0 - here))
+            self.kept += step * (1.0 - self._at(self.keys + step / 2))
+            self.keys += step
+            here = self._at(self.keys)
+        return here
+
+    def _at(self, keys: float) -> float:
+        return _core.fpr_at(*self._shape, round(keys))
 
 
 @dataclass(slots=True)
@@ -131,17 +185,17 @@ class Tally:
     kept: int = 0
     lost: float = 0.0
 
-    def count(self, records: int, kept: int, rate: float) -> None:
-        """Add a block: of u truly new records u * rate are dropped, so kept * rate / (1 - rate)."""
+    def count(self, records: int, kept: int, lost: float) -> None:
+        """Add a block, of which ``lost`` new records were probably dropped: see `Load.lost`."""
         self.records += records
         self.kept += kept
-        self.lost += kept * rate / (1.0 - rate) if rate < 1.0 else float(records - kept)
+        self.lost += lost
 
     @property
     def wrongly_dropped(self) -> float:
         """Expected number of new records dropped; never more than were dropped in all.
 
-        >>> tally = Tally(); tally.count(150, 90, 0.1); tally.wrongly_dropped
+        >>> tally = Tally(); tally.count(150, 90, 10.0); tally.wrongly_dropped
         10.0
         """
         return min(self.lost, float(self.records - self.kept))

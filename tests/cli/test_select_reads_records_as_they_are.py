@@ -47,7 +47,6 @@ VALUES = [
     '"true"',
     "false",
     "0",
-    "null",
     '"null"',
     "[1]",
     '"[1]"',
@@ -73,6 +72,12 @@ def test_json_values_of_two_types_are_two_keys(bloomery, tmp_path, options):
     (tmp_path / "in.jsonl").write_text("".join(rows + again))
     done = bloomery("dedup", "--select", "k", *options, "in.jsonl", cwd=tmp_path, check=0)
     assert done.stdout.decode().splitlines(keepends=True) == rows
+
+
+def test_a_null_is_no_key(bloomery, tmp_path):
+    rows = b'{"k": null}\n{"k": null}\n{"n": 1}\n'
+    (tmp_path / "in.jsonl").write_bytes(rows)
+    assert bloomery("dedup", "--select", "k", tmp_path / "in.jsonl", check=0).stdout == rows
 
 
 def test_json_texts_are_the_keys_of_lines(bloomery, tmp_path):

@@ -69,9 +69,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.no_output and args.output:
         raise Refusal("--no-output and --output exclude each other")
     output = None if args.no_output else args.output or "-"
-    require_different(
-        args.files, {"--output": output, "--dupes-output": args.dupes_output, "--state": args.state}
-    )
+    written = {"--output": output, "--dupes-output": args.dupes_output, "--state": args.state}
+    require_different(args.files, written, replaced="--output")
     if args.kind is not None:
         _check_kind(args, args.kind)
 

@@ -27,8 +27,6 @@ _BATCH_BYTES = 1 << 20
 _FIELD_LIMIT = 1 << 30
 #: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
 _LONGEST_CONTINUED = 1 << 20
-#: What a record without the selected key has there; None would be JSON's null.
-_MISSING = object()
 _BOM = b"\xef\xbb\xbf"
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -204,17 +202,17 @@ def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tupl
         except RecursionError:
             raise Refusal(f"{name}: line {number} is nested too deeply") from None
         for part in path:
-            value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+            value = value.get(part) if isinstance(value, dict) else None
         if isinstance(value, str) and (half := _HALF_PAIR.search(value)):
             raise Refusal(
                 f"{name}: line {number}: the key has half of a surrogate pair, \\u{ord(half[0]):x}, "
                 "which is no text; write the whole character"
             )
-        yield line, None if value is _MISSING else _json_key(value)
+        yield line, None if value is None else _json_key(value)
 
 
 def _json_key(value: Any) -> Any:
-    """Return the key of a JSON value, unlike that of any value of another type.
+    """Return the key of a JSON value that is not null, unlike that of any value of another type.
 
     Texts and numbers are keys themselves. Of the rest, the JSON text within a tuple is: the order of
     an object's keys does not count, and a bare ``True`` would be the key 1.

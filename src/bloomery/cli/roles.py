@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
 
-def require_different(files: Sequence[str], written: Mapping[str, str | None]) -> None:
+def require_different(
+    files: Sequence[str], written: Mapping[str, str | None], *, replaced: str | None = None
+) -> None:
     """Refuse a file that would be written in two roles, or written and read.
 
     ``written`` maps a role to its path; None is a role not taken. "-" is standard input among
-    ``files``, standard output among ``written``. Inputs may repeat; devices and pipes may too.
+    ``files``, standard output among ``written``. Inputs may repeat; devices and pipes may too. The role
+    ``replaced`` may be an input's: its file is written beside it and renamed when all is read.
     """
     taken: dict[Hashable, str] = {}
     for path in files or ("-",):
@@ -25,7 +28,8 @@ def require_different(files: Sequence[str], written: Mapping[str, str | None]) -
         if name is None:
             continue
         same = _identity(name, 1)
-        if same is not None and same in taken:
+        in_place = role == replaced and name != "-" and taken.get(same) == "the input"
+        if same is not None and same in taken and not in_place:
             told = "standard output" if name == "-" else name
             raise Refusal(f"{told}: is the file of both {taken[same]} and {role}; give each its own")
         taken[same] = role

@@ -4,6 +4,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::objects;
+
 /// Portions of answers of type `A`.
 pub(crate) trait Gathered<'py, A> {
     /// Takes the next answers; there must be room for them.
@@ -104,6 +106,6 @@ impl<'py> Gathered<'py, u64> for Hashes<'py> {
     }
 
     fn finish(self) -> PyResult<Bound<'py, PyAny>> {
-        Ok(PyList::new(self.py, self.all)?.into_any())
+        Ok(objects::ints(self.py, &self.all)?.into_any())
     }
 }

@@ -10,6 +10,7 @@ use crate::classes::shared::bytes_of;
 use crate::classes::with_gate;
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::gate::Gate;
+use crate::objects;
 
 /// (records, marked, kept bytes, other bytes)
 type Sifted<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
@@ -20,8 +21,8 @@ fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     Err(key_type(value.py(), format!("expected a filter that takes keys, got {class}")))
 }
 
-fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
-    bytes.map(|bytes| PyBytes::new(py, &bytes))
+fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    bytes.map(|bytes| objects::bytes(py, &bytes)).transpose()
 }
 
 fn add<'py, F: Addable>(
@@ -42,7 +43,7 @@ fn add<'py, F: Addable>(
         warn_overfull(py, count, capacity)?;
     }
     let tally = tally.or_raise(py)?;
-    Ok((tally.records, tally.marked, out(py, kept), out(py, dropped)))
+    Ok((tally.records, tally.marked, out(py, kept)?, out(py, dropped)?))
 }
 
 /// Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
@@ -83,7 +84,7 @@ pub(crate) fn check_lines<'py>(
         gate.detach(py, work).or_raise(py)
     })
     .unwrap_or_else(|| not_a_filter(filter))?;
-    Ok((tally.records, tally.marked, out(py, found), out(py, absent)))
+    Ok((tally.records, tally.marked, out(py, found)?, out(py, absent)?))
 }
 
 /// The exact second look of `dedup --verify`: remembers which lines the filter called seen, then
@@ -129,7 +130,7 @@ impl Suspects {
         let tally = self
             .gate
             .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())));
-        Ok((tally.records, tally.marked, out(py, Some(kept)), out(py, dropped)))
+        Ok((tally.records, tally.marked, out(py, Some(kept))?, out(py, dropped)?))
     }
 
     /// Number of lines under suspicion, each counted once.

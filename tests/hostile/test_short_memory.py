@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,31 @@ def test_a_filter_whose_bytes_find_no_room_is_a_memory_error(work: str) -> None:
 
 def test_hashes_that_find_no_room_in_a_list_are_a_memory_error() -> None:
     refused("bloomery.hash_many([0] * 100_000_000)")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "bloomery.hash_many(memoryview(bytearray(300_000_000)))",
+        "bloomery.hash_many(range(3 * 10**8))",
+        "import itertools; f.contains_hashed(itertools.repeat(0, 10**9))",
+        "bloomery._core.add_lines(f, bytes(1_000_000_000))",
+        "bloomery._core.check_lines(f, bytes(1_000_000_000), absent=True)",
+        "bloomery.loads(bytearray(1_200_000_000))",
+    ],
+)
+def test_a_batch_whose_answers_find_no_room_is_a_memory_error(work: str) -> None:
+    refused(work)
+
+
+def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path) -> None:
+    source = tmp_path / "line"
+    with source.open("wb") as file:
+        file.truncate(200_000_000)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (600_000 << 10,) * 2);"
+    program = limited + "import sys; from bloomery.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "dedup", "-q", str(source)], capture_output=True, timeout=120, check=False
+    )
+    assert 0 < done.returncode < 128, done.returncode
+    assert b"memory" in done.stderr and b"Traceback" not in done.stderr

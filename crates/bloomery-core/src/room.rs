@@ -8,14 +8,14 @@ use crate::error::{Error, Result};
 #[cold]
 pub fn short(bytes: usize) -> Error {
     Error::Memory(format!(
-        "the input needs another {bytes} bytes of memory, which cannot be had; give it in smaller parts"
+        "the input needs at least {bytes} bytes of memory, which cannot be had; give it in smaller parts"
     ))
 }
 
 /// Makes room in `vec` for `more` values; what grows step by step is moved seldom, as by `push`.
 #[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
-    vec.try_reserve(more).map_err(|_| short(more.saturating_mul(size_of::<T>())))
+    vec.try_reserve(more).map_err(|_| short(vec.len().saturating_add(more).saturating_mul(size_of::<T>())))
 }
 
 /// Types of which all zero bits are a value.

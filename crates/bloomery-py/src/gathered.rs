@@ -1,9 +1,11 @@
 //! Answers that come in portions and end as a list.
 
+use bloomery_core::room::reserve;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::errors::OrRaise;
 use crate::objects;
 
 /// Portions of answers of type `A`.
@@ -94,8 +96,10 @@ pub(crate) struct Hashes<'py> {
 
 impl<'py> Hashes<'py> {
     /// Room for `room` hashes.
-    pub(crate) fn with_room(py: Python<'py>, room: usize) -> Self {
-        Self { py, all: Vec::with_capacity(room) }
+    pub(crate) fn with_room(py: Python<'py>, room: usize) -> PyResult<Self> {
+        let mut all = Vec::new();
+        reserve(&mut all, room).or_raise(py)?;
+        Ok(Self { py, all })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use bloomery_core::filter::{Addable, Filter};
 use bloomery_core::lines::{self, Tally};
+use bloomery_core::room::reserve;
 use bloomery_core::suspects::Suspects as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,7 +33,8 @@ fn add<'py, F: Addable>(
     kept: bool,
     dropped: bool,
 ) -> PyResult<Sifted<'py>> {
-    let (mut kept, mut dropped) = (kept.then(|| Vec::with_capacity(block.len())), dropped.then(Vec::new));
+    let (mut kept, mut dropped) = (kept.then(Vec::new), dropped.then(Vec::new));
+    kept.as_mut().map_or(Ok(()), |kept| reserve(kept, block.len())).or_raise(py)?;
     let (tally, overfull) = gate.detach(py, |session| {
         session.write(|filter| {
             let tally = lines::add(filter, block, kept.as_mut(), dropped.as_mut());
@@ -113,7 +115,7 @@ impl Suspects {
                 session.write(|filter| lines::note(filter, &bytes, once).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
             });
             let (tally, hashes, hasher) = noted.or_raise(py)?;
-            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes));
+            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes)).or_raise(py)?;
             Ok(tally)
         })
         .unwrap_or_else(|| not_a_filter(filter))?;
@@ -126,10 +128,12 @@ impl Suspects {
     fn sift<'py>(&self, block: &Bound<'py, PyAny>, dropped: bool) -> PyResult<Sifted<'py>> {
         let py = block.py();
         let bytes = bytes_of(block)?;
-        let (mut kept, mut dropped) = (Vec::with_capacity(bytes.len()), dropped.then(Vec::new));
+        let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));
+        reserve(&mut kept, bytes.len()).or_raise(py)?;
         let tally = self
             .gate
-            .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())));
+            .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())))
+            .or_raise(py)?;
         Ok((tally.records, tally.marked, out(py, Some(kept))?, out(py, dropped)?))
     }
 

@@ -1,6 +1,7 @@
 //! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
 
 use bloomery_core::filter::HashSource;
+use bloomery_core::room::{reserve, zeroed};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -10,7 +11,7 @@ use super::buffer::{self, Buffer};
 use super::column::{Column, Fixed, Values};
 use crate::answers::{self, Answer};
 use crate::arrow::import;
-use crate::errors::{key_type, parameter};
+use crate::errors::{OrRaise, key_type, parameter};
 
 /// Column values as they are, for hashes computed elsewhere.
 struct Ready<'a> {
@@ -76,13 +77,18 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
         let ready = view(py, &column)?;
         return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
     }
-    let values: Vec<u64> = if import::speaks(hashes)? {
+    let items = if import::speaks(hashes)? {
         let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
-        hashes.call_method0(list)?.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
+        hashes.call_method0(list)?.try_iter()?
     } else {
-        hashes.try_iter()?.map(|h| one(&h?)).collect::<PyResult<_>>()?
+        hashes.try_iter()?
     };
-    let mut out = vec![O::Out::default(); values.len()];
+    let mut values = Vec::new();
+    for item in items {
+        reserve(&mut values, 1).or_raise(py)?;
+        values.push(one(&item?)?);
+    }
+    let mut out = zeroed(values.len()).or_raise(py)?;
     operation.run(py, &values.as_slice(), Some(&mut out))?;
     if import::speaks(hashes)? {
         return answers::like_arrow(hashes, vec![O::Out::to_arrow(&out, None)], false, O::Out::ARROW_TYPE);

@@ -45,6 +45,7 @@ pub mod labelled;
 pub mod lines;
 pub mod load;
 pub mod registry;
+pub mod room;
 pub mod scheme;
 pub mod sizing;
 pub mod source;

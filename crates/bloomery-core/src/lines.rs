@@ -8,6 +8,7 @@ use crate::batch::CHUNK;
 use crate::error::Result;
 use crate::filter::{Addable, Filter};
 use crate::key::KeyHasher;
+use crate::room::reserve;
 
 /// What became of a block of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +98,9 @@ pub(crate) fn sift(
             }
             let out = if mark != 0 { kept.as_deref_mut() } else { dropped.as_deref_mut() };
             if let Some(out) = out {
-                out.extend_from_slice(&block[records[run].start..records[end - 1].end]);
+                let run = &block[records[run].start..records[end - 1].end];
+                reserve(out, run.len())?;
+                out.extend_from_slice(run);
             }
             tally.marked += u64::from(mark) * (end - run) as u64;
             run = end;
@@ -143,6 +146,7 @@ pub fn note<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tal
         } else {
             filter.add_hashes(hashes, Some(marks))?;
         }
+        reserve(&mut seen, hashes.len())?;
         seen.extend(hashes.iter().zip(marks.iter()).filter(|(_, mark)| **mark == 0).map(|(hash, _)| *hash));
         Ok(())
     })?;

@@ -8,8 +8,16 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::batch::CHUNK;
+use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::lines::{self, Tally};
+use crate::room::short;
+
+/// Bytes of a slot of a hash.
+const HASH_BYTES: usize = 9;
+/// Bytes of a slot of a text, beside the text.
+const TEXT_BYTES: usize = 17;
 
 /// Passes a 64-bit hash through: the keys are hashes already.
 #[derive(Default)]
@@ -40,26 +48,37 @@ pub struct Suspects {
 
 impl Suspects {
     /// First pass: remembers hashes made by `hasher`.
-    pub fn remember(&mut self, hasher: KeyHasher, hashes: &[u64]) {
+    pub fn remember(&mut self, hasher: KeyHasher, hashes: &[u64]) -> Result<()> {
         self.hasher = Some(hasher);
-        self.hashes.extend(hashes);
+        for hashes in hashes.chunks(CHUNK) {
+            self.hashes.try_reserve(hashes.len()).map_err(|_| short(self.hashes.capacity() * 2 * HASH_BYTES))?;
+            self.hashes.extend(hashes);
+        }
+        Ok(())
+    }
+
+    /// True when `key`, of a hash under suspicion, was not met before.
+    fn meet(&mut self, key: &[u8]) -> Result<bool> {
+        if self.met.contains(key) {
+            return Ok(false);
+        }
+        let mut text = Vec::new();
+        text.try_reserve_exact(key.len()).map_err(|_| short(key.len()))?;
+        text.extend_from_slice(key);
+        self.met.try_reserve(1).map_err(|_| short(self.met.capacity() * 2 * TEXT_BYTES))?;
+        self.met_bytes += key.len();
+        Ok(self.met.insert(text.into_boxed_slice()))
     }
 
     /// Second pass: copies first occurrences to `kept`, true repetitions to `dropped`.
-    pub fn sift(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Tally {
+    pub fn sift(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Result<Tally> {
         let hasher = self.hasher.unwrap_or(KeyHasher::seeded(0));
-        let tally = lines::sift(&hasher, block, Some(kept), dropped, |records, hashes, marks| {
+        lines::sift(&hasher, block, Some(kept), dropped, |records, hashes, marks| {
             for ((record, hash), mark) in records.iter().zip(hashes).zip(marks) {
-                let key = record.key(block);
-                let first = !self.hashes.contains(hash) || self.met.insert(key.into());
-                if first && self.hashes.contains(hash) {
-                    self.met_bytes += key.len();
-                }
-                *mark = u8::from(first);
+                *mark = u8::from(!self.hashes.contains(hash) || self.meet(record.key(block))?);
             }
             Ok(())
-        });
-        tally.unwrap_or_default()
+        })
     }
 
     /// Number of hashes under suspicion.
@@ -72,9 +91,9 @@ impl Suspects {
         self.hashes.is_empty()
     }
 
-    /// Memory in use, approximately: 9 bytes a slot of a hash, 17 a slot of a text, and the texts.
+    /// Memory in use, approximately: the slots, and the texts.
     pub fn nbytes(&self) -> usize {
-        self.hashes.capacity() * 9 + self.met.capacity() * 17 + self.met_bytes
+        self.hashes.capacity() * HASH_BYTES + self.met.capacity() * TEXT_BYTES + self.met_bytes
     }
 }
 
@@ -90,9 +109,9 @@ mod tests {
         let block: Vec<u8> = (0..500).flat_map(|i| format!("{}\n", i % 300).into_bytes()).collect();
         let mut suspects = Suspects::default();
         let (_, seen) = lines::note(&mut filter, &block, false).unwrap();
-        suspects.remember(KeyHasher::seeded(0), &seen);
+        suspects.remember(KeyHasher::seeded(0), &seen).unwrap();
         let mut kept = Vec::new();
-        let tally = suspects.sift(&block, &mut kept, None);
+        let tally = suspects.sift(&block, &mut kept, None).unwrap();
         let expected: Vec<u8> = (0..300).flat_map(|i| format!("{i}\n").into_bytes()).collect();
         assert_eq!((tally.records, tally.marked, kept), (500, 300, expected));
     }

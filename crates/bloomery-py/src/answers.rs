@@ -2,12 +2,14 @@
 //!
 //! No library is imported here that the caller's object does not come from.
 
+use bloomery_core::room::zeroed;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arrow::ArrowColumn;
+use crate::errors::OrRaise;
 use crate::gathered::{Gathered, Hashes, Marks};
 
 /// What comes out for one key: a mark or a hash.
@@ -19,10 +21,10 @@ pub(crate) trait Answer: Copy + Default + Send + Sync + 'static {
     /// What gathers answers to a list.
     type Gathered<'py>: Gathered<'py, Self>;
     /// Gathers up to `room` answers.
-    fn gather(py: Python<'_>, room: usize) -> Self::Gathered<'_>;
+    fn gather(py: Python<'_>, room: usize) -> PyResult<Self::Gathered<'_>>;
     /// A list of Python objects.
     fn to_list<'py>(py: Python<'py>, answers: &[Self]) -> PyResult<Bound<'py, PyAny>> {
-        let mut gathered = Self::gather(py, answers.len());
+        let mut gathered = Self::gather(py, answers.len())?;
         gathered.extend(answers)?;
         gathered.finish()
     }
@@ -37,8 +39,8 @@ impl Answer for u8 {
 
     type Gathered<'py> = Marks<'py>;
 
-    fn gather(py: Python<'_>, room: usize) -> Marks<'_> {
-        Marks::with_room(py, room)
+    fn gather(py: Python<'_>, room: usize) -> PyResult<Marks<'_>> {
+        Ok(Marks::with_room(py, room))
     }
 
     fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {
@@ -53,7 +55,7 @@ impl Answer for u64 {
 
     type Gathered<'py> = Hashes<'py>;
 
-    fn gather(py: Python<'_>, room: usize) -> Hashes<'_> {
+    fn gather(py: Python<'_>, room: usize) -> PyResult<Hashes<'_>> {
         Hashes::with_room(py, room)
     }
 
@@ -84,7 +86,7 @@ pub(crate) fn like_buffer<'py, A: Answer>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if package(keys) != "numpy" {
-        let mut answers = vec![A::default(); len];
+        let mut answers = zeroed(len).or_raise(py)?;
         fill(&mut answers)?;
         return A::to_list(py, &answers);
     }

@@ -1,8 +1,12 @@
 //! Answers that come in portions and end as a list.
 
+use bloomery_core::room::reserve;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+
+use crate::errors::OrRaise;
+use crate::objects;
 
 /// Portions of answers of type `A`.
 pub(crate) trait Gathered<'py, A> {
@@ -92,8 +96,10 @@ pub(crate) struct Hashes<'py> {
 
 impl<'py> Hashes<'py> {
     /// Room for `room` hashes.
-    pub(crate) fn with_room(py: Python<'py>, room: usize) -> Self {
-        Self { py, all: Vec::with_capacity(room) }
+    pub(crate) fn with_room(py: Python<'py>, room: usize) -> PyResult<Self> {
+        let mut all = Vec::new();
+        reserve(&mut all, room).or_raise(py)?;
+        Ok(Self { py, all })
     }
 }
 
@@ -104,6 +110,6 @@ impl<'py> Gathered<'py, u64> for Hashes<'py> {
     }
 
     fn finish(self) -> PyResult<Bound<'py, PyAny>> {
-        Ok(PyList::new(self.py, self.all)?.into_any())
+        Ok(objects::ints(self.py, &self.all)?.into_any())
     }
 }

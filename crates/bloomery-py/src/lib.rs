@@ -24,6 +24,7 @@ mod gate;
 mod gathered;
 mod keys;
 mod lines;
+mod objects;
 mod operations;
 mod params;
 

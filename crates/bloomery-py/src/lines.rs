@@ -2,6 +2,7 @@
 
 use bloomery_core::filter::{Addable, Filter};
 use bloomery_core::lines::{self, Tally};
+use bloomery_core::room::reserve;
 use bloomery_core::suspects::Suspects as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -10,6 +11,7 @@ use crate::classes::shared::bytes_of;
 use crate::classes::with_gate;
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::gate::Gate;
+use crate::objects;
 
 /// (records, marked, kept bytes, other bytes)
 type Sifted<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
@@ -20,8 +22,8 @@ fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     Err(key_type(value.py(), format!("expected a filter that takes keys, got {class}")))
 }
 
-fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
-    bytes.map(|bytes| PyBytes::new(py, &bytes))
+fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    bytes.map(|bytes| objects::bytes(py, &bytes)).transpose()
 }
 
 fn add<'py, F: Addable>(
@@ -31,7 +33,8 @@ fn add<'py, F: Addable>(
     kept: bool,
     dropped: bool,
 ) -> PyResult<Sifted<'py>> {
-    let (mut kept, mut dropped) = (kept.then(|| Vec::with_capacity(block.len())), dropped.then(Vec::new));
+    let (mut kept, mut dropped) = (kept.then(Vec::new), dropped.then(Vec::new));
+    kept.as_mut().map_or(Ok(()), |kept| reserve(kept, block.len())).or_raise(py)?;
     let (tally, overfull) = gate.detach(py, |session| {
         session.write(|filter| {
             let tally = lines::add(filter, block, kept.as_mut(), dropped.as_mut());
@@ -42,7 +45,7 @@ fn add<'py, F: Addable>(
         warn_overfull(py, count, capacity)?;
     }
     let tally = tally.or_raise(py)?;
-    Ok((tally.records, tally.marked, out(py, kept), out(py, dropped)))
+    Ok((tally.records, tally.marked, out(py, kept)?, out(py, dropped)?))
 }
 
 /// Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
@@ -83,7 +86,7 @@ pub(crate) fn check_lines<'py>(
         gate.detach(py, work).or_raise(py)
     })
     .unwrap_or_else(|| not_a_filter(filter))?;
-    Ok((tally.records, tally.marked, out(py, found), out(py, absent)))
+    Ok((tally.records, tally.marked, out(py, found)?, out(py, absent)?))
 }
 
 /// The exact second look of `dedup --verify`: remembers which lines the filter called seen, then
@@ -112,7 +115,7 @@ impl Suspects {
                 session.write(|filter| lines::note(filter, &bytes, once).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
             });
             let (tally, hashes, hasher) = noted.or_raise(py)?;
-            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes));
+            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes)).or_raise(py)?;
             Ok(tally)
         })
         .unwrap_or_else(|| not_a_filter(filter))?;
@@ -125,11 +128,13 @@ impl Suspects {
     fn sift<'py>(&self, block: &Bound<'py, PyAny>, dropped: bool) -> PyResult<Sifted<'py>> {
         let py = block.py();
         let bytes = bytes_of(block)?;
-        let (mut kept, mut dropped) = (Vec::with_capacity(bytes.len()), dropped.then(Vec::new));
+        let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));
+        reserve(&mut kept, bytes.len()).or_raise(py)?;
         let tally = self
             .gate
-            .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())));
-        Ok((tally.records, tally.marked, out(py, Some(kept)), out(py, dropped)))
+            .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())))
+            .or_raise(py)?;
+        Ok((tally.records, tally.marked, out(py, Some(kept))?, out(py, dropped)?))
     }
 
     /// Number of lines under suspicion, each counted once.

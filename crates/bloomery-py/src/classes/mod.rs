@@ -213,7 +213,7 @@ macro_rules! filter_methods {
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
                 use crate::errors::OrRaise;
                 let bytes = self.gate.look(py, crate::files::to_bytes).or_raise(py)?;
-                Ok(pyo3::types::PyBytes::new(py, &bytes))
+                crate::objects::bytes(py, &bytes)
             }
 
             /// The filter in `data`, all of which is checked. Raises FormatError for anything else.

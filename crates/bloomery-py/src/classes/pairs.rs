@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use bloomery_core::filter::HashSource;
 use bloomery_core::labelled::valued::{Kind, Valued};
+use bloomery_core::room::reserve;
 use bloomery_core::source::CHUNK;
 use pyo3::prelude::*;
 
@@ -34,8 +35,12 @@ impl Values {
                 break;
             }
         }
-        let numbers = plain.try_iter()?.map(|value| params::whole(name, &value?, 0));
-        numbers.collect::<PyResult<_>>().map(Values::Each)
+        let mut numbers = Vec::new();
+        for value in plain.try_iter()? {
+            reserve(&mut numbers, 1).or_raise(values.py())?;
+            numbers.push(params::whole(name, &value?, 0)?);
+        }
+        Ok(Values::Each(numbers))
     }
 
     fn all(&self) -> &[u64] {

@@ -82,7 +82,9 @@ pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
     let buffer = pyo3::buffer::PyBuffer::<u8>::get(data)?;
-    Ok(Cow::Owned(buffer.to_vec(data.py())?))
+    let mut bytes = bloomery_core::room::zeroed(buffer.item_count()).or_raise(data.py())?;
+    buffer.copy_to_slice(data.py(), &mut bytes)?;
+    Ok(Cow::Owned(bytes))
 }
 
 /// `info()`.

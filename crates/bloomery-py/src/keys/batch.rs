@@ -2,6 +2,7 @@
 
 use bloomery_core::filter::HashSource;
 use bloomery_core::key::KeyHasher;
+use bloomery_core::room::{reserve, zeroed};
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use super::items::Items;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
-use crate::errors::key_type;
+use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
 
 /// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
@@ -88,7 +89,7 @@ fn listed<'py, O: Operation>(
     let len = items.keys.len()?;
     let mut hashes = vec![0u64; HASHED_AT_A_TIME.min(len)];
     let mut outs = vec![O::Out::default(); if wanted { hashes.len() } else { 0 }];
-    let mut answer = O::Out::gather(py, if wanted { len } else { 0 });
+    let mut answer = O::Out::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
@@ -164,6 +165,7 @@ fn iterated<O: Operation>(
         }
         let start = answer.len();
         if wanted {
+            reserve(&mut answer, hashes.len()).or_raise(py)?;
             answer.resize(start + hashes.len(), O::Out::default());
             operation.run(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
         } else {
@@ -184,6 +186,7 @@ fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let (mut hashes, mut valid) = (Vec::new(), Vec::new());
     for item in keys.call_method0("to_list")?.try_iter()? {
         let item = item?;
+        reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(keys.py())?;
         valid.push(u8::from(!item.is_none()));
         hashes.push(if item.is_none() { 0 } else { hash_key(hasher, &item)? });
         if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
@@ -210,16 +213,21 @@ pub(crate) fn arrow<'py, O: Operation>(
     for chunk in chunks {
         let len = chunk.source.len();
         let valid = &chunk.valid;
-        let mut out = vec![O::Out::default(); if wanted { len } else { 0 }];
+        let mut out: Vec<O::Out> = zeroed(if wanted { len } else { 0 }).or_raise(py)?;
         match valid {
             Some(valid) if O::SKIPS_NULLS => {
-                let rows: Vec<usize> = (0..len).filter(|&i| valid[i] != 0).collect();
-                let mut all = vec![0; len];
-                chunk.source.fill(0, &mut all);
-                let hashes: Vec<u64> = rows.iter().map(|&i| all[i]).collect();
-                let mut kept = vec![O::Out::default(); if wanted { rows.len() } else { 0 }];
-                operation.run(py, &hashes.as_slice(), wanted.then_some(&mut kept[..]))?;
-                rows.iter().zip(kept).for_each(|(&i, k)| out[i] = k);
+                let rows = || (0..len).filter(|&i| valid[i] != 0);
+                let mut hashes = zeroed(len).or_raise(py)?;
+                chunk.source.fill(0, &mut hashes);
+                // No row moves behind its place, so that no second copy is needed.
+                let mut number = 0;
+                for i in rows() {
+                    hashes[number] = hashes[i];
+                    number += 1;
+                }
+                let mut kept: Vec<O::Out> = zeroed(if wanted { number } else { 0 }).or_raise(py)?;
+                operation.run(py, &&hashes[..number], wanted.then_some(&mut kept[..]))?;
+                rows().zip(kept).for_each(|(i, k)| out[i] = k);
             }
             _ => operation.run(py, &*chunk.source, wanted.then_some(&mut out[..]))?,
         }

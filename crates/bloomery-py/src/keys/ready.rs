@@ -1,6 +1,7 @@
 //! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
 
 use bloomery_core::filter::HashSource;
+use bloomery_core::room::{reserve, zeroed};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -10,7 +11,7 @@ use super::buffer::{self, Buffer};
 use super::column::{Column, Fixed, Values};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
-use crate::errors::{key_type, parameter};
+use crate::errors::{OrRaise, key_type, parameter};
 
 /// Column values as they are, for hashes computed elsewhere.
 struct Ready<'a> {
@@ -71,6 +72,7 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let (mut values, mut valid) = (Vec::new(), Vec::new());
     for hash in hashes.call_method0(list)?.try_iter()? {
         let hash = hash?;
+        reserve(&mut values, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(hashes.py())?;
         // pandas.NA is the only value of a class of its own.
         let null = hash.is_none() || hash.get_type().name()? == "NAType";
         valid.push(u8::from(!null));
@@ -93,8 +95,12 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
     if import::speaks(hashes)? {
         return batch::arrow(operation, hashes, &[column(hashes)?], false, true);
     }
-    let values = hashes.try_iter()?.map(|h| one(&h?)).collect::<PyResult<Vec<_>>>()?;
-    let mut out = vec![O::Out::default(); values.len()];
+    let mut values = Vec::new();
+    for hash in hashes.try_iter()? {
+        reserve(&mut values, 1).or_raise(py)?;
+        values.push(one(&hash?)?);
+    }
+    let mut out = zeroed(values.len()).or_raise(py)?;
     operation.run(py, &values.as_slice(), Some(&mut out))?;
     O::Out::to_list(py, &out)
 }

@@ -1,0 +1,41 @@
+//! Vectors whose length the input decides: where memory is short an error, never an abort.
+
+use crate::error::{Error, Result};
+
+/// The error for `bytes` that cannot be had.
+#[cold]
+pub fn short(bytes: usize) -> Error {
+    Error::Memory(format!(
+        "the input needs at least {bytes} bytes of memory, which cannot be had; give it in smaller parts"
+    ))
+}
+
+/// Makes room in `vec` for `more` values; what grows step by step is moved seldom, as by `push`.
+#[inline]
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
+    vec.try_reserve(more).map_err(|_| short(vec.len().saturating_add(more).saturating_mul(size_of::<T>())))
+}
+
+/// `len` zeros.
+pub fn zeroed<T: Copy + Default>(len: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| short(len.saturating_mul(size_of::<T>())))?;
+    vec.resize(len, T::default());
+    Ok(vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_is_an_error_that_names_the_bytes() {
+        assert_eq!(zeroed::<u64>(3).unwrap(), [0; 3]);
+        assert!(zeroed::<u8>(0).unwrap().is_empty());
+        for len in [1 << 50, usize::MAX] {
+            let bytes = len.saturating_mul(8).to_string();
+            let refused = [zeroed::<u64>(len).err(), reserve(&mut Vec::<u64>::new(), len).err()];
+            assert!(refused.iter().all(|error| error.as_ref().is_some_and(|e| e.to_string().contains(&bytes))));
+        }
+    }
+}

@@ -77,19 +77,6 @@ impl Isa {
     }
 }
 
-/// Runs `test` on every set of this machine, one after the other in the whole process.
-#[cfg(test)]
-pub fn on_each(mut test: impl FnMut(Isa)) {
-    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _held = crate::team::lock(&ONE_AT_A_TIME);
-    let before = Isa::current();
-    for isa in Isa::available() {
-        assert!(Isa::force(isa));
-        test(isa);
-    }
-    Isa::force(before);
-}
-
 /// Asks for the cache line at `address`, for reading or writing; never faults.
 #[inline(always)]
 pub fn prefetch(address: *const u64) {
@@ -100,4 +87,17 @@ pub fn prefetch(address: *const u64) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+#[cfg(test)]
+/// Runs `test` on every set of this machine, one after the other in the whole process.
+pub fn on_each(mut test: impl FnMut(Isa)) {
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _held = crate::team::lock(&ONE_AT_A_TIME);
+    let before = Isa::current();
+    for isa in Isa::available() {
+        assert!(Isa::force(isa));
+        test(isa);
+    }
+    Isa::force(before);
 }

@@ -5,6 +5,7 @@
 //! | room | holds | may use |
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
+//! | [`room`] | vectors whose length the input decides | error |
 //! | [`isa`] | which vector instructions this machine has | nothing |
 //! | [`source`] | a batch of keys as hashes on demand | nothing |
 //! | [`team`] | work shared among threads | nothing |
@@ -26,8 +27,8 @@
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, source, key, cells, scheme, sizing, container, filter, load, compat, registry, batch |
 //! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, filter, batch, registry, growing, bloom, counting, labelled, table |
-//! | [`lines`] | records of a text stream, for the command line | error, key, filter, batch |
-//! | [`suspects`] | the exact second look at what a filter dropped | key, lines |
+//! | [`lines`] | records of a text stream, for the command line | error, room, key, filter, batch |
+//! | [`suspects`] | the exact second look at what a filter dropped | error, room, key, batch, lines |
 
 pub mod batch;
 pub mod bloom;

@@ -65,5 +65,4 @@ def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path
         [sys.executable, "-c", program, "dedup", "-q", str(source)], capture_output=True, timeout=120, check=False
     )
     assert 0 < done.returncode < 128, done.returncode
-    assert b"memory" in done.stderr
-    assert b"Traceback" not in done.stderr
+    assert b"memory" in done.stderr and b"Traceback" not in done.stderr

@@ -5,8 +5,7 @@
 //! n0 * s^i and rate p (1 - r) r^i, so that the sum of all rates stays below p however many
 //! stages there are. A key found in an earlier stage is not added again. Growth is decided by
 //! counting the keys that were new, never by scanning cells; a stage that finds no room for a key before it
-//! has reached its capacity is closed early. Where the rate of a stage falls below the least that 64-bit hashes
-//! allow its keys, the stage has that least rate, as long as all rates stay within p; then the filter is full.
+//! has reached its capacity is closed early.
 //!
 //! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the
 //! whole stand at index 0xffff.
@@ -22,8 +21,6 @@ use crate::sizing::{LEAST_FPR, check_fpr, shown};
 
 /// More stages than doubling can ever reach; with growth 1 a sign of a wrong initial capacity.
 const MAX_STAGES: usize = 1024;
-/// Steps of the search for a least rate: to a millionth, whatever is left.
-const HALVINGS: u32 = 30;
 /// Index of the parameters of the whole.
 const WHOLE: u16 = 0xffff;
 /// Parameters of the whole, beside those of the kind.
@@ -108,37 +105,13 @@ impl<K: Copy> Plan<K> {
         (capacity, self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32))
     }
 
-    /// Capacity and rate of stage `index` after stages whose rates add up to `spent`: its rung, or the
-    /// least rate that can be had, if what is left of `fpr` allows it.
-    fn step<S: Stage<Kind = K>>(&self, index: usize, spent: f64) -> Result<(u64, f64)> {
-        let (capacity, mut low) = self.rung(index);
-        let allows = |fpr: f64| !matches!(S::nbytes_of(self.kind, capacity, fpr), Err(Error::Parameter(_)));
-        if index == 0 || allows(low) {
-            return Ok((capacity, low));
-        }
-        // What is left, less the rounding of the sum.
-        let mut high = self.fpr * (1.0 - 1e-12) - spent;
-        if high <= low || !allows(high) {
-            return Err(Error::Capacity(format!(
-                "the filter has {index} stages, and no rate is left of fpr {} for one of {capacity} keys more; build \
-                 one with a larger initial_capacity or fpr",
-                shown(self.fpr)
-            )));
-        }
-        for _ in 0..HALVINGS {
-            let middle = (low * high).sqrt();
-            *(if allows(middle) { &mut high } else { &mut low }) = middle;
-        }
-        Ok((capacity, high))
-    }
-
-    fn stage<S: Stage<Kind = K>>(&self, index: usize, spent: f64, hasher: KeyHasher) -> Result<S> {
+    fn stage<S: Stage<Kind = K>>(&self, index: usize, hasher: KeyHasher) -> Result<S> {
         if index >= MAX_STAGES {
             return Err(Error::Capacity(format!(
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
-        let (capacity, fpr) = self.step::<S>(index, spent)?;
+        let (capacity, fpr) = self.rung(index);
         S::fresh(self.kind, capacity, fpr, hasher)
     }
 }
@@ -154,7 +127,7 @@ impl<S: Stage> Scalable<S> {
     /// An empty filter with its first stage.
     pub fn new(plan: Plan<S::Kind>, hasher: KeyHasher) -> Result<Self> {
         plan.check()?;
-        let first = plan.stage(0, 0.0, hasher)?;
+        let first = plan.stage(0, hasher)?;
         Ok(Scalable { plan, hasher, stages: vec![first] })
     }
 
@@ -170,8 +143,7 @@ impl<S: Stage> Scalable<S> {
 
     /// Opens another stage.
     fn grow(&mut self) -> Result<()> {
-        let spent = self.stages.iter().map(S::target_fpr).sum();
-        self.stages.push(self.plan.stage(self.stages.len(), spent, self.hasher)?);
+        self.stages.push(self.plan.stage(self.stages.len(), self.hasher)?);
         Ok(())
     }
 
@@ -246,13 +218,9 @@ impl<S: Stage> Sizable for Scalable<S> {
     fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
         let plan = Self::default_plan(fpr);
         plan.check()?;
-        let (mut held, mut bytes, mut spent) = (0u64, 0u64, 0.0);
+        let (mut held, mut bytes) = (0u64, 0u64);
         for index in 0..MAX_STAGES {
-            let (stage, fpr) = plan.step::<S>(index, spent).map_err(|error| match error {
-                Error::Capacity(message) => Error::Parameter(message),
-                other => other,
-            })?;
-            spent += fpr;
+            let (stage, fpr) = plan.rung(index);
             held = held.saturating_add(stage);
             bytes = bytes.saturating_add(S::nbytes_of(plan.kind, stage, fpr)?);
             if held >= capacity {
@@ -447,7 +415,7 @@ impl<S: Stage> Addable for Scalable<S> {
         if self.is_read_only() {
             return Err(Error::read_only());
         }
-        let first = self.plan.stage(0, 0.0, self.hasher)?;
+        let first = self.plan.stage(0, self.hasher)?;
         self.stages = vec![first];
         Ok(())
     }

@@ -25,7 +25,11 @@ except bloomery.FilterMemoryError as error:
 def refused(work: str) -> None:
     """Runs `work` in a process with little memory; it must end in the house's error."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(LIMIT), work], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", PROGRAM, str(LIMIT), work],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.split() == ["True", "True"], done.stdout
@@ -62,7 +66,11 @@ def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (600_000 << 10,) * 2);"
     program = limited + "import sys; from bloomery.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
-        [sys.executable, "-c", program, "dedup", "-q", str(source)], capture_output=True, timeout=120, check=False
+        [sys.executable, "-c", program, "dedup", "-q", str(source)],
+        capture_output=True,
+        timeout=120,
+        check=False,
     )
     assert 0 < done.returncode < 128, done.returncode
-    assert b"memory" in done.stderr and b"Traceback" not in done.stderr
+    assert b"memory" in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -133,10 +133,12 @@ def choices(
     wanted = frozenset([needs] if isinstance(needs, str) else needs)
     _check_needs(wanted)
     left_out = {} if left_out is None else left_out
-    if wanted <= {PARQUET}:
-        rows = _layouts(wanted, items, fpr, memory, left_out)
+    meeting = _meeting(wanted)
+    if wanted and PARQUET not in wanted:
+        found = (_structure(row, items, fpr, memory) for row in meeting)
+        rows = [choice for choice in found if choice is not None]
     else:
-        rows = _structures(wanted, items, fpr, memory, left_out)
+        rows = _layouts(wanted, items, fpr, memory, left_out)
     if fpr is None:
         rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
@@ -220,14 +222,8 @@ def _layouts(
     return found
 
 
-def _structures(
-    needs: frozenset[str],
-    items: int | None,
-    fpr: float | None,
-    memory: int | None,
-    left_out: dict[str, str],
-) -> list[Choice]:
-    """Return every structure of the registry that meets ``needs``, with its default parameters."""
+def _meeting(needs: frozenset[str]) -> list[dict[str, Any]]:
+    """Return the rows of the registry that meet ``needs``."""
     meet = [
         row
         for row in _core.variants()
@@ -237,10 +233,7 @@ def _structures(
     ]
     if not meet:
         raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
-    if PARQUET in needs:
-        return _layouts(frozenset({PARQUET}), items, fpr, memory, left_out)
-    found = (_structure(row, items, fpr, memory) for row in meet)
-    return [choice for choice in found if choice is not None]
+    return meet
 
 
 def _structure(

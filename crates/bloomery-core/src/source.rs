@@ -16,22 +16,12 @@ pub trait HashSource: Sync {
 }
 
 /// Ready hashes.
-impl HashSource for Vec<u64> {
+impl<T: AsRef<[u64]> + Sync> HashSource for T {
     fn len(&self) -> usize {
-        Vec::len(self)
+        self.as_ref().len()
     }
 
     fn fill(&self, start: usize, out: &mut [u64]) {
-        out.copy_from_slice(&self[start..start + out.len()]);
-    }
-}
-
-impl HashSource for &[u64] {
-    fn len(&self) -> usize {
-        <[u64]>::len(self)
-    }
-
-    fn fill(&self, start: usize, out: &mut [u64]) {
-        out.copy_from_slice(&self[start..start + out.len()]);
+        out.copy_from_slice(&self.as_ref()[start..start + out.len()]);
     }
 }

@@ -104,6 +104,8 @@ class Job:
 
     def _guess(self, fpr: float) -> int:
         """Return lines to make the first stage for: files tell by their size and first lines."""
+        from bloomery.plan import least_fpr
+
         total = self.blocks.total
         if not total or any(source.path == "-" for source in self.inputs):
             return _FIRST_STAGE
@@ -111,8 +113,6 @@ class Job:
             sample = file.read(_BLOCK)
         lines = sample.count(b"\n") + 1
         packed = 8 if sample.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) else 1
-        from bloomery.plan import least_fpr
-
         guess = int(packed * total * lines / max(len(sample), 1) * 1.05) + 1024
         most = 8 * _GUESS_BYTES * guess // _core.size_for("classic", guess, max(fpr / 2, least_fpr(guess)))[0]
         return min(guess, max(most, 1))

@@ -4,12 +4,14 @@ use std::ffi::CStr;
 
 use bloomery_core::filter::HashSource;
 use bloomery_core::key::KeyHasher;
+use bloomery_core::room::reserve;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::ffi::{Array, Schema, Stream};
-use crate::errors::key_type;
+use crate::errors::{OrRaise, key_type};
+use crate::keys::batch::HASHED_AT_A_TIME;
 use crate::keys::column::{Column, Dictionary, Fixed, Values};
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
@@ -21,10 +23,23 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Hashes computed before; `valid` has a 0 for each null.
-    pub(crate) fn of(hashes: Vec<u64>, valid: Vec<u8>) -> Self {
+    /// The hashes of `items`, each made by `hash`, which gives none for a null.
+    pub(crate) fn of<'py>(
+        items: &Bound<'py, PyAny>,
+        mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<u64>>,
+    ) -> PyResult<Self> {
+        let (mut hashes, mut valid) = (Vec::new(), Vec::new());
+        for item in items.try_iter()? {
+            let hash = hash(&item?)?;
+            reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(items.py())?;
+            hashes.push(hash.unwrap_or_default());
+            valid.push(u8::from(hash.is_some()));
+            if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
+                items.py().check_signals()?;
+            }
+        }
         let valid = valid.contains(&0).then_some(valid);
-        Chunk { source: Box::new(hashes), valid, _owner: Array::empty() }
+        Ok(Chunk { source: Box::new(hashes), valid, _owner: Array::empty() })
     }
 }
 

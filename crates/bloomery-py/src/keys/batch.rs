@@ -18,7 +18,7 @@ use crate::gathered::Gathered;
 
 /// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
 /// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
-const HASHED_AT_A_TIME: usize = 1 << 15;
+pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;
 
 /// What is done with hashes: adding, checking, or handing them out.
 pub(crate) trait Operation {
@@ -47,10 +47,10 @@ pub(crate) fn run<'py, O: Operation>(
         let name = keys.get_type().name()?;
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
     }
-    if answers::is_polars_objects(keys)? {
-        return arrow(operation, keys, &[objects(hasher, keys)?], false, wanted);
-    }
     if import::speaks(keys)? {
+        if answers::is_polars_objects(keys)? {
+            return arrow(operation, keys, &[objects(hasher, keys)?], false, wanted);
+        }
         let lent = match import::lend(keys) {
             // pandas exports through pyarrow, which need not be there or knows no type for mixed
             // objects, long integers or sparse columns: NumPy has them all.
@@ -183,17 +183,8 @@ fn iterated<O: Operation>(
 
 /// A Polars column of Python objects: its Arrow form holds handles of theirs, not the keys.
 fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
-    let (mut hashes, mut valid) = (Vec::new(), Vec::new());
-    for item in keys.call_method0("to_list")?.try_iter()? {
-        let item = item?;
-        reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(keys.py())?;
-        valid.push(u8::from(!item.is_none()));
-        hashes.push(if item.is_none() { 0 } else { hash_key(hasher, &item)? });
-        if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
-            keys.py().check_signals()?;
-        }
-    }
-    Ok(Chunk::of(hashes, valid))
+    let hash = |item: &Bound<'_, PyAny>| if item.is_none() { Ok(None) } else { hash_key(hasher, item).map(Some) };
+    Chunk::of(&keys.call_method0("to_list")?, hash)
 }
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.

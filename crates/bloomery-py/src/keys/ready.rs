@@ -69,16 +69,11 @@ pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 /// The hashes of a pyarrow, Polars or pandas column; hash_many() gives a null for a null.
 fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
-    let (mut values, mut valid) = (Vec::new(), Vec::new());
-    for hash in hashes.call_method0(list)?.try_iter()? {
-        let hash = hash?;
-        reserve(&mut values, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(hashes.py())?;
+    Chunk::of(&hashes.call_method0(list)?, |hash| {
         // pandas.NA is the only value of a class of its own.
         let null = hash.is_none() || hash.get_type().name()? == "NAType";
-        valid.push(u8::from(!null));
-        values.push(if null { 0 } else { one(&hash)? });
-    }
-    Ok(Chunk::of(values, valid))
+        if null { Ok(None) } else { one(hash).map(Some) }
+    })
 }
 
 /// Runs `operation` over a batch of hashes.

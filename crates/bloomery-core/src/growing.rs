@@ -10,14 +10,14 @@
 //! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the
 //! whole stand at index 0xffff.
 
-use crate::batch;
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
+use crate::structure::batch;
+use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 
 /// More stages than doubling can ever reach; with growth 1 a sign of a wrong initial capacity.
 const MAX_STAGES: usize = 1024;

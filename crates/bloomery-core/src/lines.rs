@@ -4,11 +4,11 @@
 //! stands before a newline; a carriage return before it is not part of the key. The key of a record
 //! is text, so a filter built here answers to the same strings in Python.
 
-use crate::batch::CHUNK;
+use crate::cells::allocation::reserve;
 use crate::error::Result;
-use crate::filter::{Addable, Filter};
 use crate::key::KeyHasher;
-use crate::room::reserve;
+use crate::structure::batch::CHUNK;
+use crate::structure::{Addable, Filter};
 
 /// What became of a block of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,11 +11,11 @@ pub const COUNTING: u16 = 3;
 pub const VARIABLE_INCREMENT: u16 = 4;
 /// Number of [`crate::counting::SpectralFilter`] in files.
 pub const SPECTRAL: u16 = 5;
-/// Number of [`crate::counting::DLeftCountingFilter`] in files.
+/// Number of [`crate::table::DLeftCountingFilter`] in files.
 pub const D_LEFT: u16 = 6;
 /// Number of [`crate::counting::DeletableBloomFilter`] in files.
 pub const DELETABLE: u16 = 7;
-/// Number of [`crate::counting::RetouchedBloomFilter`] in files.
+/// Number of [`crate::bloom::RetouchedBloomFilter`] in files.
 pub const RETOUCHED: u16 = 8;
 /// Number of [`crate::window::StableBloomFilter`] in files.
 pub const STABLE: u16 = 9;
@@ -161,7 +161,7 @@ pub const VARIANTS: &[Variant] = &[
         id: D_LEFT,
         name: "d-left",
         class: "DLeftCountingFilter",
-        family: "counting",
+        family: "table",
         capabilities: &["add", "remove", "count", "merge", "map"],
         layouts: &[],
         ns: [98.0, 57.0],
@@ -189,7 +189,7 @@ pub const VARIANTS: &[Variant] = &[
         id: RETOUCHED,
         name: "retouched",
         class: "RetouchedBloomFilter",
-        family: "counting",
+        family: "bloom",
         capabilities: &["add", "retouch", "map"],
         layouts: &[],
         ns: [114.0, 22.0],

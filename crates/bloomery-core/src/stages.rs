@@ -3,21 +3,18 @@
 //! A structure can be a stage if it takes keys, is sized by a capacity and a rate, which is then fixed, and
 //! forgets nothing by itself. A stage holds every key once, also where the structure could hold copies.
 
-use crate::batch;
-use crate::bloom::{BloomFilter, Layout, Shape};
+use crate::bloom::{BloomFilter, Layout, RetouchedBloomFilter, Shape};
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Container, Header, tag};
-use crate::counting::{
-    CountingBloomFilter, DLeftCountingFilter, DeletableBloomFilter, RetouchedBloomFilter, SpectralFilter,
-    VariableIncrementFilter,
-};
+use crate::counting::{CountingBloomFilter, DeletableBloomFilter, SpectralFilter, VariableIncrementFilter};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::growing::{self, Scalable, Stage};
 use crate::key::KeyHasher;
 use crate::labelled::LayeredBloomFilter;
 use crate::registry::{self, BLOOM};
-use crate::table::{CuckooFilter, PrefixFilter, QuotientFilter};
+use crate::structure::batch;
+use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
+use crate::table::{CuckooFilter, DLeftCountingFilter, PrefixFilter, QuotientFilter};
 
 /// A filter without a fixed capacity.
 pub type ScalableBloomFilter = Scalable<AnyStage>;
@@ -351,7 +348,7 @@ fn add_once(filter: &mut impl Addable, hashes: &[u64], new: &mut [u8]) -> Result
 mod tests {
     use super::*;
     use crate::hash::splitmix::mix;
-    use crate::table::places::Places;
+    use crate::table::cuckoo::places::Places;
 
     /// Hashes for a table of `buckets` that all lie in its buckets 0 and 1, of different fingerprints.
     fn crowd(buckets: u64, width: u32) -> Vec<u64> {

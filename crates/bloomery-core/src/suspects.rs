@@ -8,11 +8,11 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::batch::CHUNK;
+use crate::cells::allocation::short;
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::lines::{self, Tally};
-use crate::room::short;
+use crate::structure::batch::CHUNK;
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;

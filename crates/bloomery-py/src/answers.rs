@@ -2,7 +2,7 @@
 //!
 //! No library is imported here that the caller's object does not come from.
 
-use bloomery_core::room::zeroed;
+use bloomery_core::cells::allocation::zeroed;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;

@@ -7,8 +7,8 @@ use bloomery_core::cells::Memory;
 use bloomery_core::container::file::{self, Writer};
 use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
-use bloomery_core::filter::{Filter, Loadable};
 use bloomery_core::registry;
+use bloomery_core::structure::{Filter, Loadable};
 use pyo3::prelude::*;
 
 use crate::errors::parameter;

@@ -1,6 +1,6 @@
 //! Answers that come in portions and end as a list.
 
-use bloomery_core::room::reserve;
+use bloomery_core::cells::allocation::reserve;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;

@@ -1,8 +1,8 @@
 //! Records of text for the command line: blocks of bytes in, kept bytes out, the GIL released.
 
-use bloomery_core::filter::{Addable, Filter};
+use bloomery_core::cells::allocation::reserve;
 use bloomery_core::lines::{self, Tally};
-use bloomery_core::room::reserve;
+use bloomery_core::structure::{Addable, Filter};
 use bloomery_core::suspects::Suspects as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,6 +1,6 @@
 //! Python objects whose size the input decides: where memory is short an error, never PyO3's panic.
 
-use bloomery_core::room::short;
+use bloomery_core::cells::allocation::short;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};

@@ -1,8 +1,8 @@
 //! The batch operations: check, add, remove, count, hash.
 
-use bloomery_core::batch::{self, Part};
-use bloomery_core::filter::{Addable, Countable, Filter, HashSource, Removable};
-use bloomery_core::source::CHUNK;
+use bloomery_core::key::source::CHUNK;
+use bloomery_core::structure::batch::{self, Part};
+use bloomery_core::structure::{Addable, Countable, Filter, HashSource, Removable};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, warn_overfull};

@@ -6,9 +6,9 @@
 
 use super::filter::BloomFilter;
 use crate::cells::bits;
-use crate::compat::Differences;
 use crate::error::{Error, Result};
-use crate::filter::{Estimating, Filter, Mergeable};
+use crate::structure::differences::Differences;
+use crate::structure::{Estimating, Filter, Mergeable};
 
 impl BloomFilter {
     /// `self |= other`.

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::shape::Shape;
-use crate::batch::useful_threads;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Estimating, Fact, Filter, HashSource, Mergeable, Sizable};
 use crate::key::KeyHasher;
 use crate::scheme::lines::OneLine;
 use crate::sizing::check_fpr;
+use crate::structure::batch::useful_threads;
+use crate::structure::{Addable, Estimating, Fact, Filter, HashSource, Mergeable, Sizable};
 
 /// An approximate set: never says no wrongly, says yes wrongly at a known rate.
 pub struct BloomFilter {

@@ -1,7 +1,6 @@
 //! From layout and scheme to loops: the one place where they are matched.
 
 use super::shape::{Layout, Shape};
-use crate::filter::HashSource;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
@@ -9,6 +8,7 @@ use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
 use crate::scheme::{ProbeKernel, Scheme, deal, lines};
+use crate::structure::HashSource;
 
 /// The loops of one shape.
 #[derive(Clone, Copy, Debug)]

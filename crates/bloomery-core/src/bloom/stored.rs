@@ -6,10 +6,10 @@ use crate::cells::Memory;
 use crate::container::file::Writer;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::Loadable;
 use crate::key::KeyHasher;
 use crate::registry::BLOOM;
 use crate::scheme::Scheme;
+use crate::structure::Loadable;
 
 /// Parameters that [`describe`] writes.
 pub(super) const PARAMS: usize = 8;

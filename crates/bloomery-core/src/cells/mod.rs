@@ -4,6 +4,7 @@
 //! cells of several bits. Bits are LSB-first in
 //! little-endian 64-bit words, so that byte `i >> 3`, mask `1 << (i & 7)` is bit `i` everywhere.
 
+pub mod allocation;
 pub mod bits;
 pub mod memory;
 pub mod packed;

@@ -8,13 +8,13 @@ use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
 use super::spread::{self, AHEAD, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
-use crate::compat::Differences;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::COUNTING;
+use crate::structure::differences::Differences;
+use crate::structure::load::{self, Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
 
 /// Bits of a counter unless asked otherwise: fewer than 1.4e-15 of them ever overflow.
 pub const COUNTER_BITS: u32 = 4;
@@ -411,5 +411,4 @@ impl Loadable for CountingBloomFilter {
 }
 
 #[cfg(test)]
-#[path = "filter_tests.rs"]
 mod tests;

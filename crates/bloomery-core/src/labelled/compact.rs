@@ -43,7 +43,7 @@ mod tests {
     use super::super::valued::LATTICES;
     use super::super::valued::tests::{hash, reload};
     use super::*;
-    use crate::filter::{Filter, Loadable, Mergeable};
+    use crate::structure::{Filter, Loadable, Mergeable};
     use std::collections::HashMap;
 
     #[test]

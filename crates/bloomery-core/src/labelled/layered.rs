@@ -9,14 +9,14 @@
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers, load_takes};
 use crate::registry::LAYERED;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{MAX_PLANES, Planes};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
+use crate::structure::load::{self, Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
 
 /// Layers of a filter with default parameters.
 pub const LAYERS: usize = 4;

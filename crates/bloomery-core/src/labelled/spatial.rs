@@ -69,7 +69,7 @@ impl SpatialBloomFilter {
 mod tests {
     use super::super::valued::tests::{hash, reload};
     use super::*;
-    use crate::filter::{Filter, Loadable, Mergeable};
+    use crate::structure::{Filter, Loadable, Mergeable};
 
     #[test]
     fn errors_go_upward_only() {

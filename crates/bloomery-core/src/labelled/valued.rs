@@ -18,18 +18,18 @@
 use std::marker::PhantomData;
 
 use crate::cells::{Memory, Packed};
-use crate::compat::Differences;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Estimating, Fact, Filter, Loadable, Mergeable, Sizable};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
-use crate::load::{self, Load, load_answers};
 use crate::scheme::Scheme;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+use crate::structure::differences::Differences;
+use crate::structure::load::{self, Load, load_answers};
+use crate::structure::{Estimating, Fact, Filter, Loadable, Mergeable, Sizable};
 
 /// Keys fetched ahead; each asks for k lines.
 const AHEAD: usize = 8;

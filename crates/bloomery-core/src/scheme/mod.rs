@@ -23,6 +23,7 @@ pub mod mcg;
 pub mod parquet;
 pub mod patience;
 pub mod planes;
+pub mod positions;
 pub mod probes;
 pub mod sift;
 

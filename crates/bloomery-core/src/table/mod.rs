@@ -1,29 +1,20 @@
 //! Tables of fingerprints: structures that store a short image of each key rather than bits of a
 //! common pool, and so can take keys out again.
 //!
-//! * [`cuckoo`]: two buckets a key, moved until there is room; [`buckets`] lays them out, [`shape`]
-//!   holds their law, [`places`] says where a key may lie, [`moves`] makes room, `cuckoo_stored` is
-//!   the file;
-//! * [`dynamic`]: cuckoo tables of one shape in stages, opened as keys come;
+//! * [`cuckoo`]: two buckets a key, moved until there is room;
+//! * [`dynamic_cuckoo`]: cuckoo tables of one shape in stages, opened as keys come;
+//! * [`d_left`]: fingerprints with counts in the least loaded of d buckets;
 //! * [`quotient`]: fingerprints in sorted runs, found by rank and select;
-//! * [`prefix`]: one bin a key, of which the smallest fingerprints stay; [`bins`] lays them out,
-//!   [`prefix_shape`] sizes them.
+//! * [`prefix`]: one bin a key, of which the smallest fingerprints stay.
 
-pub mod bins;
-pub mod buckets;
 pub mod cuckoo;
-mod cuckoo_stored;
-pub mod dynamic;
-pub mod moves;
-pub mod places;
+pub mod d_left;
+pub mod dynamic_cuckoo;
 pub mod prefix;
-pub mod prefix_shape;
 pub mod quotient;
-pub mod shape;
 
-pub use cuckoo::CuckooFilter;
-pub use dynamic::DynamicCuckooFilter;
-pub use prefix::PrefixFilter;
-pub use prefix_shape::PrefixShape;
+pub use cuckoo::{CuckooFilter, CuckooShape};
+pub use d_left::DLeftCountingFilter;
+pub use dynamic_cuckoo::DynamicCuckooFilter;
+pub use prefix::{PrefixFilter, PrefixShape};
 pub use quotient::QuotientFilter;
-pub use shape::CuckooShape;

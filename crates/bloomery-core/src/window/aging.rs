@@ -34,7 +34,7 @@ impl AgingBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Addable, Filter, Loadable};
+    use crate::structure::{Addable, Filter, Loadable};
     use crate::window::generations::tests::{hash, reload};
 
     #[test]

@@ -14,11 +14,11 @@ use std::marker::PhantomData;
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Fact, Filter, Loadable, Sizable};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, blocked, check_fpr, shown};
+use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
 
 /// More generations cost a line a look-up each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;

@@ -39,7 +39,7 @@ impl RollingBloomFilter {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::filter::{Addable, Filter, Loadable};
+    use crate::structure::{Addable, Filter, Loadable};
     use crate::window::generations::tests::{hash, reload};
 
     #[test]

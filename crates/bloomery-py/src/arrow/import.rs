@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use bloomery_core::filter::HashSource;
+use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::KeyHasher;
-use bloomery_core::room::reserve;
+use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};

@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 
 use bloomery_core::bloom::{BloomFilter as Core, Layout, Shape};
-use bloomery_core::filter::{Filter, Mergeable};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::BLOOM;
+use bloomery_core::structure::{Filter, Mergeable};
 use pyo3::ffi;
 use pyo3::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use bloomery_core::counting::filter::COUNTER_BITS;
 use bloomery_core::counting::{CountingBloomFilter as Core, Layout, Shape};
-use bloomery_core::filter::HashSource;
 use bloomery_core::key::KeyHasher;
+use bloomery_core::key::source::CHUNK;
 use bloomery_core::registry::COUNTING;
-use bloomery_core::source::CHUNK;
+use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, estimating_methods, filter_methods};

@@ -1,10 +1,10 @@
 //! `DLeftCountingFilter`.
 
-use bloomery_core::counting::DLeftCountingFilter as Core;
-use bloomery_core::counting::dleft::{DEFAULT_CELLS, DEFAULT_SUBTABLES};
-use bloomery_core::counting::dleft_shape::Shape;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::D_LEFT;
+use bloomery_core::table::DLeftCountingFilter as Core;
+use bloomery_core::table::d_left::shape::Shape;
+use bloomery_core::table::d_left::{DEFAULT_CELLS, DEFAULT_SUBTABLES};
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};

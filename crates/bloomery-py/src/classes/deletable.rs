@@ -2,11 +2,11 @@
 
 use bloomery_core::counting::DeletableBloomFilter as Core;
 use bloomery_core::counting::deletable::Regions;
-use bloomery_core::counting::positions::Positions;
-use bloomery_core::filter::Removable;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::DELETABLE;
+use bloomery_core::scheme::positions::Positions;
 use bloomery_core::sizing::Law;
+use bloomery_core::structure::Removable;
 use pyo3::prelude::*;
 
 use super::{addable_methods, estimating_methods, filter_methods, mergeable_methods, plain_methods};

@@ -1,11 +1,11 @@
 //! `DynamicCuckooFilter`.
 
-use bloomery_core::filter::Filter;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::DYNAMIC_CUCKOO;
+use bloomery_core::structure::Filter;
 use bloomery_core::table::DynamicCuckooFilter as Core;
-use bloomery_core::table::dynamic::Plan;
-use bloomery_core::table::dynamic::plan::DEFAULT_STAGES;
+use bloomery_core::table::dynamic_cuckoo::Plan;
+use bloomery_core::table::dynamic_cuckoo::plan::DEFAULT_STAGES;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -10,8 +10,8 @@
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bloomery_core::filter::{Addable, Filter, Removable};
 use bloomery_core::key::KeyHasher;
+use bloomery_core::structure::{Addable, Filter, Removable};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyClass, ffi};

@@ -99,11 +99,11 @@ macro_rules! filter_methods {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
-                self.gate.read_both(&other.get().gate, other.py(), bloomery_core::filter::Filter::same_as)
+                self.gate.read_both(&other.get().gate, other.py(), bloomery_core::structure::Filter::same_as)
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
-                use bloomery_core::filter::Filter;
+                use bloomery_core::structure::Filter;
                 $Class { hasher: *filter.hasher(), gate: crate::gate::Gate::new(filter) }
             }
         }
@@ -131,7 +131,7 @@ macro_rules! filter_methods {
             /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
             #[pyo3(signature = (hashes: "object") -> "Any")]
             fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                use bloomery_core::filter::Filter;
+                use bloomery_core::structure::Filter;
                 let py = hashes.py();
                 if let Some(hash) = crate::keys::ready::single(hashes)? {
                     return crate::classes::shared::boolean(py, self.gate.read(py, |f| f.contains_hash(hash)));
@@ -141,31 +141,31 @@ macro_rules! filter_methods {
 
             /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
             fn fpr(&self, py: Python<'_>) -> f64 {
-                self.gate.look(py, bloomery_core::filter::Filter::fpr)
+                self.gate.look(py, bloomery_core::structure::Filter::fpr)
             }
 
             /// Share of set bits, counted: O(nbytes).
             #[getter]
             fn fill(&self, py: Python<'_>) -> f64 {
-                self.gate.look(py, bloomery_core::filter::Filter::fill)
+                self.gate.look(py, bloomery_core::structure::Filter::fill)
             }
 
             /// Bytes of cells held.
             #[getter]
             fn nbytes(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::filter::Filter::nbytes)
+                self.gate.read(py, bloomery_core::structure::Filter::nbytes)
             }
 
             /// Keys the structure was sized for.
             #[getter]
             fn capacity(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::filter::Filter::capacity)
+                self.gate.read(py, bloomery_core::structure::Filter::capacity)
             }
 
             /// Rate asked for at capacity.
             #[getter]
             fn target_fpr(&self, py: Python<'_>) -> f64 {
-                self.gate.read(py, bloomery_core::filter::Filter::target_fpr)
+                self.gate.read(py, bloomery_core::structure::Filter::target_fpr)
             }
 
             /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
@@ -174,14 +174,14 @@ macro_rules! filter_methods {
             #[pyo3(text_signature = "(capacity, fpr=0.01)")]
             fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: crate::params::Fpr) -> PyResult<u64> {
                 let keys = crate::params::whole("capacity", capacity, 1)?;
-                let bytes = <$core as bloomery_core::filter::Sizable>::nbytes_for(keys, fpr.0);
+                let bytes = <$core as bloomery_core::structure::Sizable>::nbytes_for(keys, fpr.0);
                 crate::errors::OrRaise::or_raise(bytes, capacity.py())
             }
 
             /// Keys that were new when they were added, less those removed.
             #[getter]
             fn num_added(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::filter::Filter::num_added)
+                self.gate.read(py, bloomery_core::structure::Filter::num_added)
             }
 
             /// Seed of the key hash.
@@ -199,12 +199,12 @@ macro_rules! filter_methods {
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let facts = self.gate.look(py, bloomery_core::filter::Filter::facts);
+                let facts = self.gate.look(py, bloomery_core::structure::Filter::facts);
                 crate::classes::shared::info($name, &facts, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                let facts = self.gate.look(py, bloomery_core::filter::Filter::facts);
+                let facts = self.gate.look(py, bloomery_core::structure::Filter::facts);
                 crate::classes::shared::repr($name, &facts)
             }
 
@@ -230,13 +230,13 @@ macro_rules! filter_methods {
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), crate::files::path(path)?);
-                let saved = self.gate.detach(py, |session| session.read(|filter| bloomery_core::filter::Filter::save(filter, &path)));
+                let saved = self.gate.detach(py, |session| session.read(|filter| bloomery_core::structure::Filter::save(filter, &path)));
                 crate::errors::OrRaise::or_raise(saved, py)
             }
 
             /// An independent copy in memory, also of a mapped filter.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                let copy = self.gate.look(py, bloomery_core::filter::Filter::try_clone);
+                let copy = self.gate.look(py, bloomery_core::structure::Filter::try_clone);
                 crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
             }
 
@@ -313,7 +313,7 @@ macro_rules! addable_methods {
             ///
             /// Cost: one hash and, in layout blocked, one cache line.
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                use bloomery_core::filter::Filter;
+                use bloomery_core::structure::Filter;
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
             }
@@ -361,7 +361,7 @@ macro_rules! addable_methods {
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.gate.write(py, bloomery_core::filter::Addable::clear);
+                let cleared = self.gate.write(py, bloomery_core::structure::Addable::clear);
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
         }
@@ -375,7 +375,7 @@ macro_rules! estimating_methods {
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.gate.look(py, bloomery_core::filter::Estimating::approx_count)
+                self.gate.look(py, bloomery_core::structure::Estimating::approx_count)
             }
         }
     };
@@ -443,7 +443,7 @@ macro_rules! removable_methods {
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 let py = key.py();
-                let removed = self.gate.write(py, |f| bloomery_core::filter::Removable::remove_hash(f, hash));
+                let removed = self.gate.write(py, |f| bloomery_core::structure::Removable::remove_hash(f, hash));
                 crate::errors::OrRaise::or_raise(removed, py)
             }
 
@@ -466,7 +466,7 @@ macro_rules! countable_methods {
             #[pyo3(signature = (key: "object", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(key.py(), |f| bloomery_core::filter::Countable::count_hash(f, hash)))
+                Ok(self.gate.read(key.py(), |f| bloomery_core::structure::Countable::count_hash(f, hash)))
             }
 
             /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
@@ -486,7 +486,7 @@ macro_rules! mergeable_methods {
         impl $Class {
             #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                use bloomery_core::filter::Mergeable;
+                use bloomery_core::structure::Mergeable;
                 crate::classes::shared::merge(py, &self.gate, &other.gate, |a, b| a.merge(b))
             }
         }

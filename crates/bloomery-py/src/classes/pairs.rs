@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use bloomery_core::filter::HashSource;
+use bloomery_core::cells::allocation::reserve;
+use bloomery_core::key::source::CHUNK;
 use bloomery_core::labelled::valued::{Kind, Valued};
-use bloomery_core::room::reserve;
-use bloomery_core::source::CHUNK;
+use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, parameter, warn_overfull};
@@ -112,7 +112,7 @@ pub(crate) fn put_one<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, hash: u64
 
 /// Gives the warning when it is due.
 pub(crate) fn warn<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>) -> PyResult<()> {
-    use bloomery_core::filter::Filter;
+    use bloomery_core::structure::Filter;
     let overfull = gate.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())));
     overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
@@ -143,7 +143,7 @@ pub(crate) fn put_many<'py, V: Kind>(
 
 /// Merges `other` into `gate`, or a copy of itself where both are one.
 pub(crate) fn merge<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, other: &Gate<Valued<V>>) -> PyResult<()> {
-    use bloomery_core::filter::Mergeable;
+    use bloomery_core::structure::Mergeable;
     // A join with itself changes nothing.
     if !std::ptr::eq(gate, other) {
         gate.write_from(other, py, |a, b| a.merge(b)).or_raise(py)?;
@@ -181,7 +181,7 @@ macro_rules! pair_methods {
         impl $Class {
             /// True when the key was probably added, False when it certainly was not.
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                use bloomery_core::filter::Filter;
+                use bloomery_core::structure::Filter;
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
             }

@@ -1,12 +1,12 @@
 //! `RetouchedBloomFilter`.
 
-use bloomery_core::counting::RetouchedBloomFilter as Core;
-use bloomery_core::counting::positions::Positions;
-use bloomery_core::counting::retouched::{CHOICES, Choice};
-use bloomery_core::filter::HashSource;
+use bloomery_core::bloom::RetouchedBloomFilter as Core;
+use bloomery_core::bloom::retouched::{CHOICES, Choice};
 use bloomery_core::key::KeyHasher;
+use bloomery_core::key::source::CHUNK;
 use bloomery_core::registry::RETOUCHED;
-use bloomery_core::source::CHUNK;
+use bloomery_core::scheme::positions::Positions;
+use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods, plain_methods};

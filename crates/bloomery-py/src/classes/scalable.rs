@@ -1,10 +1,10 @@
 //! `ScalableBloomFilter`.
 
-use bloomery_core::filter::Filter;
 use bloomery_core::growing::INITIAL_CAPACITY;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::SCALABLE;
 use bloomery_core::stages::{Kind, Plan, ScalableBloomFilter as Core};
+use bloomery_core::structure::Filter;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

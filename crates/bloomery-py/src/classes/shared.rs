@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bloomery_core::filter::{Addable, Fact, Removable};
+use bloomery_core::structure::{Addable, Fact, Removable};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
@@ -82,7 +82,7 @@ pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
     let buffer = pyo3::buffer::PyBuffer::<u8>::get(data)?;
-    let mut bytes = bloomery_core::room::zeroed(buffer.item_count()).or_raise(data.py())?;
+    let mut bytes = bloomery_core::cells::allocation::zeroed(buffer.item_count()).or_raise(data.py())?;
     buffer.copy_to_slice(data.py(), &mut bytes)?;
     Ok(Cow::Owned(bytes))
 }

@@ -1,7 +1,7 @@
 //! `VariableIncrementFilter`.
 
 use bloomery_core::counting::VariableIncrementFilter as Core;
-use bloomery_core::counting::variable::{INCREMENTS, Shape};
+use bloomery_core::counting::variable_increment::{INCREMENTS, Shape};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::VARIABLE_INCREMENT;
 use pyo3::prelude::*;

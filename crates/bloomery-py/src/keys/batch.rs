@@ -1,8 +1,8 @@
 //! Batches: from whatever holds the keys, through hashes, to answers in the caller's kind.
 
-use bloomery_core::filter::HashSource;
+use bloomery_core::cells::allocation::{reserve, zeroed};
 use bloomery_core::key::KeyHasher;
-use bloomery_core::room::{reserve, zeroed};
+use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -3,8 +3,8 @@
 //! The only place that reads memory Python libraries lent us. A column borrows; whoever made it
 //! keeps the owner alive (`keys::buffer`, `arrow::import`).
 
-use bloomery_core::filter::HashSource;
 use bloomery_core::key::{Domain, KeyHasher};
+use bloomery_core::structure::HashSource;
 
 /// Fixed-width element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
 
-use bloomery_core::filter::HashSource;
-use bloomery_core::room::{reserve, zeroed};
+use bloomery_core::cells::allocation::{reserve, zeroed};
+use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
 use super::{Game, build};
+use crate::key::source::{CHUNK, HashSource};
 use crate::scheme::lines::{LineKernel, LineScheme, Lines, add_lines};
 use crate::scheme::sift::{Picked, Range, split, unsift};
-use crate::source::{CHUNK, HashSource};
 use crate::team::lock;
 
 /// Keys of a round, which touches 164 KiB with answers.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use super::patience::Patience;
-use crate::source::{CHUNK, HashSource};
+use crate::key::source::{CHUNK, HashSource};
 use crate::team::{self, lock};
 
 pub mod lines;

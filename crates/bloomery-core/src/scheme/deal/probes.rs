@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard};
 use super::{Game, build};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
+use crate::key::source::HashSource;
 use crate::scheme::DEALT_AHEAD;
 use crate::scheme::probes::{ProbeKernel, Sequence};
-use crate::source::HashSource;
 use crate::team::lock;
 
 /// Keys of a round, 16 KiB of positions for each of their probes.

@@ -3,12 +3,12 @@
 use super::geometry::Geometry;
 use super::slots::Slots;
 use super::stream::{build, damaged};
-use crate::compat::Differences;
 use crate::container::Container;
 use crate::error::{Error, Result};
-use crate::filter::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
 use crate::key::KeyHasher;
-use crate::load::{Load, load_answers, load_takes};
+use crate::structure::differences::Differences;
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
 
 /// Keys whose lines are asked for before the first of them is looked at.
 const AHEAD: usize = 32;

@@ -9,9 +9,9 @@ use super::slots::Slots;
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
 use crate::error::{Error, Result};
-use crate::filter::Loadable;
-use crate::load::{self, Load};
 use crate::registry::QUOTIENT;
+use crate::structure::Loadable;
+use crate::structure::load::{self, Load};
 
 const KINDS: [u32; 3] = [kind::QUOTIENT_BITS, kind::QUOTIENT_OFFSETS, kind::QUOTIENT_SLOTS];
 /// Parameters beside those of [`Load`].

@@ -8,10 +8,10 @@ use super::slots::Slots;
 use super::stream::{Groups, build};
 use crate::cells::Memory;
 use crate::error::Error;
-use crate::filter::{Addable, Countable, Filter, Loadable, Mergeable, Removable};
 use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
-use crate::load::Load;
+use crate::structure::load::Load;
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable};
 
 struct Random(SplitMix);
 

@@ -1,0 +1,406 @@
+//! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared again, which rids it of
+//! chosen false positives and makes it deny some members.
+//!
+//! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Which bit to clear is decided by
+//! training data held beside the bits: for every bit the members that set it and the known false
+//! positives that need it, 8 bits each, stopping at 255. They are 16 of the 17 bits that a bit
+//! costs, and are saved with the filter. The members of a bit are kept when it is cleared, so that
+//! the bits members have lost can be counted: the estimate of false negatives rests on them.
+//!
+//! Positions are those of scheme `mcg`, each counted once a key.
+
+use crate::cells::{LINE_WORDS, Memory, Packed, bits};
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::hash::splitmix::{self, SplitMix};
+use crate::key::KeyHasher;
+use crate::registry::RETOUCHED;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::positions::{Positions, has_bits_past};
+use crate::scheme::{Scheme, fastrange};
+use crate::structure::load::{self, Load, load_answers, load_takes};
+use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+
+/// Keys fetched ahead; each asks for k lines of bits and k of counters.
+const AHEAD: usize = 4;
+/// Bits of a counter.
+const COUNTER_BITS: u32 = 8;
+
+/// Which bit of a false positive to clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Any, as the key's hash has it.
+    Random,
+    /// The one that fewest members set.
+    MinimumFn,
+    /// The one that most known false positives need.
+    MaximumFp,
+    /// The one with most known false positives a member.
+    Ratio,
+}
+
+/// Every choice with its name.
+pub const CHOICES: [(Choice, &str); 4] = [
+    (Choice::Random, "random"),
+    (Choice::MinimumFn, "minimum-fn"),
+    (Choice::MaximumFp, "maximum-fp"),
+    (Choice::Ratio, "ratio"),
+];
+
+impl Choice {
+    /// Finds a choice by name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        CHOICES.iter().find(|(_, known)| *known == name).map(|(choice, _)| *choice)
+    }
+}
+
+/// A Bloom filter that trades false positives for false negatives.
+pub struct RetouchedBloomFilter {
+    positions: Positions,
+    counters: Packed,
+    bits: Memory,
+    members: Memory,
+    known: Memory,
+    load: Load,
+    hasher: KeyHasher,
+}
+
+/// The three arrays, for writing.
+struct Parts<'a> {
+    bits: &'a mut [u64],
+    members: &'a mut [u64],
+    known: &'a mut [u64],
+}
+
+fn counter_words(positions: Positions) -> u64 {
+    positions.num_bits.div_ceil(u64::from(64 / COUNTER_BITS))
+}
+
+fn packed() -> Result<Packed> {
+    Packed::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
+}
+
+fn is_set(words: &[u64], bit: u64) -> bool {
+    words[(bit >> 6) as usize] & bits::mask(bit) != 0
+}
+
+impl RetouchedBloomFilter {
+    /// An empty filter.
+    pub fn new(positions: Positions, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let (load, positions) = (Load::new(capacity, fpr)?, positions.check()?);
+        Ok(RetouchedBloomFilter {
+            positions,
+            counters: packed()?,
+            bits: Memory::zeroed(positions.words())?,
+            members: Memory::zeroed(counter_words(positions))?,
+            known: Memory::zeroed(counter_words(positions))?,
+            load,
+            hasher,
+        })
+    }
+
+    /// m and k.
+    pub fn positions(&self) -> Positions {
+        self.positions
+    }
+
+    #[inline(always)]
+    fn parts(&mut self) -> Result<Parts<'_>> {
+        match (self.bits.words_mut(), self.members.words_mut(), self.known.words_mut()) {
+            (Some(bits), Some(members), Some(known)) => Ok(Parts { bits, members, known }),
+            _ => Err(Error::read_only()),
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.positions.fetch(self.bits.words(), 6, hash);
+        self.positions.fetch(self.members.words(), 3, hash);
+    }
+
+    /// One more, up to the top.
+    #[inline(always)]
+    fn bump(counters: Packed, words: &mut [u64], bit: u64) {
+        let count = counters.get(words, bit);
+        counters.set(words, bit, (count + 1).min(counters.max()));
+    }
+
+    #[inline(always)]
+    fn add_one(&mut self, hash: u64) -> Result<bool> {
+        let (positions, counters) = (self.positions, self.counters);
+        let parts = self.parts()?;
+        let (mut buffer, mut new) = ([0; 64], false);
+        for &bit in positions.distinct(hash, &mut buffer) {
+            let word = &mut parts.bits[(bit >> 6) as usize];
+            new |= *word & bits::mask(bit) == 0;
+            *word |= bits::mask(bit);
+            Self::bump(counters, parts.members, bit);
+        }
+        self.load.count(new);
+        Ok(new)
+    }
+
+    /// Takes note of a key that is admitted and should not be; false when it is not admitted.
+    pub fn note_false_positive(&mut self, hash: u64) -> Result<bool> {
+        let (positions, counters) = (self.positions, self.counters);
+        let parts = self.parts()?;
+        if !positions.contains(parts.bits, hash) {
+            return Ok(false);
+        }
+        let mut buffer = [0; 64];
+        for &bit in positions.distinct(hash, &mut buffer) {
+            Self::bump(counters, parts.known, bit);
+        }
+        Ok(true)
+    }
+
+    /// Clears one bit of a key, so that it is admitted no more; false when it was not.
+    pub fn retouch(&mut self, hash: u64, choice: Choice) -> Result<bool> {
+        let (positions, counters) = (self.positions, self.counters);
+        let parts = self.parts()?;
+        if !positions.contains(parts.bits, hash) {
+            return Ok(false);
+        }
+        let mut buffer = [0; 64];
+        let candidates = positions.distinct(hash, &mut buffer);
+        let weigh = |bit: u64| (counters.get(parts.members, bit), counters.get(parts.known, bit));
+        let chosen = choose(choice, hash, candidates, weigh);
+        parts.bits[(chosen >> 6) as usize] &= !bits::mask(chosen);
+        // This key needs its bits no more, and nobody the cleared one. Other known false positives
+        // that the bit held in still weigh on theirs: only their keys could tell.
+        for &bit in candidates {
+            let left = if bit == chosen { 0 } else { counters.get(parts.known, bit).saturating_sub(1) };
+            counters.set(parts.known, bit, left);
+        }
+        Ok(true)
+    }
+
+    /// Clears a `share` of the set bits, chosen by `seed`; the number of bits cleared.
+    pub fn clear_random(&mut self, share: f64, seed: u64) -> Result<u64> {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Error::Parameter(format!("share must be between 0 and 1, got {share}")));
+        }
+        let (mut left, num_bits, counters) =
+            (bits::count_ones(self.bits.words()), self.positions.num_bits, self.counters);
+        let wanted = (share * left as f64).round() as u64;
+        let parts = self.parts()?;
+        let (mut want, mut random) = (wanted, SplitMix(seed));
+        for bit in 0..num_bits {
+            if want == 0 {
+                break;
+            }
+            if !is_set(parts.bits, bit) {
+                continue;
+            }
+            // Selection sampling: exactly `wanted` of them, each set of so many equally likely.
+            if fastrange(random.next(), left) < want {
+                parts.bits[(bit >> 6) as usize] &= !bits::mask(bit);
+                counters.set(parts.known, bit, 0);
+                want -= 1;
+            }
+            left = left.saturating_sub(1);
+        }
+        Ok(wanted - want)
+    }
+
+    /// Bits that members have set in vain, and all bits that members set, each counted once a member.
+    fn lost(&self) -> (u64, u64) {
+        let (mut lost, mut all) = (0u64, 0u64);
+        let words = self.bits.words();
+        for (i, &word) in self.members.words().iter().enumerate() {
+            if word == 0 {
+                continue;
+            }
+            for (j, count) in u64::from_le(word).to_le_bytes().into_iter().enumerate() {
+                let bit = (8 * i + j) as u64;
+                if bit < self.positions.num_bits {
+                    all += u64::from(count);
+                    lost += if is_set(words, bit) { 0 } else { u64::from(count) };
+                }
+            }
+        }
+        (lost, all)
+    }
+
+    /// Estimated share of the members that are denied: 1 - (1 - lost share of their bits)^k.
+    pub fn fnr(&self) -> f64 {
+        let (lost, all) = self.lost();
+        if lost == 0 {
+            return 0.0;
+        }
+        let kept = 1.0 - lost as f64 / all as f64;
+        1.0 - kept.powi(self.positions.num_hashes as i32)
+    }
+}
+
+/// The candidate that `choice` prefers, given a candidate's members and known false positives; the
+/// first of equals.
+fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
+    let mut best = candidates.first().copied().unwrap_or(0);
+    if choice == Choice::Random {
+        let i = fastrange(splitmix::at(hash, 0), candidates.len() as u64);
+        return candidates.get(i as usize).copied().unwrap_or(best);
+    }
+    let (mut members, mut known) = weigh(best);
+    for &bit in candidates.iter().skip(1) {
+        let (m, f) = weigh(bit);
+        let better = match choice {
+            Choice::Random => false,
+            Choice::MinimumFn => m < members || (m == members && f > known),
+            Choice::MaximumFp => f > known || (f == known && m < members),
+            // f/m against known/members without a division; equal ratios: the less harm.
+            Choice::Ratio => f * members > known * m || (f * members == known * m && m < members),
+        };
+        if better {
+            (best, members, known) = (bit, m, f);
+        }
+    }
+    best
+}
+
+impl Sizable for RetouchedBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Positions::for_capacity(capacity, fpr)?, capacity, fpr, hasher)
+    }
+
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        let positions = Positions::for_capacity(capacity, fpr)?;
+        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
+        Ok((lines(positions.words()) + 2 * lines(counter_words(positions))) * 8)
+    }
+}
+
+impl Filter for RetouchedBloomFilter {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        self.positions.contains(self.bits.words(), hash)
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        self.positions.kernel().contains_all::<Mcg>(self.bits.words(), hashes, found);
+    }
+
+    load_answers!(added);
+
+    /// fill^k: exact for the bits at hand, also after clearing.
+    fn fpr(&self) -> f64 {
+        self.fill().powi(self.positions.num_hashes as i32)
+    }
+
+    fn fill(&self) -> f64 {
+        bits::count_ones(self.bits.words()) as f64 / self.positions.num_bits as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        (self.bits.len_bytes() + self.members.len_bytes() + self.known.len_bytes()) as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("capacity", Fact::Number(self.load.capacity)),
+            ("target_fpr", Fact::Real(self.load.target_fpr)),
+            ("num_added", Fact::Number(self.load.added)),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fnr", Fact::Real(self.fnr())),
+            ("fill", Fact::Real(self.fill())),
+            ("num_bits", Fact::Number(self.positions.num_bits)),
+            ("num_hashes", Fact::Number(u64::from(self.positions.num_hashes))),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("mapped", Fact::Flag(self.bits.is_mapped())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(RETOUCHED, Scheme::Mcg as u16, &self.hasher);
+        self.load.describe(&mut header, 0);
+        header.set(tag::NUM_BITS, 0, self.positions.num_bits);
+        header.set(tag::NUM_HASHES, 0, u64::from(self.positions.num_hashes));
+        let sections = vec![
+            Section { kind: kind::BITS, index: 0, bytes: self.bits.bytes() },
+            Section { kind: kind::MEMBERS, index: 0, bytes: self.members.bytes() },
+            Section { kind: kind::FALSE_POSITIVES, index: 0, bytes: self.known.bytes() },
+        ];
+        Container { header, sections }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        let (bits, members, known) = (self.bits.try_clone()?, self.members.try_clone()?, self.known.try_clone()?);
+        Ok(RetouchedBloomFilter { bits, members, known, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.positions == other.positions
+            && crate::structure::differences::Differences::of(&self.hasher, &other.hasher).check().is_ok()
+            && self.bits.words() == other.bits.words()
+            && self.members.words() == other.members.words()
+            && self.known.words() == other.known.words()
+    }
+}
+
+impl Addable for RetouchedBloomFilter {
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        self.add_one(hash)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch(next);
+            }
+            let fresh = self.add_one(hash)?;
+            if let Some(new) = new.as_deref_mut() {
+                new[i] = u8::from(fresh);
+            }
+        }
+        Ok(())
+    }
+
+    load_takes!(bits, members);
+
+    fn clear(&mut self) -> Result<()> {
+        let parts = self.parts()?;
+        parts.bits.fill(0);
+        parts.members.fill(0);
+        parts.known.fill(0);
+        self.load.clear();
+        Ok(())
+    }
+}
+
+/// Parameters besides those of [`Load`].
+const PARAMS: usize = 2;
+
+impl Loadable for RetouchedBloomFilter {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, 0)?).unwrap_or(u32::MAX);
+        let positions = Positions { num_bits: header.get(tag::NUM_BITS, 0)?, num_hashes };
+        let positions = positions.check().map_err(Error::as_format)?;
+        let load = Load::restore(header, 0)?;
+        if header.params.len() != load::PARAMS + PARAMS || header.scheme != Scheme::Mcg as u16 {
+            return Err(Error::format("the file holds parameters that no RetouchedBloomFilter has; it is damaged"));
+        }
+        let bits = memory(kind::BITS, 0, positions.words())?;
+        let members = memory(kind::MEMBERS, 0, counter_words(positions))?;
+        let known = memory(kind::FALSE_POSITIVES, 0, counter_words(positions))?;
+        let counters_past = |memory: &Memory| has_bits_past(memory.words(), positions.num_bits * 8);
+        if has_bits_past(bits.words(), positions.num_bits) || counters_past(&members) || counters_past(&known) {
+            return Err(Error::format("the file has cells beyond its num_bits; it is damaged"));
+        }
+        Ok(RetouchedBloomFilter { positions, counters: packed()?, bits, members, known, load, hasher })
+    }
+}
+
+#[cfg(test)]
+mod tests;

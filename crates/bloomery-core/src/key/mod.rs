@@ -1,0 +1,211 @@
+//! Keys: canonical bytes, their domain, and their 64-bit hash.
+//!
+//! A filter sees nothing of a key but its hash, so every input path (scalar, batch, file, command
+//! line) must come through here. The rule is version 1, written down for other languages in
+//! `docs/keys.md` and pinned by `tests/golden/keys.json`; it is never edited, only added to.
+
+pub mod source;
+
+use crate::hash::siphash::{SipKey, sip_key, sip13};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_words};
+
+/// Version of the rule in this file; written into every container.
+pub const KEY_RULE_VERSION: u16 = 1;
+
+/// What kind of thing a key is. Equal bytes in two domains are two keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Domain {
+    /// `bytes`, and `str` as UTF-8; a UUID as its 16 bytes.
+    Text = 0,
+    /// Integers and booleans, two's complement little-endian.
+    Integer = 1,
+    /// IEEE-754 binary64 little-endian, one zero, one NaN.
+    Float = 2,
+    /// The tagged encoding of the parts.
+    Tuple = 3,
+}
+
+/// The 8 canonical bytes of a float, as an integer: -0.0 becomes 0.0, every NaN the quiet one.
+#[inline]
+pub fn float_bits(value: f64) -> u64 {
+    if value == 0.0 {
+        0
+    } else if value.is_nan() {
+        0x7ff8_0000_0000_0000
+    } else {
+        value.to_bits()
+    }
+}
+
+/// The 9 canonical bytes of an unsigned integer of 2^63 or more.
+#[inline]
+pub fn wide_bytes(value: u64) -> [u8; 9] {
+    let mut bytes = [0; 9];
+    bytes[..8].copy_from_slice(&value.to_le_bytes());
+    bytes
+}
+
+/// Appends one part of a tuple: tag, length (8 bytes little-endian), canonical bytes.
+pub fn push_part(out: &mut Vec<u8>, domain: Domain, bytes: &[u8]) {
+    out.push(domain as u8);
+    out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Turns canonical bytes into the 64-bit hash a filter stores: XXH3-64 with a seed, or
+/// SipHash-1-3 under a secret. Cheap to copy; holds derived keys, never prints them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyHasher {
+    seed: u64,
+    keyed: Option<[SipKey; 4]>,
+    secret_fingerprint: u64,
+    seeds: [u64; 4],
+    folded: [u64; 4],
+}
+
+impl KeyHasher {
+    /// The public hash: XXH3-64 seeded with `seed ^ domain * 0x9e3779b97f4a7c15`.
+    pub fn seeded(seed: u64) -> Self {
+        let seeds = std::array::from_fn(|d| seed ^ (d as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        KeyHasher { seed, keyed: None, secret_fingerprint: 0, seeds, folded: seeds.map(fold_seed) }
+    }
+
+    /// The keyed hash. Each domain has its own key, drawn from the secret by the PRF itself, so
+    /// that equal bytes in two domains stay unrelated without lengthening the message.
+    pub fn keyed(seed: u64, secret: &[u8; 16]) -> Self {
+        let master = sip_key(secret);
+        let derive = |domain: u8, half: u8| {
+            let mut message = [0u8; 10];
+            message[..8].copy_from_slice(&seed.to_le_bytes());
+            message[8] = domain;
+            message[9] = half;
+            sip13(&message, master)
+        };
+        let keys = std::array::from_fn(|d| (derive(d as u8, 0), derive(d as u8, 1)));
+        KeyHasher {
+            keyed: Some(keys),
+            secret_fingerprint: sip13(b"bloomery secret fingerprint", master),
+            ..KeyHasher::seeded(seed)
+        }
+    }
+
+    /// The seed given at construction.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// True when a secret is in use.
+    pub fn is_keyed(&self) -> bool {
+        self.keyed.is_some()
+    }
+
+    /// A 64-bit PRF value that recognises the secret without revealing it; 0 without a secret.
+    pub fn secret_fingerprint(&self) -> u64 {
+        self.secret_fingerprint
+    }
+
+    /// Hash of canonical `bytes` in `domain`.
+    #[inline]
+    pub fn bytes(&self, domain: Domain, bytes: &[u8]) -> u64 {
+        match &self.keyed {
+            None => xxh3(bytes, self.seeds[domain as usize]),
+            Some(keys) => sip13(bytes, keys[domain as usize]),
+        }
+    }
+
+    /// Hash of a key that is 8 bytes long in `domain`; equals [`KeyHasher::bytes`] of them.
+    #[inline]
+    pub fn word(&self, domain: Domain, value: u64) -> u64 {
+        match &self.keyed {
+            None => xxh3_u64(value, self.folded[domain as usize]),
+            Some(keys) => sip13(&value.to_le_bytes(), keys[domain as usize]),
+        }
+    }
+
+    /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
+    pub fn words(&self, domain: Domain, words: &[u8], out: &mut [u64]) {
+        match &self.keyed {
+            None => xxh3_words(words, self.folded[domain as usize], out),
+            Some(keys) => {
+                for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
+                    *out = sip13(word, keys[domain as usize]);
+                }
+            }
+        }
+    }
+
+    /// Hash of a signed 64-bit integer.
+    #[inline]
+    pub fn signed(&self, value: i64) -> u64 {
+        self.word(Domain::Integer, value as u64)
+    }
+
+    /// [`KeyHasher::signed`] without a secret; `None` with one.
+    #[inline(always)]
+    pub fn signed_in_public(&self, value: i64) -> Option<u64> {
+        match self.keyed {
+            None => Some(xxh3_u64(value as u64, self.folded[Domain::Integer as usize])),
+            Some(_) => None,
+        }
+    }
+
+    /// Hash of an unsigned 64-bit integer; 2^63 and above need a ninth byte for the sign.
+    #[inline]
+    pub fn unsigned(&self, value: u64) -> u64 {
+        if value >> 63 == 0 {
+            self.word(Domain::Integer, value)
+        } else {
+            self.bytes(Domain::Integer, &wide_bytes(value))
+        }
+    }
+
+    /// Hash of a float.
+    #[inline]
+    pub fn float(&self, value: f64) -> u64 {
+        self.word(Domain::Float, float_bits(value))
+    }
+
+    /// Hash of text.
+    #[inline]
+    pub fn text(&self, bytes: &[u8]) -> u64 {
+        self.bytes(Domain::Text, bytes)
+    }
+}
+
+impl std::fmt::Debug for KeyHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KeyHasher(seed={}, keyed={})", self.seed, self.is_keyed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_bytes_agree_in_both_modes() {
+        for hasher in [KeyHasher::seeded(7), KeyHasher::keyed(7, b"0123456789abcdef")] {
+            for domain in [Domain::Text, Domain::Integer, Domain::Float, Domain::Tuple] {
+                assert_eq!(hasher.word(domain, 99), hasher.bytes(domain, &99u64.to_le_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn domains_separate_equal_bytes() {
+        let h = KeyHasher::seeded(0);
+        let mut values: Vec<u64> = (0..4)
+            .map(|d| [Domain::Text, Domain::Integer, Domain::Float, Domain::Tuple][d])
+            .map(|d| h.word(d, 1))
+            .collect();
+        values.dedup();
+        assert_eq!(values.len(), 4);
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let shown = format!("{:?}", KeyHasher::keyed(0, b"supersecret-key!"));
+        assert_eq!(shown, "KeyHasher(seed=0, keyed=true)");
+    }
+}

@@ -1,0 +1,175 @@
+//! What a structure can do, as traits. A structure implements exactly the ones it can honour; the
+//! Python class gets exactly those methods.
+
+use std::path::Path;
+
+use crate::container::{self, Container, Header};
+use crate::error::Result;
+use crate::key::KeyHasher;
+use crate::key::source::CHUNK;
+pub use crate::key::source::HashSource;
+
+/// A value shown by `info()`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A whole number.
+    Number(u64),
+    /// A real number.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Yes or no.
+    Flag(bool),
+}
+
+/// Answers membership for 64-bit hashes.
+pub trait Filter: Send + Sync + Sized {
+    /// How keys become hashes.
+    fn hasher(&self) -> &KeyHasher;
+    /// False: the key was never added. True: it probably was.
+    fn contains_hash(&self, hash: u64) -> bool;
+    /// [`Filter::contains_hash`] as 1 or 0: the interpreter's kind of answer.
+    #[inline(always)]
+    fn look(&self, hash: u64) -> i32 {
+        i32::from(self.contains_hash(hash))
+    }
+    /// One answer (0 or 1) a hash; the slices are equally long.
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]);
+    /// Keys the structure was sized for.
+    fn capacity(&self) -> u64;
+    /// Rate asked for at capacity.
+    fn target_fpr(&self) -> f64;
+    /// Keys that were new when they were added, less those removed.
+    fn num_added(&self) -> u64;
+    /// Model rate of false positives at the present load.
+    fn fpr(&self) -> f64;
+    /// Share of set cells, counted.
+    fn fill(&self) -> f64;
+    /// Bytes of cells held.
+    fn nbytes(&self) -> u64;
+    /// What a person wants to know, in order of interest.
+    fn facts(&self) -> Vec<(&'static str, Fact)>;
+    /// The structure as a file; fails only on bytes that cannot be borrowed.
+    fn container(&self) -> Container<'_>;
+    /// Writes the structure to `path`, atomically.
+    fn save(&self, path: &Path) -> Result<()> {
+        container::save(&self.container(), path)
+    }
+    /// An independent copy in memory of its own.
+    fn try_clone(&self) -> Result<Self>;
+    /// Same parameters, same hash, same cells.
+    fn same_as(&self, other: &Self) -> bool;
+}
+
+/// Tells from its cells how many keys it holds.
+pub trait Estimating: Filter {
+    /// Estimate of the number of distinct keys, with its standard deviation.
+    fn approx_count(&self) -> (f64, f64);
+}
+
+/// Takes new keys.
+pub trait Addable: Filter {
+    /// Adds; true when the key was certainly new.
+    fn add_hash(&mut self, hash: u64) -> Result<bool>;
+    /// Adds in order. `new`, if given, is as long as `hashes` and gets 1 for each new key. Keys
+    /// before one that is refused are added.
+    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        for (i, &hash) in hashes.iter().enumerate() {
+            let fresh = self.add_hash(hash)?;
+            if let Some(new) = new.as_deref_mut() {
+                new[i] = u8::from(fresh);
+            }
+        }
+        Ok(())
+    }
+    /// Adds in order, on several threads where the structure can; same bits, same answers as one
+    /// thread gives.
+    fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
+        self.expect_adds(source.len());
+        self.add_in_turn(source, new)
+    }
+    /// Has the kernel supply the memory that `adds` adds are about to write to, where that pays.
+    fn expect_adds(&mut self, _adds: usize) {}
+    /// [`Addable::add_source`] on one thread.
+    fn add_in_turn(&mut self, source: &dyn HashSource, mut new: Option<&mut [u8]>) -> Result<()> {
+        let mut hashes = [0u64; CHUNK];
+        for start in (0..source.len()).step_by(CHUNK) {
+            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+            source.fill(start, hashes);
+            let new = new.as_deref_mut().map(|new| &mut new[start..start + hashes.len()]);
+            self.add_hashes(hashes, new)?;
+        }
+        Ok(())
+    }
+    /// True when nothing can be added: the cells lie in a read-only mapping, or the file was let go of.
+    fn is_read_only(&self) -> bool;
+    /// True when one more key is neither refused nor worth a warning. The scalar path asks this
+    /// before every key.
+    fn is_roomy(&self) -> bool;
+    /// Adds if nothing has to be said about it; otherwise `None`, and nothing has changed.
+    #[inline(always)]
+    fn add_quietly(&mut self, hash: u64) -> Option<bool> {
+        if self.is_roomy() { self.add_hash(hash).ok() } else { None }
+    }
+    /// True once, when the filter has just gone past its capacity.
+    fn newly_overfull(&mut self) -> bool;
+    /// Forgets every key.
+    fn clear(&mut self) -> Result<()>;
+}
+
+/// Takes keys out again.
+pub trait Removable: Filter {
+    /// Removes one occurrence; false when the key was certainly absent, and then nothing changed.
+    fn remove_hash(&mut self, hash: u64) -> Result<bool>;
+    /// Removes in order. `removed`, if given, is as long as `hashes` and gets 1 for each key that
+    /// was not certainly absent.
+    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
+        for (i, &hash) in hashes.iter().enumerate() {
+            let was_there = self.remove_hash(hash)?;
+            if let Some(removed) = removed.as_deref_mut() {
+                removed[i] = u8::from(was_there);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells how often a key was added.
+pub trait Countable: Filter {
+    /// Estimated number of occurrences: 0 for a key certainly absent.
+    fn count_hash(&self, hash: u64) -> u64;
+    /// One count a hash; the slices are equally long.
+    fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
+        for (&hash, count) in hashes.iter().zip(counts) {
+            *count = self.count_hash(hash);
+        }
+    }
+}
+
+/// Needs no more than a capacity and a rate.
+pub trait Sizable: Filter {
+    /// An empty structure for `capacity` keys at rate `fpr` with default parameters.
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self>;
+    /// What [`Sizable::for_capacity`] takes, without making it.
+    ///
+    /// Bytes of cells; the same errors, nothing allocated.
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64>;
+}
+
+/// Takes in another structure of its kind; the registry says what that means.
+pub trait Mergeable: Filter {
+    /// An error that names every field in which the two differ and may not.
+    fn check_compatible(&self, other: &Self) -> Result<()>;
+    /// Merges `other` into this one. Checks first; on an error nothing has changed.
+    fn merge(&mut self, other: &Self) -> Result<()>;
+}
+
+/// Can be read from a file.
+pub trait Loadable: Filter {
+    /// Rebuilds the structure from a sound header and a way to get at sections.
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<crate::cells::Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self>;
+}

@@ -1,0 +1,151 @@
+//! Moves in a cuckoo table: storing a fingerprint, making room for it, taking it out.
+
+use super::buckets::{Buckets, MOST_SLOTS};
+use super::places::{Places, Spot};
+use crate::scheme::fastrange;
+
+/// Moves before a fingerprint goes to the stash.
+const KICKS: u32 = 500;
+/// Steps the choice of slots; the multiplier of scheme `mcg`.
+const STEP: u64 = 0xd134_2543_de82_ef95;
+
+/// A fingerprint that found no room, and one of its buckets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stash {
+    /// 0 for none.
+    pub(crate) fp: u64,
+    /// One of its two.
+    pub(crate) bucket: u64,
+}
+
+impl Stash {
+    #[inline(always)]
+    pub(crate) fn holds(self, spot: Spot) -> bool {
+        self.fp == spot.fp && (self.bucket == spot.first || self.bucket == spot.second)
+    }
+}
+
+/// A table being written to.
+pub(crate) struct Table<'a, B> {
+    pub(crate) rule: B,
+    pub(crate) places: Places,
+    pub(crate) words: &'a mut [u64],
+    pub(crate) stash: &'a mut Stash,
+    pub(crate) bucket_size: u32,
+}
+
+/// Why a fingerprint was not stored.
+pub(crate) enum Refused {
+    /// The stash is taken.
+    Full,
+    /// Both buckets hold nothing but copies of it.
+    Copies,
+    /// The table is mapped read-only.
+    ReadOnly,
+}
+
+impl<B: Buckets> Table<'_, B> {
+    /// Stores a fingerprint; true when no equal one was there. `turn` decides which slots are
+    /// emptied on the way. Nothing has changed when it is refused.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+        if self.stash.fp != 0 {
+            return Err(Refused::Full);
+        }
+        let (mut first, mut second) = (self.rule.load(self.words, spot.first), self.rule.load(self.words, spot.second));
+        let new = !(self.rule.has(first, spot.fp) | self.rule.has(second, spot.fp));
+        if self.rule.replace(&mut first, 0, spot.fp) {
+            self.rule.store(self.words, spot.first, first);
+        } else if self.rule.replace(&mut second, 0, spot.fp) {
+            self.rule.store(self.words, spot.second, second);
+        } else if !new && self.rule.count(first, spot.fp).min(self.rule.count(second, spot.fp)) == self.bucket_size {
+            return Err(Refused::Copies);
+        } else {
+            self.make_room(spot, turn);
+        }
+        Ok(new)
+    }
+
+    /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first
+    /// whose other bucket has room moves there; where none has, the one whose turn it is makes way,
+    /// and the search goes on from its other bucket. The last one in hand goes to the stash.
+    ///
+    /// Looking at all other buckets of a bucket at once (their lines are fetched together) takes a
+    /// fifth of the moves that a blind walk takes, and fails later.
+    #[inline(never)]
+    fn make_room(&mut self, spot: Spot, turn: u64) {
+        let (rule, base) = (self.rule, self.words.as_ptr());
+        let (mut turn, mut fp) = (turn.wrapping_mul(STEP) | 1, spot.fp);
+        let mut at = if turn >> 63 == 0 { spot.first } else { spot.second };
+        let mut others = [0u64; MOST_SLOTS as usize];
+        let others = &mut others[..self.bucket_size as usize];
+        for _ in 0..KICKS {
+            turn = turn.wrapping_mul(STEP);
+            let slot = fastrange(turn, u64::from(self.bucket_size)) as u32;
+            let mut bucket = rule.load(self.words, at);
+            for (slot, other) in (0u32..).zip(others.iter_mut()) {
+                *other = self.places.other(rule.swap(&mut { bucket }, slot, 0), at);
+                rule.fetch(base, *other);
+            }
+            for (slot, &other) in (0u32..).zip(others.iter()) {
+                let mut room = rule.load(self.words, other);
+                let moved = rule.swap(&mut { bucket }, slot, 0);
+                if other != at && rule.replace(&mut room, 0, moved) {
+                    rule.store(self.words, other, room);
+                    rule.swap(&mut bucket, slot, fp);
+                    rule.store(self.words, at, bucket);
+                    return;
+                }
+            }
+            fp = rule.swap(&mut bucket, slot, fp);
+            rule.store(self.words, at, bucket);
+            at = self.places.other(fp, at);
+        }
+        *self.stash = Stash { fp, bucket: at };
+    }
+
+    /// Takes out one copy; false when there is none. The stash is emptied into the room made, if
+    /// its fingerprint gets there.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, spot: Spot) -> bool {
+        for at in [spot.first, spot.second] {
+            let mut bucket = self.rule.load(self.words, at);
+            if self.rule.replace(&mut bucket, spot.fp, 0) {
+                self.rule.store(self.words, at, bucket);
+                if self.stash.fp != 0 {
+                    self.unstash();
+                }
+                return true;
+            }
+        }
+        let stashed = self.stash.holds(spot);
+        if stashed {
+            *self.stash = Stash::default();
+        }
+        stashed
+    }
+
+    #[cold]
+    fn unstash(&mut self) {
+        let stash = std::mem::take(self.stash);
+        let spot = self.places.at(stash.fp, stash.bucket);
+        if self.add(spot, stash.fp << 32 ^ stash.bucket).is_err() {
+            *self.stash = stash;
+        }
+    }
+}
+
+/// True when a fingerprint equal to that of `spot` is in one of its buckets or the stash.
+#[inline(always)]
+pub(crate) fn has<B: Buckets>(rule: B, words: &[u64], stash: Stash, spot: Spot) -> bool {
+    let (first, second) = (rule.load(words, spot.first), rule.load(words, spot.second));
+    rule.has(first, spot.fp) | rule.has(second, spot.fp) | stash.holds(spot)
+}
+
+/// Number of fingerprints equal to that of `spot` in its buckets and the stash.
+#[inline(always)]
+pub(crate) fn count<B: Buckets>(rule: B, words: &[u64], stash: Stash, spot: Spot) -> u64 {
+    let first = rule.count(rule.load(words, spot.first), spot.fp);
+    let second = if spot.first == spot.second { 0 } else { rule.count(rule.load(words, spot.second), spot.fp) };
+    u64::from(first + second) + u64::from(stash.holds(spot))
+}

@@ -1,0 +1,96 @@
+//! [`Plan`]: what the stages of a dynamic cuckoo filter are made from.
+//!
+//! With s stages, all full, an absent key is compared with s times the fingerprints of one:
+//!
+//! ```text
+//! rate = 1 - (1 - p)^s,  p = 1 - (1 - 1 / (2^f - 1))^(2 b a)  of one stage at load a
+//! ```
+//!
+//! So a stage is sized for p = 1 - (1 - rate)^(1/s).
+
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::sizing::{check_fpr, shown};
+use crate::table::CuckooFilter;
+use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
+
+/// Most stages that may be asked for: an absent key is looked for in each.
+pub const MAX_STAGES: u32 = 1024;
+/// Stages of a filter that is sized by capacity and rate alone.
+pub const DEFAULT_STAGES: u64 = 16;
+
+/// What every stage is made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Keys of one stage.
+    pub capacity: u64,
+    /// Bound on the rate of the whole.
+    pub fpr: f64,
+    /// Most stages, 1 to [`MAX_STAGES`].
+    pub max_stages: u32,
+    /// Buckets and fingerprints of a stage.
+    pub shape: CuckooShape,
+    /// Rate of one full stage. Kept, and written for each stage, since a logarithm may differ in its
+    /// last bit from machine to machine.
+    pub stage_fpr: f64,
+}
+
+impl Plan {
+    /// Stages of the smallest tables with which `max_stages` of them, full, keep `fpr`; with
+    /// `fingerprint_bits` given, of tables of these, and `fpr` follows from them.
+    pub fn for_capacity(
+        capacity: u64,
+        fpr: f64,
+        max_stages: u64,
+        bucket_size: u32,
+        fingerprint_bits: Option<u32>,
+    ) -> Result<Self> {
+        check_fpr(fpr)?;
+        let max_stages = check_stages(max_stages)?;
+        let stages = f64::from(max_stages);
+        let table = |rate, bits| CuckooShape::for_capacity(capacity, rate, bucket_size, bits, false);
+        if fingerprint_bits.is_some() {
+            let shape = table(fpr, fingerprint_bits)?;
+            let stage_fpr = shape.fpr(capacity as f64);
+            let fpr = -(stages * (-stage_fpr).ln_1p()).exp_m1();
+            check_telling(fpr, max_stages, &shape)?;
+            return Ok(Plan { capacity, fpr, max_stages, shape, stage_fpr });
+        }
+        // Whatever but the rate is wrong with the parameters is wrong with the widest table too.
+        table(fpr, Some(*FINGERPRINT_BITS.end()))?;
+        let stage_fpr = -((-fpr).ln_1p() / stages).exp_m1();
+        let shape = table(stage_fpr, None).map_err(|error| match error {
+            Error::Parameter(message) if max_stages > 1 => Error::Parameter(format!(
+                "{message}; that is the share of each of {max_stages} stages in fpr {}: raise it or lower max_stages",
+                shown(fpr)
+            )),
+            other => other,
+        })?;
+        Ok(Plan { capacity, fpr, max_stages, shape, stage_fpr })
+    }
+
+    /// An empty stage.
+    pub(super) fn stage(&self, hasher: KeyHasher) -> Result<CuckooFilter> {
+        CuckooFilter::new(self.shape, self.capacity, self.stage_fpr, hasher)
+    }
+}
+
+/// Refuses a number of stages that no filter has; as a constructor and a file name it.
+pub(super) fn check_stages(max_stages: u64) -> Result<u32> {
+    match u32::try_from(max_stages) {
+        Ok(stages @ 1..=MAX_STAGES) => Ok(stages),
+        _ => Err(Error::Parameter(format!("max_stages must be between 1 and {MAX_STAGES}, got {max_stages}"))),
+    }
+}
+
+/// Refuses fingerprints so narrow that full stages would admit every key.
+fn check_telling(fpr: f64, max_stages: u32, shape: &CuckooShape) -> Result<()> {
+    if fpr < 1.0 {
+        return Ok(());
+    }
+    Err(Error::Parameter(format!(
+        "fingerprint_bits must be larger, got {}: {max_stages} full stages of them would admit every key; or lower \
+         max_stages",
+        shape.fingerprint_bits
+    )))
+}

@@ -1,0 +1,328 @@
+//! [`PrefixFilter`]: bins that keep the smallest fingerprints and pass the others on to a spare.
+//!
+//! Even, Even and Morrison, "Prefix filter: practically and theoretically better than Bloom", 2022.
+//! From the 64-bit hash h, with `fastrange(x, r)` the high 64 bits of x r, k = 25, r remainder bits:
+//!
+//! ```text
+//! bin          i = fastrange(h, bins)
+//! fingerprint  p = fastrange(h M1, k 2^r)
+//! in the spare s = mix(i k 2^r + p mod 2^64)
+//! ```
+//!
+//! M1 = 0x9e3779b97f4a7c15; mix is the finaliser of SplitMix64. A full bin that gets a smaller
+//! fingerprint passes its greatest on, so that a fingerprint up to the greatest is in the bin or
+//! nowhere, and a greater one, if the bin ever passed something on, may be in the spare: one line
+//! for most keys. The spare is a blocked Bloom filter (scheme `columns` over s): it never refuses.
+//!
+//! ```text
+//! rate = a 2^-r + share p'       a keys a slot, share of the keys passed on, p' the spare's rate
+//! share = P(X >= k) - k / (a k) P(X > k),  X ~ Poisson(a k)
+//! ```
+
+pub mod bins;
+pub mod shape;
+
+pub use self::shape::PrefixShape;
+
+use self::bins::{BIN_SIZE, Known, Stored};
+use self::shape::spare_law;
+use crate::cells::{Memory, bits};
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::hash::splitmix;
+use crate::isa::prefetch;
+use crate::key::KeyHasher;
+use crate::registry::PREFIX;
+use crate::scheme::columns::Columns;
+use crate::scheme::{fastrange, lines};
+use crate::sizing::Law;
+use crate::structure::differences::Differences;
+use crate::structure::load::{self, Load, load_answers, load_takes};
+use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+
+/// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
+const M1: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Keys fetched ahead.
+const AHEAD: usize = 16;
+
+/// Where a key lies.
+#[derive(Clone, Copy)]
+struct Spot {
+    bin: u64,
+    fp: u64,
+}
+
+/// An approximate set that only grows: one line for most keys.
+pub struct PrefixFilter {
+    shape: PrefixShape,
+    bins: Memory,
+    spare: Memory,
+    hasher: KeyHasher,
+    load: Load,
+}
+
+#[rustfmt::skip] // one arm a line
+/// Runs `$work` with the spare's scheme as type `$C`.
+macro_rules! spare {
+    ($per_column:expr, $C:ident => $work:expr) => {
+        match $per_column {
+            1 => { type $C = Columns<1>; $work }
+            2 => { type $C = Columns<2>; $work }
+            _ => { type $C = Columns<3>; $work }
+        }
+    };
+}
+
+impl PrefixFilter {
+    /// An empty filter for `capacity` keys at rate `target_fpr`.
+    pub fn new(capacity: u64, target_fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let (shape, load) = (PrefixShape::for_capacity(capacity, target_fpr)?, Load::new(capacity, target_fpr)?);
+        let (bins, spare) = (Memory::zeroed(shape.words())?, Memory::zeroed(shape.spare_words())?);
+        Ok(PrefixFilter { shape, bins, spare, hasher, load })
+    }
+
+    /// Bins, remainders and spare.
+    pub fn shape(&self) -> &PrefixShape {
+        &self.shape
+    }
+
+    #[inline(always)]
+    fn spot(&self, hash: u64) -> Spot {
+        Spot { bin: fastrange(hash, self.shape.bins), fp: fastrange(hash.wrapping_mul(M1), self.shape.fps()) }
+    }
+
+    /// The hash under which a fingerprint is passed on.
+    #[inline(always)]
+    fn passed_on(&self, bin: u64, fp: u64) -> u64 {
+        splitmix::mix(bin.wrapping_mul(self.shape.fps()).wrapping_add(fp))
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        let first = (fastrange(hash, self.shape.bins) as usize).wrapping_mul(self.shape.bin_words());
+        let base = self.bins.words().as_ptr();
+        prefetch(base.wrapping_add(first));
+        prefetch(base.wrapping_add(first + self.shape.bin_words() - 1));
+    }
+
+    #[inline(always)]
+    fn bin(&self, i: u64) -> &[u64] {
+        let words = self.shape.bin_words();
+        &self.bins.words()[i as usize * words..][..words]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_passed_on(&self, spot: Spot) -> bool {
+        let hash = self.passed_on(spot.bin, spot.fp);
+        spare!(self.shape.per_column, C => lines::contains_one::<C>(self.spare.words(), hash))
+    }
+
+    /// Passes a fingerprint on; true when the spare did not have it.
+    #[cold]
+    #[inline(never)]
+    fn pass_on(&mut self, bin: u64, fp: u64) -> Result<bool> {
+        let hash = self.passed_on(bin, fp);
+        let words = self.spare.words_mut().ok_or_else(Error::read_only)?;
+        Ok(spare!(self.shape.per_column, C => lines::add_one::<C>(words, hash)))
+    }
+
+    /// Bins, slots in use, mean share of the fingerprints that ask the spare.
+    fn survey(&self) -> (f64, f64) {
+        let (bins, width) = (self.shape.bins, self.shape.remainder_bits);
+        let (mut held, mut asking) = (0u64, 0.0);
+        for bin in self.bins.words().chunks_exact(self.shape.bin_words()).take(bins as usize) {
+            held += u64::from(bins::len(bin));
+            if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
+                asking += 1.0 - (greatest + 1) as f64 / self.shape.fps() as f64;
+            }
+        }
+        (held as f64 / (bins as f64 * f64::from(BIN_SIZE)), asking / bins as f64)
+    }
+
+    /// Fingerprints passed on, as the spare's bits tell, and its rate.
+    fn spare_state(&self) -> (f64, f64) {
+        let law = spare_law(self.shape.spare_lines, self.shape.per_column);
+        let ones = bits::count_ones(self.spare.words()) as f64;
+        let items = law.items(ones / (self.shape.spare_words() * 64) as f64);
+        (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
+    }
+}
+
+impl Filter for PrefixFilter {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        let spot = self.spot(hash);
+        match bins::look(self.bin(spot.bin), self.shape.remainder_bits, spot.fp) {
+            Known::Here => true,
+            Known::Never => false,
+            Known::Beyond => self.is_passed_on(spot),
+        }
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
+        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch(next);
+            }
+            *found = u8::from(self.contains_hash(hash));
+        }
+    }
+
+    load_answers!(added);
+
+    fn fpr(&self) -> f64 {
+        let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
+        let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
+        ((fill + passed) * 0.5f64.powi(self.shape.remainder_bits as i32) + asking * spare).min(1.0)
+    }
+
+    fn fill(&self) -> f64 {
+        self.survey().0
+    }
+
+    fn nbytes(&self) -> u64 {
+        (self.bins.len_bytes() + self.spare.len_bytes()) as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("capacity", Fact::Number(self.load.capacity)),
+            ("target_fpr", Fact::Real(self.load.target_fpr)),
+            ("num_added", Fact::Number(self.load.added)),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fill", Fact::Real(self.fill())),
+            ("num_bins", Fact::Number(self.shape.bins)),
+            ("remainder_bits", Fact::Number(u64::from(self.shape.remainder_bits))),
+            ("spare_items", Fact::Real(self.spare_items())),
+            ("spare_fpr", Fact::Real(self.spare_state().1)),
+            ("spare_nbytes", Fact::Number(self.spare.len_bytes() as u64)),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("mapped", Fact::Flag(self.bins.is_mapped())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(PREFIX, 0, &self.hasher);
+        self.load.describe(&mut header, 0);
+        header.set(tag::NUM_BINS, 0, self.shape.bins);
+        header.set(tag::REMAINDER_BITS, 0, u64::from(self.shape.remainder_bits));
+        header.set(tag::SPARE_LINES, 0, self.shape.spare_lines);
+        header.set(tag::SPARE_PER_COLUMN, 0, u64::from(self.shape.per_column));
+        let bins = Section { kind: kind::BINS, index: 0, bytes: self.bins.bytes() };
+        let spare = Section { kind: kind::SPARE, index: 0, bytes: self.spare.bytes() };
+        Container { header, sections: vec![bins, spare] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(PrefixFilter { bins: self.bins.try_clone()?, spare: self.spare.try_clone()?, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        Differences::of(&self.hasher, &other.hasher).check().is_ok()
+            && self.shape == other.shape
+            && self.bins.words() == other.bins.words()
+            && self.spare.words() == other.spare.words()
+    }
+}
+
+impl PrefixFilter {
+    /// Estimated number of fingerprints in the spare.
+    pub fn spare_items(&self) -> f64 {
+        self.spare_state().0
+    }
+}
+
+impl Sizable for PrefixFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, hasher)
+    }
+
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        let shape = PrefixShape::for_capacity(capacity, fpr)?;
+        Ok((shape.words() + shape.spare_words()) * 8)
+    }
+}
+
+impl Addable for PrefixFilter {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        let (spot, width, words) = (self.spot(hash), self.shape.remainder_bits, self.shape.bin_words());
+        let bins = self.bins.words_mut().ok_or_else(Error::read_only)?;
+        let new = match bins::add(&mut bins[spot.bin as usize * words..][..words], width, spot.fp) {
+            Stored::Old => false,
+            Stored::New => true,
+            Stored::Beyond => self.pass_on(spot.bin, spot.fp)?,
+            Stored::Instead(greatest) => {
+                self.pass_on(spot.bin, greatest)?;
+                true
+            }
+        };
+        self.load.count(new);
+        Ok(new)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                self.fetch(next);
+            }
+            let fresh = self.add_hash(hash)?;
+            if let Some(new) = new.as_deref_mut() {
+                new[i] = u8::from(fresh);
+            }
+        }
+        Ok(())
+    }
+
+    load_takes!(bins, spare);
+
+    fn clear(&mut self) -> Result<()> {
+        self.bins.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.spare.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.load.clear();
+        Ok(())
+    }
+}
+
+/// Parameters of a file, besides those of [`Load`].
+const PARAMS: usize = 4;
+
+impl Loadable for PrefixFilter {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let small = |tag: u16| header.get(tag, 0).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
+        let shape = PrefixShape {
+            bins: header.get(tag::NUM_BINS, 0)?,
+            remainder_bits: small(tag::REMAINDER_BITS)?,
+            spare_lines: header.get(tag::SPARE_LINES, 0)?,
+            per_column: small(tag::SPARE_PER_COLUMN)?,
+        };
+        let shape = shape.check().map_err(Error::as_format)?;
+        let load = Load::restore(header, 0)?;
+        if header.params.len() != load::PARAMS + PARAMS || header.scheme != 0 {
+            return Err(Error::format("the file holds parameters that no PrefixFilter has; it is damaged"));
+        }
+        let bins = memory(kind::BINS, 0, shape.words())?;
+        let used = shape.bins as usize * shape.bin_words();
+        if bins.words().iter().skip(used).any(|&word| word != 0) {
+            return Err(Error::format("the file has bits set beyond its bins; it is damaged"));
+        }
+        Ok(PrefixFilter { shape, bins, spare: memory(kind::SPARE, 0, shape.spare_words())?, hasher, load })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! [`StableBloomFilter`]: cells that decay, so that a stream without end leaves room for itself.
+//!
+//! Deng and Rafiei, 2006; the law and the choice of sizes are in [`crate::sizing::stable`]. Adding a
+//! key looks at its K cells, decrements P neighbouring cells from a random start on (wrapping at
+//! the end), and sets the K cells to Max = 2^d - 1. Cells of d bits lie LSB first in words, cell
+//! `c` at bit `c d`. The positions of a key are scheme `mcg`'s below m; the start of the `t`-th key
+//! (t from 0, kept in the file) is `fastrange(x, m)` with x the finalised SplitMix64 of
+//! `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
+
+use crate::cells::{Memory, bits};
+use crate::container::{Container, Header, Section, kind, tag};
+use crate::error::{Error, Result};
+use crate::hash::splitmix;
+use crate::isa::prefetch;
+use crate::key::KeyHasher;
+use crate::registry::STABLE;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::probes::Sequence;
+use crate::scheme::{Scheme, fastrange};
+use crate::sizing::stable::Stable;
+use crate::structure::load::{self, Load, load_answers};
+use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+
+/// Keys fetched ahead; each asks for K lines and those of its decrements.
+const AHEAD: usize = 12;
+/// Lines of a run of decrements that are fetched ahead; the processor sees to the rest of a run.
+const FETCHED: u64 = 2;
+/// Parameters beside those of [`Load`].
+const PARAMS: usize = 5;
+
+/// Remembers recent keys, forgets old ones gradually.
+pub struct StableBloomFilter {
+    shape: Stable,
+    load: Load,
+    memory: Memory,
+    hasher: KeyHasher,
+    ticks: u64,
+}
+
+/// Cells of `D` bits in words.
+struct Cells<const D: u32>;
+
+impl<const D: u32> Cells<D> {
+    /// The lowest bit of every cell.
+    const LOWEST: u64 = u64::MAX / (u64::MAX >> (64 - D));
+    const MAX: u64 = u64::MAX >> (64 - D);
+
+    #[inline(always)]
+    fn place(cell: u64) -> (usize, u32) {
+        let bit = cell * D as u64;
+        ((bit >> 6) as usize, (bit & 63) as u32)
+    }
+
+    #[inline(always)]
+    fn contains(words: &[u64], shape: &Stable, hash: u64) -> bool {
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            let (word, shift) = Self::place(sequence.next());
+            if u64::from_le(words[word]) >> shift & Self::MAX == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// [`Cells::contains`] without branches, for many keys: which cell is 0 cannot be foreseen.
+    #[inline(always)]
+    fn contains_steadily(words: &[u64], shape: &Stable, hash: u64) -> bool {
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        let mut zero = false;
+        for _ in 0..shape.num_hashes {
+            let (word, shift) = Self::place(sequence.next());
+            zero |= u64::from_le(words[word]) >> shift & Self::MAX == 0;
+        }
+        !zero
+    }
+
+    /// Decrements the cells of `word` whose lowest bits are in `which`, but not below 0.
+    #[inline(always)]
+    fn fade(word: &mut u64, which: u64) {
+        let old = u64::from_le(*word);
+        let mut some = old;
+        let mut width = 1;
+        while width < D {
+            some |= some >> width;
+            width *= 2;
+        }
+        *word = (old - (some & Self::LOWEST & which)).to_le();
+    }
+
+    /// Decrements `count` cells from `start` on, all before the end.
+    #[inline(always)]
+    fn decay(words: &mut [u64], start: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let (first, low) = Self::place(start);
+        let (last, high) = Self::place(start + count - 1);
+        let (from, to) = (u64::MAX << low, u64::MAX >> (64 - D - high));
+        match &mut words[first..=last] {
+            [only] => Self::fade(only, from & to),
+            [head, middle @ .., tail] => {
+                Self::fade(head, from);
+                middle.iter_mut().for_each(|word| Self::fade(word, u64::MAX));
+                Self::fade(tail, to);
+            }
+            [] => {}
+        }
+    }
+
+    /// True when a cell of `hash` was 0.
+    #[inline(always)]
+    fn add(words: &mut [u64], shape: &Stable, hash: u64, start: u64) -> bool {
+        let new = !Self::contains_steadily(words, shape, hash);
+        let before_end = shape.decrements.min(shape.num_cells - start);
+        Self::decay(words, start, before_end);
+        Self::decay(words, 0, shape.decrements - before_end);
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            let (word, shift) = Self::place(sequence.next());
+            words[word] |= (Self::MAX << shift).to_le();
+        }
+        new
+    }
+
+    #[inline(always)]
+    fn fetch(words: &[u64], shape: &Stable, hash: u64) {
+        let mut sequence = Mcg::start(hash, shape.num_cells);
+        for _ in 0..shape.num_hashes {
+            prefetch(words.as_ptr().wrapping_add(Self::place(sequence.next()).0));
+        }
+    }
+
+    fn contains_all(words: &[u64], shape: &Stable, hashes: &[u64], found: &mut [u8]) {
+        hashes.iter().take(AHEAD).for_each(|&hash| Self::fetch(words, shape, hash));
+        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                Self::fetch(words, shape, next);
+            }
+            *found = u8::from(Self::contains_steadily(words, shape, hash));
+        }
+    }
+
+    fn add_all(
+        words: &mut [u64],
+        shape: &Stable,
+        hashes: &[u64],
+        starts: impl Fn(u64) -> u64,
+        mut tell: impl FnMut(usize, bool),
+    ) -> u64 {
+        let fetch = |words: &[u64], hash: u64, tick: u64| {
+            Self::fetch(words, shape, hash);
+            let word = Self::place(starts(tick)).0;
+            let lines = (shape.decrements * u64::from(D) / 512).min(FETCHED) as usize;
+            (0..=lines).for_each(|line| prefetch(words.as_ptr().wrapping_add(word + 8 * line)));
+        };
+        let mut count = 0;
+        hashes.iter().take(AHEAD).enumerate().for_each(|(i, &hash)| fetch(words, hash, i as u64));
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                fetch(words, next, (i + AHEAD) as u64);
+            }
+            let new = Self::add(words, shape, hash, starts(i as u64));
+            count += u64::from(new);
+            tell(i, new);
+        }
+        count
+    }
+}
+
+#[rustfmt::skip] // one arm a line
+/// Runs `$work` with the cells of `$bits` bits as type `$C`.
+macro_rules! dispatch {
+    ($bits:expr, $C:ident => $work:expr) => {
+        match $bits {
+            1 => { type $C = Cells<1>; $work }
+            2 => { type $C = Cells<2>; $work }
+            4 => { type $C = Cells<4>; $work }
+            _ => { type $C = Cells<8>; $work }
+        }
+    };
+}
+
+/// Where the decrements of key number `tick` begin.
+#[inline(always)]
+fn start_of(seed: u64, tick: u64, num_cells: u64) -> u64 {
+    fastrange(splitmix::at(seed, tick), num_cells)
+}
+
+impl StableBloomFilter {
+    /// An empty filter: see [`Stable::for_capacity`] for what `capacity` means.
+    pub fn new(capacity: u64, fpr: f64, cell_bits: u32, num_hashes: Option<u32>, hasher: KeyHasher) -> Result<Self> {
+        let shape = Stable::for_capacity(capacity, fpr, cell_bits, num_hashes)?.check()?;
+        Self::of_shape(shape, capacity, fpr, hasher)
+    }
+
+    /// An empty filter of a shape given outright.
+    pub fn of_shape(shape: Stable, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        let (shape, load) = (shape.check()?, Load::new(capacity, fpr)?);
+        Ok(StableBloomFilter { shape, load, memory: Memory::zeroed(shape.words())?, hasher, ticks: 0 })
+    }
+
+    /// Cells, bits of a cell, positions and decrements.
+    pub fn shape(&self) -> &Stable {
+        &self.shape
+    }
+
+    /// Keys added, repeats counted.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    fn add_counted(&mut self, hashes: &[u64], tell: impl FnMut(usize, bool)) -> Result<()> {
+        let (shape, seed, ticks) = (self.shape, self.hasher.seed(), self.ticks);
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let starts = |i: u64| start_of(seed, ticks.wrapping_add(i), shape.num_cells);
+        let new = dispatch!(shape.cell_bits, C => C::add_all(words, &shape, hashes, starts, tell));
+        self.load.added = self.load.added.saturating_add(new);
+        self.ticks = ticks.wrapping_add(hashes.len() as u64);
+        Ok(())
+    }
+
+    /// Cells that are not 0.
+    fn set_cells(&self) -> u64 {
+        let lowest = u64::MAX / (u64::MAX >> (64 - self.shape.cell_bits));
+        let set = |&word: &u64| {
+            let (mut some, mut width) = (u64::from_le(word), 1);
+            while width < self.shape.cell_bits {
+                some |= some >> width;
+                width *= 2;
+            }
+            (some & lowest).to_le()
+        };
+        self.memory.words().iter().map(|word| bits::count_ones(&[set(word)])).sum()
+    }
+}
+
+impl Sizable for StableBloomFilter {
+    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(capacity, fpr, 2, None, hasher)
+    }
+
+    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
+        Ok(Stable::for_capacity(capacity, fpr, 2, None)?.words() * 8)
+    }
+}
+
+impl Filter for StableBloomFilter {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        dispatch!(self.shape.cell_bits, C => C::contains(self.memory.words(), &self.shape, hash))
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        dispatch!(self.shape.cell_bits, C => C::contains_all(self.memory.words(), &self.shape, hashes, found));
+    }
+
+    load_answers!();
+
+    /// Keys that were not remembered when they were added; forgotten ones are not taken off.
+    fn num_added(&self) -> u64 {
+        self.load.added
+    }
+
+    fn fpr(&self) -> f64 {
+        self.fill().powi(self.shape.num_hashes as i32)
+    }
+
+    fn fill(&self) -> f64 {
+        self.set_cells() as f64 / self.shape.num_cells as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("capacity", Fact::Number(self.load.capacity)),
+            ("target_fpr", Fact::Real(self.load.target_fpr)),
+            ("num_added", Fact::Number(self.load.added)),
+            ("fpr", Fact::Real(self.fpr())),
+            ("fill", Fact::Real(self.fill())),
+            ("stable_fpr", Fact::Real(self.shape.fpr())),
+            ("stable_fill", Fact::Real(1.0 - self.shape.zeros())),
+            ("num_cells", Fact::Number(self.shape.num_cells)),
+            ("cell_bits", Fact::Number(u64::from(self.shape.cell_bits))),
+            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
+            ("decrements", Fact::Number(self.shape.decrements)),
+            ("seen", Fact::Number(self.ticks)),
+            ("seed", Fact::Number(self.hasher.seed())),
+            ("keyed", Fact::Flag(self.hasher.is_keyed())),
+            ("nbytes", Fact::Number(self.nbytes())),
+        ]
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(STABLE, Scheme::Mcg as u16, &self.hasher);
+        self.load.describe(&mut header, 0);
+        header.set(tag::LINES, 0, self.shape.words() / 8);
+        header.set(tag::CELL_BITS, 0, u64::from(self.shape.cell_bits));
+        header.set(tag::NUM_HASHES, 0, u64::from(self.shape.num_hashes));
+        header.set(tag::DECREMENTS, 0, self.shape.decrements);
+        header.set(tag::TICKS, 0, self.ticks);
+        Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(StableBloomFilter { memory: self.memory.try_clone()?, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        (self.shape, self.load.capacity, self.load.added, self.ticks)
+            == (other.shape, other.load.capacity, other.load.added, other.ticks)
+            && self.load.target_fpr == other.load.target_fpr
+            && self.hasher.seed() == other.hasher.seed()
+            && self.hasher.secret_fingerprint() == other.hasher.secret_fingerprint()
+            && self.memory.words() == other.memory.words()
+    }
+}
+
+impl Addable for StableBloomFilter {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        let (shape, start) = (self.shape, start_of(self.hasher.seed(), self.ticks, self.shape.num_cells));
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let new = dispatch!(shape.cell_bits, C => C::add(words, &shape, hash, start));
+        self.load.count(new);
+        self.ticks = self.ticks.wrapping_add(1);
+        Ok(new)
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        match new {
+            None => self.add_counted(hashes, |_, _| {}),
+            Some(new) => self.add_counted(hashes, |i, fresh| new[i] = u8::from(fresh)),
+        }
+    }
+
+    /// A stream never fills it.
+    fn expect_adds(&mut self, adds: usize) {
+        self.memory.expect_writes(adds);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.memory.is_read_only()
+    }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        !self.is_read_only()
+    }
+
+    fn newly_overfull(&mut self) -> bool {
+        false
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.load.clear();
+        self.ticks = 0;
+        Ok(())
+    }
+}
+
+impl Loadable for StableBloomFilter {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let load = Load::restore(header, 0)?;
+        let small = |tag| Ok::<u32, Error>(u32::try_from(header.get(tag, 0)?).unwrap_or(u32::MAX));
+        let cell_bits = small(tag::CELL_BITS)?;
+        let num_cells = match cell_bits {
+            1 | 2 | 4 | 8 => header.get(tag::LINES, 0)?.saturating_mul(512 / u64::from(cell_bits)),
+            _ => 0,
+        };
+        let shape = Stable {
+            num_cells,
+            cell_bits,
+            num_hashes: small(tag::NUM_HASHES)?,
+            decrements: header.get(tag::DECREMENTS, 0)?,
+        };
+        let shape = shape.check().map_err(Error::as_format)?;
+        if header.params.len() != load::PARAMS + PARAMS {
+            return Err(Error::format("the file holds parameters that no StableBloomFilter has; it is damaged"));
+        }
+        if header.scheme != Scheme::Mcg as u16 {
+            return Err(Error::format("the file names a scheme that stable filters do not use; use a newer release"));
+        }
+        let ticks = header.get(tag::TICKS, 0)?;
+        let memory = memory(kind::CELLS, 0, shape.words())?;
+        Ok(StableBloomFilter { shape, load, memory, hasher, ticks })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@
 //! | `arrow` | the Arrow PyCapsule interface |
 //! | `answers` | marks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
-//! | `gate` | one filter, many threads |
+//! | `biased_lock` | one filter, many threads |
 //! | `files`, `params`, `errors`, `functions`, `lines` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -16,11 +16,11 @@ use pyo3::prelude::*;
 
 mod answers;
 mod arrow;
+mod biased_lock;
 mod classes;
 mod errors;
 mod files;
 mod functions;
-mod gate;
 mod gathered;
 mod keys;
 mod lines;

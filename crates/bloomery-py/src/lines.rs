@@ -7,10 +7,10 @@ use bloomery_core::suspects::Suspects as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::biased_lock::BiasedLock;
 use crate::classes::shared::bytes_of;
-use crate::classes::with_gate;
+use crate::classes::with_filter;
 use crate::errors::{OrRaise, key_type, warn_overfull};
-use crate::gate::Gate;
 use crate::objects;
 
 /// (records, marked, kept bytes, other bytes)
@@ -28,14 +28,14 @@ fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'p
 
 fn add<'py, F: Addable>(
     py: Python<'py>,
-    gate: &Gate<F>,
+    lock: &BiasedLock<F>,
     block: &[u8],
     kept: bool,
     dropped: bool,
 ) -> PyResult<Sifted<'py>> {
     let (mut kept, mut dropped) = (kept.then(Vec::new), dropped.then(Vec::new));
     kept.as_mut().map_or(Ok(()), |kept| reserve(kept, block.len())).or_raise(py)?;
-    let (tally, overfull) = gate.detach(py, |session| {
+    let (tally, overfull) = lock.detach(py, |session| {
         session.write(|filter| {
             let tally = lines::add(filter, block, kept.as_mut(), dropped.as_mut());
             (tally, filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())))
@@ -62,7 +62,7 @@ pub(crate) fn add_lines<'py>(
     dropped: bool,
 ) -> PyResult<Sifted<'py>> {
     let bytes = bytes_of(block)?;
-    with_gate!(filter, gate => add(filter.py(), gate, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
+    with_filter!(filter, lock => add(filter.py(), lock, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
 }
 
 /// Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
@@ -79,11 +79,11 @@ pub(crate) fn check_lines<'py>(
     let py = filter.py();
     let bytes = bytes_of(block)?;
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
-    let tally: Tally = with_gate!(filter, gate => {
-        let work = |session: crate::gate::Session<'_, _>| {
+    let tally: Tally = with_filter!(filter, lock => {
+        let work = |session: crate::biased_lock::Session<'_, _>| {
             session.read(|filter| lines::check(filter, &bytes, found.as_mut(), absent.as_mut()))
         };
-        gate.detach(py, work).or_raise(py)
+        lock.detach(py, work).or_raise(py)
     })
     .unwrap_or_else(|| not_a_filter(filter))?;
     Ok((tally.records, tally.marked, out(py, found)?, out(py, absent)?))
@@ -93,14 +93,14 @@ pub(crate) fn check_lines<'py>(
 /// tells the true repetitions from the wrongly dropped.
 #[pyclass(frozen, module = "bloomery._core")]
 pub(crate) struct Suspects {
-    gate: Gate<Core>,
+    lock: BiasedLock<Core>,
 }
 
 #[pymethods]
 impl Suspects {
     #[new]
     fn new() -> Self {
-        Suspects { gate: Gate::new(Core::default()) }
+        Suspects { lock: BiasedLock::new(Core::default()) }
     }
 
     /// First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
@@ -110,12 +110,12 @@ impl Suspects {
     fn note(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>, once: bool) -> PyResult<(u64, u64)> {
         let py = filter.py();
         let bytes = bytes_of(block)?;
-        let tally: Tally = with_gate!(filter, gate => {
-            let noted = gate.detach(py, |session| {
+        let tally: Tally = with_filter!(filter, lock => {
+            let noted = lock.detach(py, |session| {
                 session.write(|filter| lines::note(filter, &bytes, once).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
             });
             let (tally, hashes, hasher) = noted.or_raise(py)?;
-            self.gate.write(py, |suspects| suspects.remember(hasher, &hashes)).or_raise(py)?;
+            self.lock.write(py, |suspects| suspects.remember(hasher, &hashes)).or_raise(py)?;
             Ok(tally)
         })
         .unwrap_or_else(|| not_a_filter(filter))?;
@@ -131,7 +131,7 @@ impl Suspects {
         let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));
         reserve(&mut kept, bytes.len()).or_raise(py)?;
         let tally = self
-            .gate
+            .lock
             .detach(py, |session| session.write(|suspects| suspects.sift(&bytes, &mut kept, dropped.as_mut())))
             .or_raise(py)?;
         Ok((tally.records, tally.marked, out(py, Some(kept))?, out(py, dropped)?))
@@ -139,12 +139,12 @@ impl Suspects {
 
     /// Number of lines under suspicion, each counted once.
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, Core::len)
+        self.lock.read(py, Core::len)
     }
 
     /// Memory in use, approximately.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, Core::nbytes)
+        self.lock.read(py, Core::nbytes)
     }
 }

@@ -5,8 +5,8 @@ use bloomery_core::structure::batch::{self, Part};
 use bloomery_core::structure::{Addable, Countable, Filter, HashSource, Removable};
 use pyo3::prelude::*;
 
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, warn_overfull};
-use crate::gate::Gate;
 use crate::keys::batch::Operation;
 
 /// Keys a batch keeps a filter for itself: 1 to 3 ms, the longest an attached visitor waits.
@@ -22,7 +22,7 @@ fn held(keys: usize, threads: usize) -> usize {
 
 /// Checking.
 pub(crate) struct Check<'a, F> {
-    pub(crate) gate: &'a Gate<F>,
+    pub(crate) lock: &'a BiasedLock<F>,
     pub(crate) threads: usize,
 }
 
@@ -33,7 +33,7 @@ impl<F: Filter> Operation for Check<'_, F> {
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
         let held = held(out.len(), self.threads);
-        self.gate.detach(py, |session| {
+        self.lock.detach(py, |session| {
             for (i, out) in out.chunks_mut(held).enumerate() {
                 session.read(|filter| batch::contains_threads(filter, source, i * held, out, self.threads));
             }
@@ -44,7 +44,7 @@ impl<F: Filter> Operation for Check<'_, F> {
 
 /// Adding.
 pub(crate) struct Add<'a, F> {
-    pub(crate) gate: &'a Gate<F>,
+    pub(crate) lock: &'a BiasedLock<F>,
     pub(crate) threads: usize,
 }
 
@@ -54,7 +54,7 @@ impl<F: Addable> Operation for Add<'_, F> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let held = held(source.len(), self.threads);
-        let overfull = self.gate.detach(py, |session| {
+        let overfull = self.lock.detach(py, |session| {
             let mut overfull = None;
             let mut start = 0;
             while start < source.len() {
@@ -80,7 +80,7 @@ impl<F: Addable> Operation for Add<'_, F> {
 
 /// Removing.
 pub(crate) struct Remove<'a, F> {
-    pub(crate) gate: &'a Gate<F>,
+    pub(crate) lock: &'a BiasedLock<F>,
 }
 
 impl<F: Removable> Operation for Remove<'_, F> {
@@ -88,7 +88,7 @@ impl<F: Removable> Operation for Remove<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let removed = self.gate.detach(py, |session| {
+        let removed = self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for held in (0..source.len()).step_by(HELD) {
                 session.write(|filter| {
@@ -109,7 +109,7 @@ impl<F: Removable> Operation for Remove<'_, F> {
 
 /// Counting occurrences.
 pub(crate) struct Count<'a, F> {
-    pub(crate) gate: &'a Gate<F>,
+    pub(crate) lock: &'a BiasedLock<F>,
 }
 
 impl<F: Countable> Operation for Count<'_, F> {
@@ -118,7 +118,7 @@ impl<F: Countable> Operation for Count<'_, F> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        self.gate.detach(py, |session| {
+        self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for (i, out) in out.chunks_mut(CHUNK).enumerate() {
                 let hashes = &mut hashes[..out.len()];

@@ -6,8 +6,8 @@ use bloomery_core::window::AgingBloomFilter as Core;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A window over a stream: the last `capacity` distinct keys are never denied, older ones are
@@ -33,7 +33,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "AgingBloomFilter")]
 pub(crate) struct AgingBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(AgingBloomFilter, Core, AGING, "AgingBloomFilter");
@@ -57,25 +57,25 @@ macro_rules! generation_methods {
             #[pyo3(signature = (now: "float"))]
             fn advance(&self, now: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let (py, now) = (now.py(), crate::params::real("now", now)?);
-                crate::errors::OrRaise::or_raise(self.gate.write(py, |f| f.advance(now)), py)
+                crate::errors::OrRaise::or_raise(self.lock.write(py, |f| f.advance(now)), py)
             }
 
             /// Latest time given to advance(), or None.
             #[getter]
             fn now(&self, py: Python<'_>) -> Option<f64> {
-                self.gate.read(py, |f| f.now())
+                self.lock.read(py, |f| f.now())
             }
 
             /// Seconds for which keys are remembered, or None for a window counted in keys.
             #[getter]
             fn window(&self, py: Python<'_>) -> Option<f64> {
-                self.gate.read(py, |f| f.plan().window)
+                self.lock.read(py, |f| f.plan().window)
             }
 
             /// Keys written to each generation that is held, oldest first; the last one takes new keys.
             #[pyo3(signature = () -> "list[int]")]
             fn generation_counts(&self, py: Python<'_>) -> Vec<u64> {
-                self.gate.read(py, |f| f.generation_counts())
+                self.lock.read(py, |f| f.generation_counts())
             }
         }
     };
@@ -114,7 +114,7 @@ impl AgingBloomFilter {
     /// True when a known key counts as seen anew.
     #[getter]
     fn refresh(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, |f| f.plan().refresh)
+        self.lock.read(py, |f| f.plan().refresh)
     }
 }
 

@@ -10,10 +10,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::{addable_methods, estimating_methods, filter_methods, mergeable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::classes::shared::warn_if_overfull;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
-use crate::gate::Gate;
 use crate::params;
 
 /// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
@@ -39,7 +39,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "BloomFilter")]
 pub(crate) struct BloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(BloomFilter, Core, BLOOM, "BloomFilter");
@@ -49,7 +49,7 @@ mergeable_methods!(BloomFilter, "The union, in place: bitwise or.");
 
 impl BloomFilter {
     fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
-        self.gate.read_both(&other.gate, py, visit)
+        self.lock.read_both(&other.lock, py, visit)
     }
 
     fn combined(
@@ -65,7 +65,7 @@ impl BloomFilter {
             Ok(copy)
         });
         let made = Self::wrap(made.or_raise(py)?);
-        warn_if_overfull(py, &made.gate)?;
+        warn_if_overfull(py, &made.lock)?;
         Ok(made)
     }
 
@@ -78,8 +78,8 @@ impl BloomFilter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.gate.write_from(&other.gate, py, combine).or_raise(py)?;
-        warn_if_overfull(py, &self.gate)
+        self.lock.write_from(&other.lock, py, combine).or_raise(py)?;
+        warn_if_overfull(py, &self.lock)
     }
 }
 
@@ -182,12 +182,12 @@ impl BloomFilter {
 
     /// Brings the file of a filter opened with "r+" up to date and waits for the disk.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.gate.detach(py, |session| session.read(Core::flush)).or_raise(py)
+        self.lock.detach(py, |session| session.read(Core::flush)).or_raise(py)
     }
 
     /// Flushes a filter opened with "r+" and lets go of its file; nothing to do for others.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.gate.detach(py, |session| session.write(Core::detach)).or_raise(py)
+        self.lock.detach(py, |session| session.write(Core::detach)).or_raise(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -203,37 +203,37 @@ impl BloomFilter {
     /// m, the number of bits.
     #[getter]
     fn num_bits(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().num_bits)
+        self.lock.read(py, |f| f.shape().num_bits)
     }
 
     /// k, the number of bits a key sets.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().num_hashes)
+        self.lock.read(py, |f| f.shape().num_hashes)
     }
 
     /// The layout's name.
     #[getter]
     fn layout(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.shape().layout.name())
+        self.lock.read(py, |f| f.shape().layout.name())
     }
 
     /// The scheme's name.
     #[getter]
     fn scheme(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.shape().scheme.name())
+        self.lock.read(py, |f| f.shape().scheme.name())
     }
 
     /// True when keys past capacity are refused.
     #[getter]
     fn strict(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::strict)
+        self.lock.read(py, Core::strict)
     }
 
     /// True when the bits live in a file.
     #[getter]
     fn mapped(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_mapped)
+        self.lock.read(py, Core::is_mapped)
     }
 
     /// The filter of the keys of both: bit for bit what adding them all would have given.
@@ -309,7 +309,7 @@ impl BloomFilter {
     /// # Safety
     /// Called by the interpreter with a valid view.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let (address, len) = slf.get().gate.read(slf.py(), |filter| {
+        let (address, len) = slf.get().lock.read(slf.py(), |filter| {
             let words = filter.words();
             (words.as_ptr() as usize, words.len() * 8)
         });

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use super::pairs::pair_methods;
 use super::{estimating_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter};
-use crate::gate::Gate;
 use crate::params;
 
 /// An approximate map from keys to small numbers: what it answers is never below the truth in the
@@ -38,7 +38,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "CompactApproximator")]
 pub(crate) struct CompactApproximator {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(CompactApproximator, Core, COMPACT, "CompactApproximator");
@@ -83,6 +83,6 @@ impl CompactApproximator {
     /// How cells are joined: max, min or or.
     #[getter]
     fn lattice(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |filter| filter.lattice().name())
+        self.lock.read(py, |filter| filter.lattice().name())
     }
 }

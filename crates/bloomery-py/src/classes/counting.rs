@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, estimating_methods, filter_methods};
 use super::{mergeable_methods, plain_methods, removable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter};
-use crate::gate::Gate;
 use crate::keys::batch::{self, Operation};
 use crate::keys::scalar::hash_key;
 use crate::params;
@@ -48,7 +48,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "CountingBloomFilter")]
 pub(crate) struct CountingBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(CountingBloomFilter, Core, COUNTING, "CountingBloomFilter");
@@ -61,7 +61,7 @@ plain_methods!(CountingBloomFilter, COUNTING, "CountingBloomFilter");
 
 /// Checking against a number of occurrences.
 struct Reach<'a> {
-    gate: &'a Gate<Core>,
+    lock: &'a BiasedLock<Core>,
     least: u64,
 }
 
@@ -71,7 +71,7 @@ impl Operation for Reach<'_> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        self.gate.detach(py, |session| {
+        self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for (i, out) in out.chunks_mut(CHUNK).enumerate() {
                 let hashes = &mut hashes[..out.len()];
@@ -132,7 +132,7 @@ impl CountingBloomFilter {
     fn contains(&self, key: &Bound<'_, PyAny>, at_least: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let least = least(at_least)?;
         let hash = hash_key(&self.hasher, key)?;
-        Ok(self.gate.read(key.py(), |f| f.reaches(hash, least)))
+        Ok(self.lock.read(key.py(), |f| f.reaches(hash, least)))
     }
 
     /// As contains, for many keys; takes and answers what contains_many does.
@@ -142,7 +142,7 @@ impl CountingBloomFilter {
         keys: &Bound<'py, PyAny>,
         at_least: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let reach = Reach { gate: &self.gate, least: least(Some(at_least))? };
+        let reach = Reach { lock: &self.lock, least: least(Some(at_least))? };
         batch::run(&reach, &self.hasher, keys, true)
     }
 
@@ -151,42 +151,42 @@ impl CountingBloomFilter {
     #[pyo3(signature = (at_least: "int"))]
     fn fpr_at_least(&self, at_least: &Bound<'_, PyAny>) -> PyResult<f64> {
         let least = least(Some(at_least))?;
-        Ok(self.gate.read(at_least.py(), |f| f.fpr_at_least(least)))
+        Ok(self.lock.read(at_least.py(), |f| f.fpr_at_least(least)))
     }
 
     /// m, the number of counters.
     #[getter]
     fn num_counters(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().num_cells)
+        self.lock.read(py, |f| f.shape().num_cells)
     }
 
     /// Bits of a counter.
     #[getter]
     fn counter_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().counter_bits)
+        self.lock.read(py, |f| f.shape().counter_bits)
     }
 
     /// k, the number of counters of a key.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().num_hashes)
+        self.lock.read(py, |f| f.shape().num_hashes)
     }
 
     /// Occurrences for which the rate was asked.
     #[getter]
     fn threshold(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().threshold)
+        self.lock.read(py, |f| f.shape().threshold)
     }
 
     /// The layout's name.
     #[getter]
     fn layout(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.shape().layout.name())
+        self.lock.read(py, |f| f.shape().layout.name())
     }
 
     /// True when the counters live in a file.
     #[getter]
     fn mapped(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_mapped)
+        self.lock.read(py, Core::is_mapped)
     }
 }

@@ -6,8 +6,8 @@ use bloomery_core::table::{CuckooFilter as Core, CuckooShape};
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
@@ -39,7 +39,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "CuckooFilter")]
 pub(crate) struct CuckooFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(CuckooFilter, Core, CUCKOO, "CuckooFilter");
@@ -96,30 +96,30 @@ impl CuckooFilter {
     /// Buckets of the table.
     #[getter]
     fn num_buckets(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().buckets)
+        self.lock.read(py, |f| f.shape().buckets)
     }
 
     /// Fingerprints a bucket.
     #[getter]
     fn bucket_size(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().bucket_size)
+        self.lock.read(py, |f| f.shape().bucket_size)
     }
 
     /// Bits of a fingerprint.
     #[getter]
     fn fingerprint_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().fingerprint_bits)
+        self.lock.read(py, |f| f.shape().fingerprint_bits)
     }
 
     /// True when buckets are stored sorted, a bit a key shorter.
     #[getter]
     fn semi_sort(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, |f| f.shape().semi_sort)
+        self.lock.read(py, |f| f.shape().semi_sort)
     }
 
     /// True when adds are refused until a key is removed.
     #[getter]
     fn full(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_full)
+        self.lock.read(py, Core::is_full)
     }
 }

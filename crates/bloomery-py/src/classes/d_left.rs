@@ -8,8 +8,8 @@ use bloomery_core::table::d_left::{DEFAULT_CELLS, DEFAULT_SUBTABLES};
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
@@ -40,7 +40,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "DLeftCountingFilter")]
 pub(crate) struct DLeftCountingFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(DLeftCountingFilter, Core, D_LEFT, "DLeftCountingFilter");
@@ -86,30 +86,30 @@ impl DLeftCountingFilter {
     /// d, the buckets a key may go to.
     #[getter]
     fn subtables(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().subtables)
+        self.lock.read(py, |f| f.shape().subtables)
     }
 
     /// w, the cells of a bucket.
     #[getter]
     fn cells(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().cells)
+        self.lock.read(py, |f| f.shape().cells)
     }
 
     /// B, the buckets of a sub-table.
     #[getter]
     fn buckets(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().buckets)
+        self.lock.read(py, |f| f.shape().buckets)
     }
 
     /// r, the bits of a stored remainder; a cell has two more for its count.
     #[getter]
     fn remainder_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().remainder_bits)
+        self.lock.read(py, |f| f.shape().remainder_bits)
     }
 
     /// Number of buckets with 0, 1, ... w cells in use, counted: O(nbytes).
     #[pyo3(signature = () -> "list[int]")]
     fn bucket_loads(&self, py: Python<'_>) -> Vec<u64> {
-        self.gate.read(py, Core::bucket_loads)
+        self.lock.read(py, Core::bucket_loads)
     }
 }

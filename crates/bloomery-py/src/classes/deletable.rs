@@ -10,8 +10,8 @@ use bloomery_core::structure::Removable;
 use pyo3::prelude::*;
 
 use super::{addable_methods, estimating_methods, filter_methods, mergeable_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::operations::Remove;
 use crate::params;
 
@@ -40,7 +40,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "DeletableBloomFilter")]
 pub(crate) struct DeletableBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(DeletableBloomFilter, Core, DELETABLE, "DeletableBloomFilter");
@@ -122,43 +122,43 @@ impl DeletableBloomFilter {
     fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
         let py = key.py();
-        self.gate.write(py, |f| f.remove_hash(hash)).or_raise(py)
+        self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
     }
 
     /// Removes many keys and answers, for each, as remove does, in the caller's kind; takes what
     /// contains_many takes, skips nulls.
     #[pyo3(signature = (keys: "object") -> "Any")]
     fn remove_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        crate::keys::batch::run(&Remove { gate: &self.gate }, &self.hasher, keys, true)
+        crate::keys::batch::run(&Remove { lock: &self.lock }, &self.hasher, keys, true)
     }
 
     /// m.
     #[getter]
     fn num_bits(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.regions().positions.num_bits)
+        self.lock.read(py, |f| f.regions().positions.num_bits)
     }
 
     /// k.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.regions().positions.num_hashes)
+        self.lock.read(py, |f| f.regions().positions.num_hashes)
     }
 
     /// Number of regions.
     #[getter]
     fn regions(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.regions().count)
+        self.lock.read(py, |f| f.regions().count)
     }
 
     /// Share of the regions in which keys have met: O(regions).
     #[getter]
     fn collided(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, Core::collided)
+        self.lock.read(py, Core::collided)
     }
 
     /// Estimated share of the keys that can be removed now, from the cells: O(nbytes).
     #[getter]
     fn deletability(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, Core::deletability)
+        self.lock.read(py, Core::deletability)
     }
 }

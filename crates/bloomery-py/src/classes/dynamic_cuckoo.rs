@@ -11,8 +11,8 @@ use pyo3::types::{PyDict, PyList};
 
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};
 use super::{cuckoo, shared};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
@@ -43,7 +43,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "DynamicCuckooFilter")]
 pub(crate) struct DynamicCuckooFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(DynamicCuckooFilter, Core, DYNAMIC_CUCKOO, "DynamicCuckooFilter");
@@ -100,31 +100,31 @@ impl DynamicCuckooFilter {
     /// (1, 2, True)
     #[pyo3(signature = () -> "int")]
     fn compact(&self, py: Python<'_>) -> PyResult<usize> {
-        self.gate.detach(py, |session| session.write(Core::compact)).or_raise(py)
+        self.lock.detach(py, |session| session.write(Core::compact)).or_raise(py)
     }
 
     /// Most stages there may be.
     #[getter]
     fn max_stages(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.plan().max_stages)
+        self.lock.read(py, |f| f.plan().max_stages)
     }
 
     /// Number of stages.
     #[getter]
     fn stages(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, |f| f.stages().len())
+        self.lock.read(py, |f| f.stages().len())
     }
 
     /// Keys of each stage, oldest first: all alike. A new one opens when all others are full.
     #[getter]
     fn stage_capacities(&self, py: Python<'_>) -> Vec<u64> {
-        self.gate.read(py, |f| f.stages().iter().map(Filter::capacity).collect())
+        self.lock.read(py, |f| f.stages().iter().map(Filter::capacity).collect())
     }
 
     /// One info() dict a stage, oldest first.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let stages: Vec<_> = self.gate.look(py, |f| f.stages().iter().map(Filter::facts).collect());
+        let stages: Vec<_> = self.lock.look(py, |f| f.stages().iter().map(Filter::facts).collect());
         let dicts: Vec<Bound<'py, PyDict>> =
             stages.iter().map(|facts| shared::info("CuckooFilter", facts, py)).collect::<PyResult<_>>()?;
         PyList::new(py, dicts)
@@ -133,24 +133,24 @@ impl DynamicCuckooFilter {
     /// Buckets of a stage.
     #[getter]
     fn num_buckets(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.plan().shape.buckets)
+        self.lock.read(py, |f| f.plan().shape.buckets)
     }
 
     /// Fingerprints a bucket.
     #[getter]
     fn bucket_size(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.plan().shape.bucket_size)
+        self.lock.read(py, |f| f.plan().shape.bucket_size)
     }
 
     /// Bits of a fingerprint.
     #[getter]
     fn fingerprint_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.plan().shape.fingerprint_bits)
+        self.lock.read(py, |f| f.plan().shape.fingerprint_bits)
     }
 
     /// True when adds are refused until a key is removed.
     #[getter]
     fn full(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_full)
+        self.lock.read(py, Core::is_full)
     }
 }

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::{PyClass, ffi};
 
 use super::shared;
-use crate::gate::Gate;
+use crate::biased_lock::BiasedLock;
 use crate::keys::scalar::{hash_exact, hash_key, short_int};
 
 /// A class whose keys come one by one.
@@ -27,7 +27,7 @@ pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sy
     /// How its keys become hashes.
     fn hasher(&self) -> &KeyHasher;
     /// The structure.
-    fn gate(&self) -> &Gate<Self::Core>;
+    fn lock(&self) -> &BiasedLock<Self::Core>;
 }
 
 /// The instance behind `slf`.
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn contains<C: Hot>(slf: *mut ffi::PyObject, key: *
         let this = instance::<C>(py, slf);
         if let Some(value) = short_int(key)
             && let Some(hash) = this.hasher().signed_in_public(value)
-            && let Some(found) = this.gate().read_at_once(py, |filter| filter.look(hash))
+            && let Some(found) = this.lock().read_at_once(py, |filter| filter.look(hash))
         {
             return found;
         }
@@ -77,7 +77,7 @@ unsafe extern "C" fn contains_exact<C: Hot>(slf: *mut ffi::PyObject, key: *mut f
         let py = Python::assume_attached();
         let this = instance::<C>(py, slf);
         if let Some(hash) = hash_exact(this.hasher(), key) {
-            return c_int::from(this.gate().read(py, |filter| filter.contains_hash(hash)));
+            return c_int::from(this.lock().read(py, |filter| filter.contains_hash(hash)));
         }
         contains_any::<C>(slf, key)
     }
@@ -94,7 +94,7 @@ unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject)
         // SAFETY: as in `contains`.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, key)) };
         let hash = hash_key(this.hasher(), &key)?;
-        Ok(this.gate().read(py, |filter| filter.contains_hash(hash)))
+        Ok(this.lock().read(py, |filter| filter.contains_hash(hash)))
     })
 }
 
@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C" fn add<C: Hot>(
             let py = Python::assume_attached();
             let this = instance::<C>(py, slf);
             if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Some(new) = this.gate().write(py, |filter| filter.add_quietly(hash))
+                && let Some(new) = this.lock().write(py, |filter| filter.add_quietly(hash))
             {
                 return boolean(new);
             }
@@ -143,7 +143,7 @@ unsafe fn add_any<C: Hot>(
         // SAFETY: as in `add`; there is one argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
         let hash = hash_key(this.hasher(), &key)?;
-        shared::add_one(py, this.gate(), hash)
+        shared::add_one(py, this.lock(), hash)
     });
     // SAFETY: the GIL is held.
     if answer < 0 { std::ptr::null_mut() } else { unsafe { boolean(answer == 1) } }
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn remove<C: Hot<Core: Removable>>(
             let py = Python::assume_attached();
             let this = instance::<C>(py, slf);
             if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Ok(true) = this.gate().write(py, |filter| filter.remove_hash(hash))
+                && let Ok(true) = this.lock().write(py, |filter| filter.remove_hash(hash))
             {
                 return ffi::Py_NewRef(ffi::Py_None());
             }
@@ -193,7 +193,7 @@ unsafe fn remove_any<C: Hot<Core: Removable>>(
         // SAFETY: as in `remove`; there is one argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
         let hash = hash_key(this.hasher(), &key)?;
-        shared::remove_one(this.gate(), hash, &key).map(|()| true)
+        shared::remove_one(this.lock(), hash, &key).map(|()| true)
     });
     // SAFETY: the GIL is held; None lives for ever.
     if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(ffi::Py_None()) } }
@@ -236,8 +236,8 @@ macro_rules! hot_methods {
             }
 
             #[inline(always)]
-            fn gate(&self) -> &Gate<$Core> {
-                &self.gate
+            fn lock(&self) -> &BiasedLock<$Core> {
+                &self.lock
             }
         }
 

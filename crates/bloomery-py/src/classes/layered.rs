@@ -6,8 +6,8 @@ use bloomery_core::registry::LAYERED;
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, estimating_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
@@ -29,7 +29,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "LayeredBloomFilter")]
 pub(crate) struct LayeredBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(LayeredBloomFilter, Core, LAYERED, "LayeredBloomFilter");
@@ -66,25 +66,25 @@ impl LayeredBloomFilter {
     #[pyo3(signature = (key: "object", /))]
     fn depth(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-        Ok(self.gate.read(key.py(), |f| f.depth_hash(hash)))
+        Ok(self.lock.read(key.py(), |f| f.depth_hash(hash)))
     }
 
     /// One depth a key, in the caller's kind; takes what contains_many takes.
     #[pyo3(signature = (keys: "object") -> "Any")]
     fn depth_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let count = crate::operations::Count { gate: &self.gate };
+        let count = crate::operations::Count { lock: &self.lock };
         crate::keys::batch::run(&count, &self.hasher, keys, true)
     }
 
     /// Number of layers.
     #[getter]
     fn layers(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, Core::layers)
+        self.lock.read(py, Core::layers)
     }
 
     /// Estimated number of keys in each layer, first to last: keys that came at least once, twice, ...
     #[pyo3(signature = () -> "list[float]")]
     fn layer_counts(&self, py: Python<'_>) -> Vec<f64> {
-        self.gate.read(py, Core::layer_counts)
+        self.lock.read(py, Core::layer_counts)
     }
 }

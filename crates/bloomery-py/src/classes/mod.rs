@@ -68,43 +68,43 @@ pub(crate) fn class_of(py: Python<'_>, variant: u16) -> Option<Bound<'_, PyAny>>
     every_class!(pick!())
 }
 
-/// `Some($work)` with the gate of `$filter` as `$gate`, whichever class that takes keys alone it is
+/// `Some($work)` with the lock of `$filter` as `$lock`, whichever class that takes keys alone it is
 /// of; `None` for anything else.
-macro_rules! with_gate {
-    ($filter:expr, $gate:ident => $work:expr) => {
-        crate::classes::every_class!(crate::classes::try_class!($filter, $gate => $work))
+macro_rules! with_filter {
+    ($filter:expr, $lock:ident => $work:expr) => {
+        crate::classes::every_class!(crate::classes::try_class!($filter, $lock => $work))
     };
 }
 
-/// The chain of casts behind [`with_gate!`].
+/// The chain of casts behind [`with_filter!`].
 macro_rules! try_class {
-    (($filter:expr, $gate:ident => $work:expr)) => { None };
-    (($filter:expr, $gate:ident => $work:expr) $ID:ident $file:ident $Class:ident keys; $($rest:tt)*) => {
+    (($filter:expr, $lock:ident => $work:expr)) => { None };
+    (($filter:expr, $lock:ident => $work:expr) $ID:ident $file:ident $Class:ident keys; $($rest:tt)*) => {
         if let Ok(filter) = $filter.cast::<crate::classes::$file::$Class>() {
-            let $gate = &filter.get().gate;
+            let $lock = &filter.get().lock;
             Some($work)
         } else {
-            crate::classes::try_class!(($filter, $gate => $work) $($rest)*)
+            crate::classes::try_class!(($filter, $lock => $work) $($rest)*)
         }
     };
-    (($filter:expr, $gate:ident => $work:expr) $ID:ident $file:ident $Class:ident pairs; $($rest:tt)*) => {
-        crate::classes::try_class!(($filter, $gate => $work) $($rest)*)
+    (($filter:expr, $lock:ident => $work:expr) $ID:ident $file:ident $Class:ident pairs; $($rest:tt)*) => {
+        crate::classes::try_class!(($filter, $lock => $work) $($rest)*)
     };
 }
 
-/// Methods of every filter. `$Class` holds `hasher` and `gate`; `$variant` is its registry number.
+/// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
 macro_rules! filter_methods {
     ($Class:ident, $core:ty, $variant:expr, $name:literal) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
-                self.gate.read_both(&other.get().gate, other.py(), bloomery_core::structure::Filter::same_as)
+                self.lock.read_both(&other.get().lock, other.py(), bloomery_core::structure::Filter::same_as)
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
                 use bloomery_core::structure::Filter;
-                $Class { hasher: *filter.hasher(), gate: crate::gate::Gate::new(filter) }
+                $Class { hasher: *filter.hasher(), lock: crate::biased_lock::BiasedLock::new(filter) }
             }
         }
 
@@ -124,7 +124,7 @@ macro_rules! filter_methods {
                 keys: &Bound<'py, PyAny>,
                 threads: crate::classes::shared::Threads,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let check = crate::operations::Check { gate: &self.gate, threads: threads.0 };
+                let check = crate::operations::Check { lock: &self.lock, threads: threads.0 };
                 crate::keys::batch::run(&check, &self.hasher, keys, true)
             }
 
@@ -134,38 +134,38 @@ macro_rules! filter_methods {
                 use bloomery_core::structure::Filter;
                 let py = hashes.py();
                 if let Some(hash) = crate::keys::ready::single(hashes)? {
-                    return crate::classes::shared::boolean(py, self.gate.read(py, |f| f.contains_hash(hash)));
+                    return crate::classes::shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
                 }
-                crate::keys::ready::run(&crate::operations::Check { gate: &self.gate, threads: 1 }, hashes)
+                crate::keys::ready::run(&crate::operations::Check { lock: &self.lock, threads: 1 }, hashes)
             }
 
             /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
             fn fpr(&self, py: Python<'_>) -> f64 {
-                self.gate.look(py, bloomery_core::structure::Filter::fpr)
+                self.lock.look(py, bloomery_core::structure::Filter::fpr)
             }
 
             /// Share of set bits, counted: O(nbytes).
             #[getter]
             fn fill(&self, py: Python<'_>) -> f64 {
-                self.gate.look(py, bloomery_core::structure::Filter::fill)
+                self.lock.look(py, bloomery_core::structure::Filter::fill)
             }
 
             /// Bytes of cells held.
             #[getter]
             fn nbytes(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::structure::Filter::nbytes)
+                self.lock.read(py, bloomery_core::structure::Filter::nbytes)
             }
 
             /// Keys the structure was sized for.
             #[getter]
             fn capacity(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::structure::Filter::capacity)
+                self.lock.read(py, bloomery_core::structure::Filter::capacity)
             }
 
             /// Rate asked for at capacity.
             #[getter]
             fn target_fpr(&self, py: Python<'_>) -> f64 {
-                self.gate.read(py, bloomery_core::structure::Filter::target_fpr)
+                self.lock.read(py, bloomery_core::structure::Filter::target_fpr)
             }
 
             /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
@@ -181,7 +181,7 @@ macro_rules! filter_methods {
             /// Keys that were new when they were added, less those removed.
             #[getter]
             fn num_added(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, bloomery_core::structure::Filter::num_added)
+                self.lock.read(py, bloomery_core::structure::Filter::num_added)
             }
 
             /// Seed of the key hash.
@@ -199,12 +199,12 @@ macro_rules! filter_methods {
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let facts = self.gate.look(py, bloomery_core::structure::Filter::facts);
+                let facts = self.lock.look(py, bloomery_core::structure::Filter::facts);
                 crate::classes::shared::info($name, &facts, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                let facts = self.gate.look(py, bloomery_core::structure::Filter::facts);
+                let facts = self.lock.look(py, bloomery_core::structure::Filter::facts);
                 crate::classes::shared::repr($name, &facts)
             }
 
@@ -212,7 +212,7 @@ macro_rules! filter_methods {
             #[pyo3(signature = () -> "bytes")]
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
                 use crate::errors::OrRaise;
-                let bytes = self.gate.look(py, crate::files::to_bytes).or_raise(py)?;
+                let bytes = self.lock.look(py, crate::files::to_bytes).or_raise(py)?;
                 crate::objects::bytes(py, &bytes)
             }
 
@@ -230,13 +230,13 @@ macro_rules! filter_methods {
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), crate::files::path(path)?);
-                let saved = self.gate.detach(py, |session| session.read(|filter| bloomery_core::structure::Filter::save(filter, &path)));
+                let saved = self.lock.detach(py, |session| session.read(|filter| bloomery_core::structure::Filter::save(filter, &path)));
                 crate::errors::OrRaise::or_raise(saved, py)
             }
 
             /// An independent copy in memory, also of a mapped filter.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                let copy = self.gate.look(py, bloomery_core::structure::Filter::try_clone);
+                let copy = self.lock.look(py, bloomery_core::structure::Filter::try_clone);
                 crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
             }
 
@@ -315,14 +315,14 @@ macro_rules! addable_methods {
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 use bloomery_core::structure::Filter;
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
+                Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
             }
 
             #[doc = crate::classes::add_doc_text!($name)]
             #[pyo3(signature = (key: "object", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                crate::classes::shared::add_one(py, &self.gate, hash)
+                crate::classes::shared::add_one(py, &self.lock, hash)
             }
         }
 
@@ -333,7 +333,7 @@ macro_rules! addable_methods {
             /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
             #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "None")]
             fn update(&self, keys: &Bound<'_, PyAny>, threads: crate::classes::shared::Threads) -> PyResult<()> {
-                let add = crate::operations::Add { gate: &self.gate, threads: threads.0 };
+                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
                 crate::keys::batch::run(&add, &self.hasher, keys, false).map(drop)
             }
 
@@ -344,7 +344,7 @@ macro_rules! addable_methods {
                 keys: &Bound<'py, PyAny>,
                 threads: crate::classes::shared::Threads,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let add = crate::operations::Add { gate: &self.gate, threads: threads.0 };
+                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
                 crate::keys::batch::run(&add, &self.hasher, keys, true)
             }
 
@@ -353,15 +353,15 @@ macro_rules! addable_methods {
             fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
                 if let Some(hash) = crate::keys::ready::single(hashes)? {
-                    let new = crate::classes::shared::add_one(py, &self.gate, hash)?;
+                    let new = crate::classes::shared::add_one(py, &self.lock, hash)?;
                     return crate::classes::shared::boolean(py, new);
                 }
-                crate::keys::ready::run(&crate::operations::Add { gate: &self.gate, threads: 1 }, hashes)
+                crate::keys::ready::run(&crate::operations::Add { lock: &self.lock, threads: 1 }, hashes)
             }
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.gate.write(py, bloomery_core::structure::Addable::clear);
+                let cleared = self.lock.write(py, bloomery_core::structure::Addable::clear);
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
         }
@@ -375,7 +375,7 @@ macro_rules! estimating_methods {
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.gate.look(py, bloomery_core::structure::Estimating::approx_count)
+                self.lock.look(py, bloomery_core::structure::Estimating::approx_count)
             }
         }
     };
@@ -432,7 +432,7 @@ macro_rules! removable_methods {
             #[pyo3(signature = (key: "object", /) -> "None")]
             fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                crate::classes::shared::remove_one(&self.gate, hash, key)
+                crate::classes::shared::remove_one(&self.lock, hash, key)
             }
         }
 
@@ -443,14 +443,14 @@ macro_rules! removable_methods {
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 let py = key.py();
-                let removed = self.gate.write(py, |f| bloomery_core::structure::Removable::remove_hash(f, hash));
+                let removed = self.lock.write(py, |f| bloomery_core::structure::Removable::remove_hash(f, hash));
                 crate::errors::OrRaise::or_raise(removed, py)
             }
 
             /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let remove = crate::operations::Remove { gate: &self.gate };
+                let remove = crate::operations::Remove { lock: &self.lock };
                 crate::keys::batch::run(&remove, &self.hasher, keys, true)
             }
         }
@@ -466,13 +466,13 @@ macro_rules! countable_methods {
             #[pyo3(signature = (key: "object", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(key.py(), |f| bloomery_core::structure::Countable::count_hash(f, hash)))
+                Ok(self.lock.read(key.py(), |f| bloomery_core::structure::Countable::count_hash(f, hash)))
             }
 
             /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let count = crate::operations::Count { gate: &self.gate };
+                let count = crate::operations::Count { lock: &self.lock };
                 crate::keys::batch::run(&count, &self.hasher, keys, true)
             }
         }
@@ -487,7 +487,7 @@ macro_rules! mergeable_methods {
             #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
                 use bloomery_core::structure::Mergeable;
-                crate::classes::shared::merge(py, &self.gate, &other.gate, |a, b| a.merge(b))
+                crate::classes::shared::merge(py, &self.lock, &other.lock, |a, b| a.merge(b))
             }
         }
     };
@@ -497,4 +497,4 @@ macro_rules! mergeable_methods {
 pub(crate) use add_doc;
 pub(crate) use {add_doc_text, addable_methods, filter_methods};
 pub(crate) use {countable_methods, estimating_methods, mergeable_methods, plain_methods, removable_methods};
-pub(crate) use {every_class, try_class, with_gate};
+pub(crate) use {every_class, try_class, with_filter};

@@ -8,8 +8,8 @@ use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter, warn_overfull};
-use crate::gate::Gate;
 use crate::keys::batch::{self, Operation};
 use crate::params;
 
@@ -53,7 +53,7 @@ impl Values {
 
 /// Adding pairs.
 struct Put<'a, V: Kind> {
-    gate: &'a Gate<Valued<V>>,
+    lock: &'a BiasedLock<Valued<V>>,
     values: &'a Values,
     /// Pairs added so far.
     done: Cell<usize>,
@@ -77,7 +77,7 @@ impl<V: Kind> Operation for Put<'_, V> {
             Values::One(value) => *value,
             Values::Each(_) => 0,
         }; CHUNK];
-        let added = self.gate.detach(py, |session| {
+        let added = self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for held in (0..source.len()).step_by(CHUNKS_HELD * CHUNK) {
                 session.write(|filter| {
@@ -104,22 +104,22 @@ fn unequal<V: Kind>(py: Python<'_>, values: usize) -> PyErr {
 }
 
 /// Adds one pair and gives the warning when it is due.
-pub(crate) fn put_one<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
-    let added = gate.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
-    warn(py, gate)?;
+pub(crate) fn put_one<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
+    let added = lock.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
+    warn(py, lock)?;
     Ok(added)
 }
 
 /// Gives the warning when it is due.
-pub(crate) fn warn<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>) -> PyResult<()> {
+pub(crate) fn warn<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
     use bloomery_core::structure::Filter;
-    let overfull = gate.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())));
+    let overfull = lock.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())));
     overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
 
 /// Adds many pairs; every value is checked before the first pair is added.
 pub(crate) fn put_many<'py, V: Kind>(
-    gate: &Gate<Valued<V>>,
+    lock: &BiasedLock<Valued<V>>,
     hasher: &bloomery_core::key::KeyHasher,
     keys: &Bound<'py, PyAny>,
     values: &Values,
@@ -130,10 +130,10 @@ pub(crate) fn put_many<'py, V: Kind>(
     if each && keys.hasattr("__len__")? && keys.len()? != values.all().len() {
         return Err(unequal::<V>(py, values.all().len()));
     }
-    gate.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
-    let put = Put { gate, values, done: Cell::new(0) };
+    lock.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
+    let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);
-    warn(py, gate)?;
+    warn(py, lock)?;
     let answers = answers?;
     if each && put.done.get() != values.all().len() {
         return Err(unequal::<V>(py, values.all().len()));
@@ -141,19 +141,23 @@ pub(crate) fn put_many<'py, V: Kind>(
     Ok(answers)
 }
 
-/// Merges `other` into `gate`, or a copy of itself where both are one.
-pub(crate) fn merge<V: Kind>(py: Python<'_>, gate: &Gate<Valued<V>>, other: &Gate<Valued<V>>) -> PyResult<()> {
+/// Merges `other` into `biased_lock`, or a copy of itself where both are one.
+pub(crate) fn merge<V: Kind>(
+    py: Python<'_>,
+    lock: &BiasedLock<Valued<V>>,
+    other: &BiasedLock<Valued<V>>,
+) -> PyResult<()> {
     use bloomery_core::structure::Mergeable;
     // A join with itself changes nothing.
-    if !std::ptr::eq(gate, other) {
-        gate.write_from(other, py, |a, b| a.merge(b)).or_raise(py)?;
+    if !std::ptr::eq(lock, other) {
+        lock.write_from(other, py, |a, b| a.merge(b)).or_raise(py)?;
     }
-    warn(py, gate)
+    warn(py, lock)
 }
 
 /// Asking for values.
 pub(crate) struct Get<'a, V: Kind> {
-    pub(crate) gate: &'a Gate<Valued<V>>,
+    pub(crate) lock: &'a BiasedLock<Valued<V>>,
 }
 
 impl<V: Kind> Operation for Get<'_, V> {
@@ -162,7 +166,7 @@ impl<V: Kind> Operation for Get<'_, V> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        self.gate.detach(py, |session| {
+        self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for (i, out) in out.chunks_mut(CHUNK).enumerate() {
                 let hashes = &mut hashes[..out.len()];
@@ -183,7 +187,7 @@ macro_rules! pair_methods {
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 use bloomery_core::structure::Filter;
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(py, |filter| filter.contains_hash(hash)))
+                Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
             }
 
             #[doc = concat!(
@@ -193,7 +197,7 @@ macro_rules! pair_methods {
             fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 let value = crate::params::whole(stringify!($value), $value, 0)?;
-                crate::classes::pairs::put_one(key.py(), &self.gate, hash, value)
+                crate::classes::pairs::put_one(key.py(), &self.lock, hash, value)
             }
 
             #[doc = concat!(
@@ -202,7 +206,7 @@ macro_rules! pair_methods {
             #[pyo3(signature = (keys: "object", $values: "object") -> "None")]
             fn update(&self, keys: &Bound<'_, PyAny>, $values: &Bound<'_, PyAny>) -> PyResult<()> {
                 let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
-                crate::classes::pairs::put_many(&self.gate, &self.hasher, keys, &values, false).map(drop)
+                crate::classes::pairs::put_many(&self.lock, &self.hasher, keys, &values, false).map(drop)
             }
 
             /// As update, and answers, for each key, whether it was new; as contains_many answers.
@@ -213,50 +217,50 @@ macro_rules! pair_methods {
                 $values: &Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
-                crate::classes::pairs::put_many(&self.gate, &self.hasher, keys, &values, true)
+                crate::classes::pairs::put_many(&self.lock, &self.hasher, keys, &values, true)
             }
 
             #[doc = $meaning]
             #[pyo3(signature = (key: "object", /))]
             fn $get(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.gate.read(key.py(), |filter| filter.get_hash(hash)))
+                Ok(self.lock.read(key.py(), |filter| filter.get_hash(hash)))
             }
 
             #[doc = concat!("One ", stringify!($value), " a key, in the caller's kind; takes what contains_many takes.")]
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn $get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let get = crate::classes::pairs::Get { gate: &self.gate };
+                let get = crate::classes::pairs::Get { lock: &self.lock };
                 crate::keys::batch::run(&get, &self.hasher, keys, true)
             }
 
             #[doc = concat!($merging, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                crate::classes::pairs::merge(py, &self.gate, &other.gate)
+                crate::classes::pairs::merge(py, &self.lock, &other.lock)
             }
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.gate.write(py, |filter| filter.clear());
+                let cleared = self.lock.write(py, |filter| filter.clear());
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
 
             /// Number of cells, m.
             #[getter]
             fn num_cells(&self, py: Python<'_>) -> u64 {
-                self.gate.read(py, |filter| filter.num_cells())
+                self.lock.read(py, |filter| filter.num_cells())
             }
 
             /// Bits of a cell.
             #[getter]
             fn cell_bits(&self, py: Python<'_>) -> u32 {
-                self.gate.read(py, |filter| filter.cell_bits())
+                self.lock.read(py, |filter| filter.cell_bits())
             }
 
             /// Cells of a key, k.
             #[getter]
             fn num_hashes(&self, py: Python<'_>) -> u32 {
-                self.gate.read(py, |filter| filter.num_hashes())
+                self.lock.read(py, |filter| filter.num_hashes())
             }
         }
     };

@@ -6,8 +6,8 @@ use bloomery_core::table::PrefixFilter as Core;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
@@ -31,7 +31,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "PrefixFilter")]
 pub(crate) struct PrefixFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(PrefixFilter, Core, PREFIX, "PrefixFilter");
@@ -61,18 +61,18 @@ impl PrefixFilter {
     /// Bins of 25 fingerprints.
     #[getter]
     fn num_bins(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().bins)
+        self.lock.read(py, |f| f.shape().bins)
     }
 
     /// Bits of a remainder: two keys of a bin share a fingerprint with probability 2^-bits / 25.
     #[getter]
     fn remainder_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().remainder_bits)
+        self.lock.read(py, |f| f.shape().remainder_bits)
     }
 
     /// Estimated number of keys in the spare, from its bits: O(nbytes).
     #[getter]
     fn spare_items(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, Core::spare_items)
+        self.lock.read(py, Core::spare_items)
     }
 }

@@ -6,8 +6,8 @@ use bloomery_core::table::QuotientFilter as Core;
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
@@ -38,7 +38,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "QuotientFilter")]
 pub(crate) struct QuotientFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(QuotientFilter, Core, QUOTIENT, "QuotientFilter");
@@ -87,37 +87,37 @@ impl QuotientFilter {
     /// (2000, True)
     #[pyo3(signature = () -> "None")]
     fn grow(&self, py: Python<'_>) -> PyResult<()> {
-        let grown = self.gate.detach(py, |session| session.write(Core::grow));
+        let grown = self.lock.detach(py, |session| session.write(Core::grow));
         grown.or_raise(py)
     }
 
     /// True when copies of a fingerprint share slots.
     #[getter]
     fn counting(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, |f| f.geometry().counter_bits > 0)
+        self.lock.read(py, |f| f.geometry().counter_bits > 0)
     }
 
     /// Number of slots, a power of two.
     #[getter]
     fn num_slots(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.geometry().slots())
+        self.lock.read(py, |f| f.geometry().slots())
     }
 
     /// Slots in use; 95 % of them may be.
     #[getter]
     fn used_slots(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::used)
+        self.lock.read(py, Core::used)
     }
 
     /// Bits of the fingerprint that say where it is at home.
     #[getter]
     fn quotient_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.geometry().quotient_bits)
+        self.lock.read(py, |f| f.geometry().quotient_bits)
     }
 
     /// Bits of the fingerprint that a slot holds.
     #[getter]
     fn remainder_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.geometry().remainder_bits)
+        self.lock.read(py, |f| f.geometry().remainder_bits)
     }
 }

@@ -10,8 +10,8 @@ use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::gate::Gate;
 use crate::keys::batch::{self, Operation};
 use crate::keys::scalar::hash_key;
 use crate::params;
@@ -42,7 +42,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "RetouchedBloomFilter")]
 pub(crate) struct RetouchedBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(RetouchedBloomFilter, Core, RETOUCHED, "RetouchedBloomFilter");
@@ -51,7 +51,7 @@ plain_methods!(RetouchedBloomFilter, RETOUCHED, "RetouchedBloomFilter");
 
 /// What is done with a batch of false positives.
 struct Train<'a, W> {
-    gate: &'a Gate<Core>,
+    lock: &'a BiasedLock<Core>,
     work: W,
 }
 
@@ -60,7 +60,7 @@ impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for 
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let done = self.gate.detach(py, |session| {
+        let done = self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for start in (0..source.len()).step_by(CHUNK) {
                 let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
@@ -129,14 +129,14 @@ impl RetouchedBloomFilter {
     fn add_false_positive(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = hash_key(&self.hasher, key)?;
         let py = key.py();
-        self.gate.write(py, |f| f.note_false_positive(hash)).or_raise(py)
+        self.lock.write(py, |f| f.note_false_positive(hash)).or_raise(py)
     }
 
     /// As add_false_positive for many keys, in the caller's kind; takes what contains_many takes,
     /// skips nulls.
     #[pyo3(signature = (keys: "object") -> "Any")]
     fn add_false_positives<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        batch::run(&Train { gate: &self.gate, work: Core::note_false_positive }, &self.hasher, keys, true)
+        batch::run(&Train { lock: &self.lock, work: Core::note_false_positive }, &self.hasher, keys, true)
     }
 
     /// Clears one bit of a key, so that it is admitted no more; False when it was not.
@@ -148,7 +148,7 @@ impl RetouchedBloomFilter {
     fn retouch(&self, key: &Bound<'_, PyAny>, scheme: SchemeChoice) -> PyResult<bool> {
         let hash = hash_key(&self.hasher, key)?;
         let py = key.py();
-        self.gate.write(py, |f| f.retouch(hash, scheme.0)).or_raise(py)
+        self.lock.write(py, |f| f.retouch(hash, scheme.0)).or_raise(py)
     }
 
     /// As retouch for many keys, one after the other, in the caller's kind; takes what contains_many
@@ -157,7 +157,7 @@ impl RetouchedBloomFilter {
     #[pyo3(text_signature = "($self, keys, scheme='ratio')")]
     fn retouch_many<'py>(&self, keys: &Bound<'py, PyAny>, scheme: SchemeChoice) -> PyResult<Bound<'py, PyAny>> {
         let work = |f: &mut Core, hash| f.retouch(hash, scheme.0);
-        batch::run(&Train { gate: &self.gate, work }, &self.hasher, keys, true)
+        batch::run(&Train { lock: &self.lock, work }, &self.hasher, keys, true)
     }
 
     /// Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
@@ -166,23 +166,23 @@ impl RetouchedBloomFilter {
     fn clear_random(&self, share: &Bound<'_, PyAny>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let py = share.py();
         let (share, seed) = (params::real("share", share)?, seed.map_or(Ok(0), params::seed)?);
-        self.gate.write(py, |f| f.clear_random(share, seed)).or_raise(py)
+        self.lock.write(py, |f| f.clear_random(share, seed)).or_raise(py)
     }
 
     /// Estimated share of the members that are denied, from the cells: O(nbytes).
     fn fnr(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, Core::fnr)
+        self.lock.read(py, Core::fnr)
     }
 
     /// m.
     #[getter]
     fn num_bits(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.positions().num_bits)
+        self.lock.read(py, |f| f.positions().num_bits)
     }
 
     /// k.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.positions().num_hashes)
+        self.lock.read(py, |f| f.positions().num_hashes)
     }
 }

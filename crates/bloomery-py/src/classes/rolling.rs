@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use super::aging::{generation_methods, window};
 use super::{addable_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A window over a stream in several generations: the last `capacity` keys are never denied, in less
@@ -35,7 +35,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "RollingBloomFilter")]
 pub(crate) struct RollingBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(RollingBloomFilter, Core, ROLLING, "RollingBloomFilter");
@@ -71,6 +71,6 @@ impl RollingBloomFilter {
     /// Number of generations.
     #[getter]
     fn generations(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, |f| f.plan().generations)
+        self.lock.read(py, |f| f.plan().generations)
     }
 }

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::{addable_methods, estimating_methods, filter_methods, plain_methods, shared};
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter_type};
-use crate::gate::Gate;
 use crate::params;
 
 /// The `kind=` argument.
@@ -58,7 +58,7 @@ impl<'py> FromPyObject<'_, 'py> for KindName {
 #[pyclass(frozen, module = "bloomery", name = "ScalableBloomFilter")]
 pub(crate) struct ScalableBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(ScalableBloomFilter, Core, SCALABLE, "ScalableBloomFilter");
@@ -104,19 +104,19 @@ impl ScalableBloomFilter {
     /// Keys of the first stage.
     #[getter]
     fn initial_capacity(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.plan().initial_capacity)
+        self.lock.read(py, |f| f.plan().initial_capacity)
     }
 
     /// Factor between the capacities of successive stages.
     #[getter]
     fn growth(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, |f| f.plan().growth)
+        self.lock.read(py, |f| f.plan().growth)
     }
 
     /// Factor between the rates of successive stages.
     #[getter]
     fn tightening(&self, py: Python<'_>) -> f64 {
-        self.gate.read(py, |f| f.plan().tightening)
+        self.lock.read(py, |f| f.plan().tightening)
     }
 
     /// What `kind` may be.
@@ -129,31 +129,31 @@ impl ScalableBloomFilter {
     /// The structure of every stage, by its name in the registry.
     #[getter]
     fn kind(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.plan().kind.row().name)
+        self.lock.read(py, |f| f.plan().kind.row().name)
     }
 
     /// The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
     #[getter]
     fn layout(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.plan().kind.layout().map_or("auto", |layout| layout.name()))
+        self.lock.read(py, |f| f.plan().kind.layout().map_or("auto", |layout| layout.name()))
     }
 
     /// Number of stages.
     #[getter]
     fn stages(&self, py: Python<'_>) -> usize {
-        self.gate.read(py, |f| f.stages().len())
+        self.lock.read(py, |f| f.stages().len())
     }
 
     /// Keys of each stage, oldest first; a new one opens when the last is full.
     #[getter]
     fn stage_capacities(&self, py: Python<'_>) -> Vec<u64> {
-        self.gate.read(py, |f| f.stages().iter().map(Filter::capacity).collect())
+        self.lock.read(py, |f| f.stages().iter().map(Filter::capacity).collect())
     }
 
     /// One info() dict a stage, oldest first.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let (class, stages) = self.gate.read(py, |f| {
+        let (class, stages) = self.lock.read(py, |f| {
             let facts: Vec<_> = f.stages().iter().map(Filter::facts).collect();
             (f.plan().kind.row().class, facts)
         });

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, warn_overfull};
-use crate::gate::Gate;
 use crate::params;
 
 /// The `threads=` argument, checked.
@@ -28,46 +28,46 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
 
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]
-pub(crate) fn add_one<F: Addable>(py: Python<'_>, gate: &Gate<F>, hash: u64) -> PyResult<bool> {
-    let (added, overfull) = gate.write(py, |filter| (filter.add_hash(hash), filter.newly_overfull()));
+pub(crate) fn add_one<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>, hash: u64) -> PyResult<bool> {
+    let (added, overfull) = lock.write(py, |filter| (filter.add_hash(hash), filter.newly_overfull()));
     if overfull {
-        let (count, capacity) = gate.read(py, |filter| (filter.num_added(), filter.capacity()));
+        let (count, capacity) = lock.read(py, |filter| (filter.num_added(), filter.capacity()));
         warn_overfull(py, count, capacity)?;
     }
     added.or_raise(py)
 }
 
 /// Removes one key; KeyError when it was certainly absent.
-pub(crate) fn remove_one<F: Removable>(gate: &Gate<F>, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn remove_one<F: Removable>(lock: &BiasedLock<F>, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = key.py();
-    if gate.write(py, |filter| filter.remove_hash(hash)).or_raise(py)? {
+    if lock.write(py, |filter| filter.remove_hash(hash)).or_raise(py)? {
         return Ok(());
     }
     Err(PyKeyError::new_err(key.clone().unbind()))
 }
 
 /// Gives the warning after keys came from another filter.
-pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, gate: &Gate<F>) -> PyResult<()> {
-    match gate.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity()))) {
+pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>) -> PyResult<()> {
+    match lock.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity()))) {
         Some((count, capacity)) => warn_overfull(py, count, capacity),
         None => Ok(()),
     }
 }
 
-/// Merges `other` into `gate`, or a copy of itself where both are one, and gives the warning when due.
+/// Merges `other` into `biased_lock`, or a copy of itself where both are one, and gives the warning when due.
 pub(crate) fn merge<F: Addable>(
     py: Python<'_>,
-    gate: &Gate<F>,
-    other: &Gate<F>,
+    lock: &BiasedLock<F>,
+    other: &BiasedLock<F>,
     combine: impl FnOnce(&mut F, &F) -> bloomery_core::Result<()> + Send,
 ) -> PyResult<()> {
-    if std::ptr::eq(gate, other) {
-        let copy = gate.read(py, F::try_clone).or_raise(py)?;
-        gate.write(py, |filter| combine(filter, &copy)).or_raise(py)?;
+    if std::ptr::eq(lock, other) {
+        let copy = lock.read(py, F::try_clone).or_raise(py)?;
+        lock.write(py, |filter| combine(filter, &copy)).or_raise(py)?;
     } else {
-        gate.write_from(other, py, combine).or_raise(py)?;
+        lock.write_from(other, py, combine).or_raise(py)?;
     }
-    warn_if_overfull(py, gate)
+    warn_if_overfull(py, lock)
 }
 
 /// A Python bool.

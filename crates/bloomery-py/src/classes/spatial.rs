@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use super::pairs::pair_methods;
 use super::{estimating_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
@@ -32,7 +32,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "SpatialBloomFilter")]
 pub(crate) struct SpatialBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(SpatialBloomFilter, Core, SPATIAL, "SpatialBloomFilter");
@@ -73,18 +73,18 @@ impl SpatialBloomFilter {
     /// Number of areas, the largest label.
     #[getter]
     fn areas(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::largest)
+        self.lock.read(py, Core::largest)
     }
 
     /// Cells that hold each label, label 1 first: O(nbytes).
     #[pyo3(signature = () -> "list[int]")]
     fn label_cells(&self, py: Python<'_>) -> Vec<u64> {
-        self.gate.read(py, Core::label_cells)
+        self.lock.read(py, Core::label_cells)
     }
 
     /// Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
     #[pyo3(signature = () -> "list[float]")]
     fn label_rates(&self, py: Python<'_>) -> Vec<f64> {
-        self.gate.read(py, Core::label_rates)
+        self.lock.read(py, Core::label_rates)
     }
 }

@@ -7,8 +7,8 @@ use bloomery_core::registry::SPECTRAL;
 use pyo3::prelude::*;
 
 use super::{addable_methods, countable_methods, estimating_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::gate::Gate;
 use crate::params;
 
 /// How often each key came, or a little more: counts are never too low.
@@ -38,7 +38,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "SpectralFilter")]
 pub(crate) struct SpectralFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(SpectralFilter, Core, SPECTRAL, "SpectralFilter");
@@ -87,36 +87,36 @@ impl SpectralFilter {
     /// How keys are added.
     #[getter]
     fn mode(&self, py: Python<'_>) -> &'static str {
-        self.gate.read(py, |f| f.mode().name())
+        self.lock.read(py, |f| f.mode().name())
     }
 
     /// m, the number of counters.
     #[getter]
     fn num_counters(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().num_cells)
+        self.lock.read(py, |f| f.shape().num_cells)
     }
 
     /// Bits of a counter.
     #[getter]
     fn counter_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().counter_bits)
+        self.lock.read(py, |f| f.shape().counter_bits)
     }
 
     /// k, the number of counters of a key.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().num_hashes)
+        self.lock.read(py, |f| f.shape().num_hashes)
     }
 
     /// Keys that are counted apart ("recurring-minimum" only): O(capacity).
     #[getter]
     fn num_apart(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::num_apart)
+        self.lock.read(py, Core::num_apart)
     }
 
     /// True when the counters live in a file.
     #[getter]
     fn mapped(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_mapped)
+        self.lock.read(py, Core::is_mapped)
     }
 }

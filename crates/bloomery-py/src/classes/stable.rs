@@ -6,8 +6,8 @@ use bloomery_core::window::StableBloomFilter as Core;
 use pyo3::prelude::*;
 
 use super::{addable_methods, filter_methods, plain_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
@@ -33,7 +33,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "StableBloomFilter")]
 pub(crate) struct StableBloomFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(StableBloomFilter, Core, STABLE, "StableBloomFilter");
@@ -72,36 +72,36 @@ impl StableBloomFilter {
         if keys.is_nan() || keys < 0.0 {
             return Err(crate::errors::parameter(py, format!("age must be at least 0, got {keys}")));
         }
-        Ok(self.gate.read(py, |f| f.shape().recall(keys)))
+        Ok(self.lock.read(py, |f| f.shape().recall(keys)))
     }
 
     /// Number of cells, m.
     #[getter]
     fn num_cells(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().num_cells)
+        self.lock.read(py, |f| f.shape().num_cells)
     }
 
     /// Bits of a cell.
     #[getter]
     fn cell_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().cell_bits)
+        self.lock.read(py, |f| f.shape().cell_bits)
     }
 
     /// Cells of a key, K.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().num_hashes)
+        self.lock.read(py, |f| f.shape().num_hashes)
     }
 
     /// Cells decremented by each key, P.
     #[getter]
     fn decrements(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().decrements)
+        self.lock.read(py, |f| f.shape().decrements)
     }
 
     /// Keys added since the filter was empty, repeats counted.
     #[getter]
     fn seen(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, Core::ticks)
+        self.lock.read(py, Core::ticks)
     }
 }

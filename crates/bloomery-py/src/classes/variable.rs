@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use super::{addable_methods, estimating_methods, filter_methods};
 use super::{mergeable_methods, plain_methods, removable_methods};
+use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
-use crate::gate::Gate;
 use crate::params;
 
 /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -41,7 +41,7 @@ use crate::params;
 #[pyclass(frozen, module = "bloomery", name = "VariableIncrementFilter")]
 pub(crate) struct VariableIncrementFilter {
     pub(crate) hasher: KeyHasher,
-    pub(crate) gate: Gate<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 filter_methods!(VariableIncrementFilter, Core, VARIABLE_INCREMENT, "VariableIncrementFilter");
@@ -85,30 +85,30 @@ impl VariableIncrementFilter {
     /// m, the number of counters.
     #[getter]
     fn num_counters(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().num_cells)
+        self.lock.read(py, |f| f.shape().num_cells)
     }
 
     /// Bits of a counter.
     #[getter]
     fn counter_bits(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().counter_bits)
+        self.lock.read(py, |f| f.shape().counter_bits)
     }
 
     /// k, the number of counters of a key.
     #[getter]
     fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.gate.read(py, |f| f.shape().num_hashes)
+        self.lock.read(py, |f| f.shape().num_hashes)
     }
 
     /// L: increments are L to 2L - 1.
     #[getter]
     fn increments(&self, py: Python<'_>) -> u64 {
-        self.gate.read(py, |f| f.shape().increments)
+        self.lock.read(py, |f| f.shape().increments)
     }
 
     /// True when the counters live in a file.
     #[getter]
     fn mapped(&self, py: Python<'_>) -> bool {
-        self.gate.read(py, Core::is_mapped)
+        self.lock.read(py, Core::is_mapped)
     }
 }

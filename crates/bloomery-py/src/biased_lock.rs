@@ -1,4 +1,4 @@
-//! [`Gate`]: a filter shared by Python threads, safe without atomics on the scalar path.
+//! [`BiasedLock`]: a filter shared by Python threads, safe without atomics on the scalar path.
 //!
 //! Two kinds of visitor exist. *Attached* ones hold the GIL for their whole visit; they exclude
 //! each other by that alone. *Detached* ones (batches) announce themselves while they still hold
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
-/// The gate around a filter.
-pub(crate) struct Gate<T> {
+/// The lock around a filter.
+pub(crate) struct BiasedLock<T> {
     value: UnsafeCell<T>,
     detached: AtomicUsize,
     waiting: AtomicUsize,
@@ -24,11 +24,11 @@ pub(crate) struct Gate<T> {
 // SAFETY: every access to `value` is made under the protocol above: attached visitors under the
 // GIL with no detached visitor announced, or anyone under `lock`. The module does not declare
 // itself free of the GIL, so the interpreter provides it.
-unsafe impl<T: Send + Sync> Sync for Gate<T> {}
+unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
-impl<T: Send + Sync> Gate<T> {
+impl<T: Send + Sync> BiasedLock<T> {
     pub(crate) fn new(value: T) -> Self {
-        Gate {
+        BiasedLock {
             value: UnsafeCell::new(value),
             detached: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
@@ -44,7 +44,7 @@ impl<T: Send + Sync> Gate<T> {
         visit(unsafe { &*self.value.get() })
     }
 
-    /// [`Gate::read`] if that takes no waiting.
+    /// [`BiasedLock::read`] if that takes no waiting.
     #[inline(always)]
     pub(crate) fn read_at_once<R>(&self, _py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> Option<R> {
         if self.detached.load(Ordering::Acquire) != 0 {
@@ -151,7 +151,7 @@ impl Drop for Count<'_> {
 }
 
 /// The right to visit while detached, a chunk at a time.
-pub(crate) struct Session<'a, T>(&'a Gate<T>);
+pub(crate) struct Session<'a, T>(&'a BiasedLock<T>);
 
 impl<T> Session<'_, T> {
     /// Between chunks, lets attached visitors in: the lock alone is not fair, and a batch would

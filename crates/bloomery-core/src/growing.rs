@@ -17,7 +17,7 @@ use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
 use crate::structure::batch;
-use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Estimating, Filter, Loadable, Sizable, Value};
 
 /// More stages than doubling can ever reach; with growth 1 a sign of a wrong initial capacity.
 const MAX_STAGES: usize = 1024;
@@ -47,7 +47,7 @@ pub trait Stage: Addable + Loadable {
     /// of one is one of the other, and the rates add up exactly.
     fn of_fingerprints(kind: Self::Kind) -> bool;
     /// The kind as people see it.
-    fn kind_facts(kind: Self::Kind) -> Vec<(&'static str, Fact)>;
+    fn kind_facts(kind: Self::Kind) -> Vec<(&'static str, Value)>;
     /// Estimated number of keys with its variance; the keys counted when added, where cells say nothing.
     fn estimate(&self) -> (f64, f64);
     /// Set cells, counted, and all cells.
@@ -292,24 +292,28 @@ impl<S: Stage> Filter for Scalable<S> {
         self.stages.iter().map(Filter::nbytes).sum()
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let mut facts = vec![
-            ("initial_capacity", Fact::Number(self.plan.initial_capacity)),
-            ("capacity", Fact::Number(self.capacity())),
-            ("target_fpr", Fact::Real(self.plan.fpr)),
-            ("growth", Fact::Real(self.plan.growth)),
-            ("tightening", Fact::Real(self.plan.tightening)),
-            ("stages", Fact::Number(self.stages.len() as u64)),
-            ("num_added", Fact::Number(self.num_added())),
+            ("initial_capacity", Value::Number(self.plan.initial_capacity)),
+            ("capacity", Value::Number(self.capacity())),
+            ("target_fpr", Value::Real(self.plan.fpr)),
+            ("growth", Value::Real(self.plan.growth)),
+            ("tightening", Value::Real(self.plan.tightening)),
+            ("stages", Value::Number(self.stages.len() as u64)),
+            ("num_added", Value::Number(self.num_added())),
         ];
         let (approx, sd) = self.approx_count();
-        facts.extend([("approx_count", Fact::Real(approx)), ("approx_count_sd", Fact::Real(sd))]);
-        facts.extend([("fpr", Fact::Real(self.fpr())), ("fill", Fact::Real(self.fill()))]);
+        facts.extend([("approx_count", Value::Real(approx)), ("approx_count_sd", Value::Real(sd))]);
+        facts.extend([("fpr", Value::Real(self.fpr())), ("fill", Value::Real(self.fill()))]);
         facts.extend(S::kind_facts(self.plan.kind));
         facts.extend([
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]);
         facts
     }

@@ -13,7 +13,7 @@ use crate::key::KeyHasher;
 use crate::labelled::LayeredBloomFilter;
 use crate::registry::{self, BLOOM};
 use crate::structure::batch;
-use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Estimating, Filter, Loadable, Sizable, Value};
 use crate::table::{CuckooFilter, DLeftCountingFilter, PrefixFilter, QuotientFilter};
 
 /// A filter without a fixed capacity.
@@ -200,7 +200,7 @@ impl Filter for AnyStage {
         each!(self, f => f.nbytes())
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         each!(self, f => f.facts())
     }
 
@@ -295,10 +295,10 @@ impl Stage for AnyStage {
         matches!(kind.variant, registry::D_LEFT | registry::CUCKOO | registry::QUOTIENT | registry::PREFIX)
     }
 
-    fn kind_facts(kind: Kind) -> Vec<(&'static str, Fact)> {
-        let mut facts = vec![("kind", Fact::Text(kind.row().name.into()))];
+    fn kind_facts(kind: Kind) -> Vec<(&'static str, Value)> {
+        let mut facts = vec![("kind", Value::Text(kind.row().name.into()))];
         if kind.variant == BLOOM {
-            facts.push(("layout", Fact::Text(kind.layout.map_or("auto", Layout::name).into())));
+            facts.push(("layout", Value::Text(kind.layout.map_or("auto", Layout::name).into())));
         }
         facts
     }

@@ -19,6 +19,7 @@ mod arrow;
 mod biased_lock;
 mod classes;
 mod errors;
+mod extras;
 mod files;
 mod functions;
 mod gathered;

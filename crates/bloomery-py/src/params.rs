@@ -53,6 +53,23 @@ pub(crate) fn real(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     number.ok_or_else(|| parameter_type(py, format!("{name} must be a number, got {}", shown(value))))
 }
 
+/// True or False, and nothing that merely behaves so.
+pub(crate) fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    match value.cast::<PyBool>() {
+        Ok(flag) => Ok(flag.is_true()),
+        Err(_) => Err(parameter_type(py, format!("{name} must be True or False, got {}", shown(value)))),
+    }
+}
+
+/// A text, such as the name of a choice.
+pub(crate) fn text<'a>(name: &str, value: &'a Bound<'a, PyAny>) -> PyResult<&'a str> {
+    match value.cast::<PyString>() {
+        Ok(text) => text.to_str(),
+        Err(_) => Err(parameter_type(value.py(), format!("{name} must be a str, got {}", shown(value)))),
+    }
+}
+
 /// The `fpr=` argument: an explicit None is an error, not the default.
 pub(crate) struct Fpr(pub(crate) f64);
 

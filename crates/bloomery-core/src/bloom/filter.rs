@@ -14,7 +14,7 @@ use crate::key::KeyHasher;
 use crate::scheme::lines::OneLine;
 use crate::sizing::check_fpr;
 use crate::structure::batch::useful_threads;
-use crate::structure::{Addable, Estimating, Fact, Filter, HashSource, Mergeable, Sizable};
+use crate::structure::{Addable, Estimating, Filter, HashSource, Mergeable, Sizable, Value};
 
 /// An approximate set: never says no wrongly, says yes wrongly at a known rate.
 pub struct BloomFilter {
@@ -218,25 +218,29 @@ impl Filter for BloomFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let (approx, sd) = self.approx_count();
         vec![
-            ("capacity", Fact::Number(self.capacity)),
-            ("target_fpr", Fact::Real(self.target_fpr)),
-            ("num_added", Fact::Number(self.count)),
-            ("approx_count", Fact::Real(approx)),
-            ("approx_count_sd", Fact::Real(sd)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_bits", Fact::Number(self.shape.num_bits)),
-            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
-            ("layout", Fact::Text(self.shape.layout.name().into())),
-            ("scheme", Fact::Text(self.shape.scheme.name().into())),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("strict", Fact::Flag(self.strict)),
-            ("mapped", Fact::Flag(self.memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.capacity)),
+            ("target_fpr", Value::Real(self.target_fpr)),
+            ("num_added", Value::Number(self.count)),
+            ("approx_count", Value::Real(approx)),
+            ("approx_count_sd", Value::Real(sd)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_bits", Value::Number(self.shape.num_bits)),
+            ("num_hashes", Value::Number(u64::from(self.shape.num_hashes))),
+            ("layout", Value::Text(self.shape.layout.name().into())),
+            ("scheme", Value::Text(self.shape.scheme.name().into())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("strict", Value::Flag(self.strict)),
+            ("mapped", Value::Flag(self.memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

@@ -7,6 +7,7 @@ use crate::sizing::classic::Classic;
 use crate::sizing::counters::{lane_threshold_fpr, threshold_fpr};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+use crate::structure::declaration::{choice, names, narrow};
 
 /// Where the counters of a key may lie. The number stands in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,25 +19,7 @@ pub enum Layout {
     Blocked = 2,
 }
 
-impl Layout {
-    /// The layout's public name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Layout::Classic => "classic",
-            Layout::Blocked => "blocked",
-        }
-    }
-
-    /// Finds a layout by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Layout::Classic, Layout::Blocked].into_iter().find(|layout| layout.name() == name)
-    }
-
-    /// Finds a layout by its number in a file.
-    pub fn from_id(id: u64) -> Option<Self> {
-        [Layout::Classic, Layout::Blocked].into_iter().find(|layout| *layout as u64 == id)
-    }
-}
+names! { Layout, "layout": Classic "classic", Blocked "blocked", }
 
 /// Cells beyond any machine; below it all position arithmetic fits 64 bits.
 pub const MAX_CELLS: u64 = 1 << 56;
@@ -87,6 +70,14 @@ pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
 }
 
 impl Shape {
+    /// The smallest shape of the layout of this name, or of the one that `auto` stands for.
+    pub fn named(layout: &str, counter_bits: u64, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
+        match choice("layout", layout, Layout::NAMES)? {
+            None => Self::auto(narrow(counter_bits), threshold, capacity, fpr),
+            Some(layout) => Self::for_capacity(layout, narrow(counter_bits), threshold, capacity, fpr),
+        }
+    }
+
     fn check_cells(counter_bits: u32, threshold: u64) -> Result<Packed> {
         let packed = Packed::new(counter_bits).filter(|_| matches!(counter_bits, 2 | 3 | 4 | 8 | 16));
         let packed = packed

@@ -16,7 +16,7 @@ use crate::scheme::planes::{MAX_PLANES, Planes};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Countable, Estimating, Filter, Loadable, Sizable, Value};
 
 /// Layers of a filter with default parameters.
 pub const LAYERS: usize = 4;
@@ -144,22 +144,26 @@ impl Filter for LayeredBloomFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let (approx, sd) = self.approx_count();
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("approx_count", Fact::Real(approx)),
-            ("approx_count_sd", Fact::Real(sd)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("layers", Fact::Number(self.layers() as u64)),
-            ("num_bits", Fact::Number(self.memory.len_bytes() as u64 * 8)),
-            ("num_hashes", Fact::Number(u64::from(self.planes.num_hashes()))),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("approx_count", Value::Real(approx)),
+            ("approx_count_sd", Value::Real(sd)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("layers", Value::Number(self.layers() as u64)),
+            ("num_bits", Value::Number(self.memory.len_bytes() as u64 * 8)),
+            ("num_hashes", Value::Number(u64::from(self.planes.num_hashes()))),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

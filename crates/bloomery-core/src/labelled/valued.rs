@@ -29,7 +29,7 @@ use crate::sizing::classic::Classic;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Estimating, Fact, Filter, Loadable, Mergeable, Sizable};
+use crate::structure::{Estimating, Filter, Loadable, Mergeable, Sizable, Value};
 
 /// Keys fetched ahead; each asks for k lines.
 const AHEAD: usize = 8;
@@ -370,25 +370,29 @@ impl<V: Kind> Filter for Valued<V> {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let fill = self.fill();
         let items = self.law().items(fill);
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("approx_count", Fact::Real(items)),
-            ("approx_count_sd", Fact::Real(self.law().items_sd(items))),
-            ("fpr", Fact::Real(if items.is_finite() { self.law().fpr(items) } else { 1.0 })),
-            ("fill", Fact::Real(fill)),
-            ("lattice", Fact::Text(self.lattice.name().into())),
-            ("largest", Fact::Number(self.largest)),
-            ("cell_bits", Fact::Number(u64::from(self.cell_bits()))),
-            ("num_cells", Fact::Number(self.num_cells)),
-            ("num_hashes", Fact::Number(u64::from(self.num_hashes))),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("approx_count", Value::Real(items)),
+            ("approx_count_sd", Value::Real(self.law().items_sd(items))),
+            ("fpr", Value::Real(if items.is_finite() { self.law().fpr(items) } else { 1.0 })),
+            ("fill", Value::Real(fill)),
+            ("lattice", Value::Text(self.lattice.name().into())),
+            ("largest", Value::Number(self.largest)),
+            ("cell_bits", Value::Number(u64::from(self.cell_bits()))),
+            ("num_cells", Value::Number(self.num_cells)),
+            ("num_hashes", Value::Number(u64::from(self.num_hashes))),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

@@ -1,14 +1,17 @@
 //! What every structure has.
 //!
 //! * [`traits`]: what a structure can do; it implements exactly what it can honour;
+//! * [`declaration`]: what a structure takes, keeps and shows, said once;
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
 //! * [`batch`]: many keys at once, on one thread or several.
 
 pub mod batch;
+pub mod declaration;
 pub mod differences;
 pub mod load;
 pub mod traits;
 
 pub use crate::key::source::HashSource;
-pub use traits::{Addable, Countable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
+pub use declaration::Declared;
+pub use traits::{Addable, Countable, Estimating, Filter, Loadable, Mergeable, Removable, Sizable, Value};

@@ -11,7 +11,7 @@ pub use crate::key::source::HashSource;
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fact {
+pub enum Value {
     /// A whole number.
     Number(u64),
     /// A real number.
@@ -20,6 +20,8 @@ pub enum Fact {
     Text(String),
     /// Yes or no.
     Flag(bool),
+    /// Not there.
+    Nothing,
 }
 
 /// Answers membership for 64-bit hashes.
@@ -47,8 +49,14 @@ pub trait Filter: Send + Sync + Sized {
     fn fill(&self) -> f64;
     /// Bytes of cells held.
     fn nbytes(&self) -> u64;
+    /// Estimate of the number of distinct keys with its standard deviation, where cells tell.
+    fn estimated(&self) -> Option<(f64, f64)> {
+        None
+    }
     /// What a person wants to know, in order of interest.
-    fn facts(&self) -> Vec<(&'static str, Fact)>;
+    fn facts(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
     /// The structure as a file; fails only on bytes that cannot be borrowed.
     fn container(&self) -> Container<'_>;
     /// Writes the structure to `path`, atomically.

@@ -18,7 +18,7 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, blocked, check_fpr, shown};
-use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
 
 /// More generations cost a line a look-up each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
@@ -296,27 +296,27 @@ impl<V: Kind> Filter for Generations<V> {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let mut facts = vec![
-            ("capacity", Fact::Number(self.plan.capacity)),
-            ("target_fpr", Fact::Real(self.plan.fpr)),
-            ("num_added", Fact::Number(self.num_added())),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("generations", Fact::Number(self.plan.generations as u64)),
-            ("keys_a_generation", Fact::Number(self.plan.share())),
-            ("refresh", Fact::Flag(self.plan.refresh)),
-            ("num_bits", Fact::Number(self.memory.len_bytes() as u64 * 8)),
-            ("num_hashes", Fact::Number(u64::from(self.planes.num_hashes()))),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.plan.capacity)),
+            ("target_fpr", Value::Real(self.plan.fpr)),
+            ("num_added", Value::Number(self.num_added())),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("generations", Value::Number(self.plan.generations as u64)),
+            ("keys_a_generation", Value::Number(self.plan.share())),
+            ("refresh", Value::Flag(self.plan.refresh)),
+            ("num_bits", Value::Number(self.memory.len_bytes() as u64 * 8)),
+            ("num_hashes", Value::Number(u64::from(self.planes.num_hashes()))),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("nbytes", Value::Number(self.nbytes())),
         ];
         if let Some(window) = self.plan.window {
-            facts.push(("window", Fact::Real(window)));
+            facts.push(("window", Value::Real(window)));
         }
         if let Some(now) = self.now() {
-            facts.push(("now", Fact::Real(now)));
+            facts.push(("now", Value::Real(now)));
         }
         facts
     }

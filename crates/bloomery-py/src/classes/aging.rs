@@ -36,13 +36,13 @@ pub(crate) struct AgingBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(AgingBloomFilter, Core, AGING, "AgingBloomFilter");
-addable_methods!(AgingBloomFilter, Core, "AgingBloomFilter");
-plain_methods!(AgingBloomFilter, AGING, "AgingBloomFilter");
+filter_methods!(AgingBloomFilter, Core, AGING);
+addable_methods!(AgingBloomFilter, Core);
+plain_methods!(AgingBloomFilter, AGING);
 
 /// Methods of windows made of generations.
 macro_rules! generation_methods {
-    ($Class:ident, $name:literal) => {
+    ($Class:ident) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!(
@@ -50,8 +50,8 @@ macro_rules! generation_methods {
                 "For a filter built with window=. A key is remembered for at least `window` seconds after the\n",
                 "advance before its add; keys added before the first advance count as added at it. Raises\n",
                 "ParameterError when now goes back, or without window=; ReadOnlyFilter.\n\n",
-                ">>> from bloomery import ", $name, "\n",
-                ">>> f = ", $name, "(1000, window=60.0)\n",
+                ">>> from bloomery import ", stringify!($Class), "\n",
+                ">>> f = ", stringify!($Class), "(1000, window=60.0)\n",
                 ">>> f.advance(0.0), f.add(\"a\"), f.advance(59.0) >= 0, \"a\" in f\n(0, True, True, True)\n",
                 ">>> f.advance(200.0) > 0, \"a\" in f\n(True, False)")]
             #[pyo3(signature = (now: "float"))]
@@ -81,7 +81,7 @@ macro_rules! generation_methods {
     };
 }
 
-generation_methods!(AgingBloomFilter, "AgingBloomFilter");
+generation_methods!(AgingBloomFilter);
 
 /// The `window=` argument.
 pub(crate) fn window(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {

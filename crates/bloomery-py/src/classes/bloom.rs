@@ -42,8 +42,8 @@ pub(crate) struct BloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(BloomFilter, Core, BLOOM, "BloomFilter");
-addable_methods!(BloomFilter, Core, "BloomFilter");
+filter_methods!(BloomFilter, Core, BLOOM);
+addable_methods!(BloomFilter, Core);
 estimating_methods!(BloomFilter);
 mergeable_methods!(BloomFilter, "The union, in place: bitwise or.");
 

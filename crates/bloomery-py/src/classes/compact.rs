@@ -41,7 +41,7 @@ pub(crate) struct CompactApproximator {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(CompactApproximator, Core, COMPACT, "CompactApproximator");
+filter_methods!(CompactApproximator, Core, COMPACT);
 pair_methods!(
     CompactApproximator,
     value,
@@ -52,7 +52,7 @@ pair_methods!(
     "Joins cell by cell: the approximator of the pairs of both, bit for bit."
 );
 estimating_methods!(CompactApproximator);
-plain_methods!(CompactApproximator, COMPACT, "CompactApproximator");
+plain_methods!(CompactApproximator, COMPACT);
 
 #[pymethods]
 impl CompactApproximator {

@@ -42,15 +42,15 @@ pub(crate) struct CuckooFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(CuckooFilter, Core, CUCKOO, "CuckooFilter");
-addable_methods!(CuckooFilter, Core, "CuckooFilter");
+filter_methods!(CuckooFilter, Core, CUCKOO);
+addable_methods!(CuckooFilter, Core);
 removable_methods!(CuckooFilter);
 countable_methods!(CuckooFilter);
 mergeable_methods!(
     CuckooFilter,
     "Adds all keys of another filter, in place. Raises FilterFull when they do not fit; then nothing changed."
 );
-plain_methods!(CuckooFilter, CUCKOO, "CuckooFilter");
+plain_methods!(CuckooFilter, CUCKOO);
 
 /// `bucket_size=` and `fingerprint_bits=`, of which the core knows the limits.
 pub(super) fn bucket_of(

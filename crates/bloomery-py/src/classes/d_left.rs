@@ -43,15 +43,15 @@ pub(crate) struct DLeftCountingFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(DLeftCountingFilter, Core, D_LEFT, "DLeftCountingFilter");
-addable_methods!(DLeftCountingFilter, Core, "DLeftCountingFilter");
+filter_methods!(DLeftCountingFilter, Core, D_LEFT);
+addable_methods!(DLeftCountingFilter, Core);
 removable_methods!(DLeftCountingFilter);
 countable_methods!(DLeftCountingFilter);
 mergeable_methods!(
     DLeftCountingFilter,
     "Adds the other's keys with their counts. FilterFull when they do not fit; then nothing changed."
 );
-plain_methods!(DLeftCountingFilter, D_LEFT, "DLeftCountingFilter");
+plain_methods!(DLeftCountingFilter, D_LEFT);
 
 /// A small number; the core checks its range.
 fn small(name: &str, value: Option<&Bound<'_, PyAny>>, default: u32) -> PyResult<u32> {

@@ -43,14 +43,14 @@ pub(crate) struct DeletableBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(DeletableBloomFilter, Core, DELETABLE, "DeletableBloomFilter");
-addable_methods!(DeletableBloomFilter, Core, "DeletableBloomFilter");
+filter_methods!(DeletableBloomFilter, Core, DELETABLE);
+addable_methods!(DeletableBloomFilter, Core);
 estimating_methods!(DeletableBloomFilter);
 mergeable_methods!(
     DeletableBloomFilter,
     "The union, in place: bitwise or. Where both have a bit set, keys met: its region is flagged."
 );
-plain_methods!(DeletableBloomFilter, DELETABLE, "DeletableBloomFilter");
+plain_methods!(DeletableBloomFilter, DELETABLE);
 
 /// `regions=`, where it was given.
 fn regions_of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {

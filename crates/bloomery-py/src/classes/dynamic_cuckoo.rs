@@ -46,8 +46,8 @@ pub(crate) struct DynamicCuckooFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(DynamicCuckooFilter, Core, DYNAMIC_CUCKOO, "DynamicCuckooFilter");
-addable_methods!(DynamicCuckooFilter, Core, "DynamicCuckooFilter");
+filter_methods!(DynamicCuckooFilter, Core, DYNAMIC_CUCKOO);
+addable_methods!(DynamicCuckooFilter, Core);
 removable_methods!(DynamicCuckooFilter);
 countable_methods!(DynamicCuckooFilter);
 mergeable_methods!(
@@ -55,7 +55,7 @@ mergeable_methods!(
     "Adds all keys of another filter, in place; the numbers of stages may differ, the shape of a stage may not. Raises \
      FilterFull when they do not fit; then nothing changed."
 );
-plain_methods!(DynamicCuckooFilter, DYNAMIC_CUCKOO, "DynamicCuckooFilter");
+plain_methods!(DynamicCuckooFilter, DYNAMIC_CUCKOO);
 
 #[pymethods]
 impl DynamicCuckooFilter {

@@ -32,11 +32,11 @@ pub(crate) struct LayeredBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(LayeredBloomFilter, Core, LAYERED, "LayeredBloomFilter");
-addable_methods!(LayeredBloomFilter, Core, "LayeredBloomFilter");
+filter_methods!(LayeredBloomFilter, Core, LAYERED);
+addable_methods!(LayeredBloomFilter, Core);
 countable_methods!(LayeredBloomFilter);
 estimating_methods!(LayeredBloomFilter);
-plain_methods!(LayeredBloomFilter, LAYERED, "LayeredBloomFilter");
+plain_methods!(LayeredBloomFilter, LAYERED);
 
 #[pymethods]
 impl LayeredBloomFilter {

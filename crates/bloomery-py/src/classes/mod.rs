@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 pub(crate) mod aging;
 pub(crate) mod bloom;
 pub(crate) mod compact;
-pub(crate) mod counting;
 pub(crate) mod cuckoo;
 pub(crate) mod d_left;
+pub(crate) mod declared;
 pub(crate) mod deletable;
 pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
@@ -24,8 +24,31 @@ pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod spatial;
 pub(crate) mod spectral;
-pub(crate) mod stable;
 pub(crate) mod variable;
+
+/// The classes that the core declares.
+macro_rules! when_declared {
+    (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
+    (StableBloomFilter { $($class:tt)* }) => { $($class)* };
+    ($Other:ident { $($class:tt)* }) => {};
+}
+
+/// One class a row.
+macro_rules! classes {
+    ({} $({
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: $can:tt, stage: $stage:ident, false_negatives: $promise:ident,
+        layouts: $layouts:expr, ns: $ns:expr,
+        merging: $merging:literal,
+        formula: $formula:literal,
+        paper: $paper:literal,
+    })*) => {
+        $(when_declared! { $Class {
+            bloomery_core::$Class! { crate::classes::declared::class ! { $ID $module $family $adds $can $merging } }
+        } })*
+    };
+}
+bloomery_core::variants!(classes! {});
 
 /// Every class, one a line: number in the registry, file, class, and whether `add` takes a key
 /// alone (`keys`) or with something else (`pairs`). The one list that all look-ups expand; a test
@@ -94,7 +117,10 @@ macro_rules! try_class {
 
 /// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
 macro_rules! filter_methods {
-    ($Class:ident, $core:ty, $variant:expr, $name:literal) => {
+    ($Class:ident, $core:ty, $variant:expr) => {
+        crate::classes::filter_methods!($Class, $core, $variant, facts);
+    };
+    ($Class:ident, $core:ty, $variant:expr, $info:ident) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -116,8 +142,8 @@ macro_rules! filter_methods {
                 "that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.\n",
                 "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
                 "canonical bytes.\n\n",
-                ">>> from bloomery import ", $name, "\n",
-                ">>> ", $name, "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
+                ">>> from bloomery import ", stringify!($Class), "\n",
+                ">>> ", stringify!($Class), "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
             #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
             fn contains_many<'py>(
                 &self,
@@ -199,13 +225,17 @@ macro_rules! filter_methods {
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let facts = self.lock.look(py, bloomery_core::structure::Filter::facts);
-                crate::classes::shared::info($name, &facts, py)
+                #[allow(unused_imports)]
+                use bloomery_core::structure::{Declared, Filter};
+                let facts = self.lock.look(py, |filter| filter.$info());
+                crate::classes::shared::info(stringify!($Class), &facts, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                let facts = self.lock.look(py, bloomery_core::structure::Filter::facts);
-                crate::classes::shared::repr($name, &facts)
+                #[allow(unused_imports)]
+                use bloomery_core::structure::{Declared, Filter};
+                let facts = self.lock.look(py, |filter| filter.$info());
+                crate::classes::shared::repr(stringify!($Class), &facts)
             }
 
             /// The filter as the bytes of its file. A secret is not among them.
@@ -270,17 +300,17 @@ macro_rules! filter_methods {
 
 /// The text of `add`'s documentation.
 macro_rules! add_doc_text {
-    ($name:literal) => {
+    ($Class:ident) => {
         concat!(
             "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
             "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
             "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
             "capacity.\n\n",
             ">>> from bloomery import ",
-            $name,
+            stringify!($Class),
             "\n",
             ">>> f = ",
-            $name,
+            stringify!($Class),
             "(1000)\n",
             ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)"
         )
@@ -290,9 +320,9 @@ macro_rules! add_doc_text {
 #[cfg(not(feature = "stubs"))]
 /// The same as a C string with the signature in front, as CPython reads it.
 macro_rules! add_doc {
-    ($name:literal) => {
+    ($Class:ident) => {
         match std::ffi::CStr::from_bytes_with_nul(
-            concat!("add($self, key, /)\n--\n\n", crate::classes::add_doc_text!($name), "\0").as_bytes(),
+            concat!("add($self, key, /)\n--\n\n", crate::classes::add_doc_text!($Class), "\0").as_bytes(),
         ) {
             Ok(text) => text,
             Err(_) => c"",
@@ -302,8 +332,8 @@ macro_rules! add_doc {
 
 /// Methods of filters that take keys one by one.
 macro_rules! addable_methods {
-    ($Class:ident, $Core:ty, $name:literal) => {
-        crate::classes::hot::hot_methods!($Class, $Core, crate::classes::add_doc!($name));
+    ($Class:ident, $Core:ty) => {
+        crate::classes::hot::hot_methods!($Class, $Core, crate::classes::add_doc!($Class));
 
         /// What `classes::hot` replaces, for its signatures.
         #[cfg(feature = "stubs")]
@@ -318,7 +348,7 @@ macro_rules! addable_methods {
                 Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
             }
 
-            #[doc = crate::classes::add_doc_text!($name)]
+            #[doc = crate::classes::add_doc_text!($Class)]
             #[pyo3(signature = (key: "object", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
@@ -375,7 +405,10 @@ macro_rules! estimating_methods {
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.lock.look(py, bloomery_core::structure::Estimating::approx_count)
+                self.lock.look(py, |filter| {
+                    use bloomery_core::structure::Filter;
+                    filter.estimated().unwrap_or((0.0, 0.0))
+                })
             }
         }
     };
@@ -383,7 +416,7 @@ macro_rules! estimating_methods {
 
 /// `==`, and opening a file that is not written in place.
 macro_rules! plain_methods {
-    ($Class:ident, $variant:expr, $name:literal) => {
+    ($Class:ident, $variant:expr) => {
         #[pymethods]
         impl $Class {
             fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -391,7 +424,7 @@ macro_rules! plain_methods {
             }
 
             #[doc = concat!(
-                "Opens the file of a ", $name, ", mapped read-only; copy() it to change it.\n\n",
+                "Opens the file of a ", stringify!($Class), ", mapped read-only; copy() it to change it.\n\n",
                 "verify \"header\" checks lengths and tables, \"full\" every byte. Raises FormatError, OSError.")]
             #[staticmethod]
             #[pyo3(signature = (
@@ -481,7 +514,7 @@ macro_rules! countable_methods {
 
 /// Merging with a filter of the same kind; `$meaning` is the first line of its documentation.
 macro_rules! mergeable_methods {
-    ($Class:ident, $meaning:literal) => {
+    ($Class:ident, $meaning:expr) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]

@@ -34,9 +34,9 @@ pub(crate) struct PrefixFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(PrefixFilter, Core, PREFIX, "PrefixFilter");
-addable_methods!(PrefixFilter, Core, "PrefixFilter");
-plain_methods!(PrefixFilter, PREFIX, "PrefixFilter");
+filter_methods!(PrefixFilter, Core, PREFIX);
+addable_methods!(PrefixFilter, Core);
+plain_methods!(PrefixFilter, PREFIX);
 
 #[pymethods]
 impl PrefixFilter {

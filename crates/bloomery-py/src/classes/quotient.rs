@@ -41,15 +41,15 @@ pub(crate) struct QuotientFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(QuotientFilter, Core, QUOTIENT, "QuotientFilter");
-addable_methods!(QuotientFilter, Core, "QuotientFilter");
+filter_methods!(QuotientFilter, Core, QUOTIENT);
+addable_methods!(QuotientFilter, Core);
 removable_methods!(QuotientFilter);
 countable_methods!(QuotientFilter);
 mergeable_methods!(
     QuotientFilter,
     "Takes in every copy of every fingerprint of `other`, whose slots may be more or fewer; FilterFull if they do not fit."
 );
-plain_methods!(QuotientFilter, QUOTIENT, "QuotientFilter");
+plain_methods!(QuotientFilter, QUOTIENT);
 
 #[pymethods]
 impl QuotientFilter {

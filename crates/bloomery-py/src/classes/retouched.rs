@@ -45,9 +45,9 @@ pub(crate) struct RetouchedBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(RetouchedBloomFilter, Core, RETOUCHED, "RetouchedBloomFilter");
-addable_methods!(RetouchedBloomFilter, Core, "RetouchedBloomFilter");
-plain_methods!(RetouchedBloomFilter, RETOUCHED, "RetouchedBloomFilter");
+filter_methods!(RetouchedBloomFilter, Core, RETOUCHED);
+addable_methods!(RetouchedBloomFilter, Core);
+plain_methods!(RetouchedBloomFilter, RETOUCHED);
 
 /// What is done with a batch of false positives.
 struct Train<'a, W> {

@@ -38,10 +38,10 @@ pub(crate) struct RollingBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(RollingBloomFilter, Core, ROLLING, "RollingBloomFilter");
-addable_methods!(RollingBloomFilter, Core, "RollingBloomFilter");
-plain_methods!(RollingBloomFilter, ROLLING, "RollingBloomFilter");
-generation_methods!(RollingBloomFilter, "RollingBloomFilter");
+filter_methods!(RollingBloomFilter, Core, ROLLING);
+addable_methods!(RollingBloomFilter, Core);
+plain_methods!(RollingBloomFilter, ROLLING);
+generation_methods!(RollingBloomFilter);
 
 #[pymethods]
 impl RollingBloomFilter {

@@ -61,10 +61,10 @@ pub(crate) struct ScalableBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(ScalableBloomFilter, Core, SCALABLE, "ScalableBloomFilter");
-addable_methods!(ScalableBloomFilter, Core, "ScalableBloomFilter");
+filter_methods!(ScalableBloomFilter, Core, SCALABLE);
+addable_methods!(ScalableBloomFilter, Core);
 estimating_methods!(ScalableBloomFilter);
-plain_methods!(ScalableBloomFilter, SCALABLE, "ScalableBloomFilter");
+plain_methods!(ScalableBloomFilter, SCALABLE);
 
 #[pymethods]
 impl ScalableBloomFilter {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bloomery_core::structure::{Addable, Fact, Removable};
+use bloomery_core::structure::{Addable, Removable, Value};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
@@ -88,24 +88,25 @@ pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
 }
 
 /// `info()`.
-pub(crate) fn info<'py>(class: &str, facts: &[(&str, Fact)], py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn info<'py>(class: &str, facts: &[(&str, Value)], py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("class", class)?;
     for (name, fact) in facts {
         match fact {
-            Fact::Number(n) => dict.set_item(name, n)?,
-            Fact::Real(x) => dict.set_item(name, x)?,
-            Fact::Text(text) => dict.set_item(name, text)?,
-            Fact::Flag(flag) => dict.set_item(name, flag)?,
+            Value::Number(n) => dict.set_item(name, n)?,
+            Value::Real(x) => dict.set_item(name, x)?,
+            Value::Text(text) => dict.set_item(name, text)?,
+            Value::Flag(flag) => dict.set_item(name, flag)?,
+            Value::Nothing => {}
         }
     }
     Ok(dict)
 }
 
-fn number(facts: &[(&str, Fact)], name: &str) -> f64 {
+fn number(facts: &[(&str, Value)], name: &str) -> f64 {
     match facts.iter().find(|(n, _)| *n == name) {
-        Some((_, Fact::Number(n))) => *n as f64,
-        Some((_, Fact::Real(x))) => *x,
+        Some((_, Value::Number(n))) => *n as f64,
+        Some((_, Value::Real(x))) => *x,
         _ => f64::NAN,
     }
 }
@@ -119,9 +120,9 @@ fn bytes_text(bytes: f64) -> String {
 }
 
 /// One line a person can read: what it is for, how full it is, what it would answer wrongly now.
-pub(crate) fn repr(class: &str, facts: &[(&str, Fact)]) -> String {
+pub(crate) fn repr(class: &str, facts: &[(&str, Value)]) -> String {
     let text = |name: &str| match facts.iter().find(|(n, _)| *n == name) {
-        Some((_, Fact::Text(text))) => text.clone(),
+        Some((_, Value::Text(text))) => text.clone(),
         _ => String::new(),
     };
     let layout = match text("layout") {

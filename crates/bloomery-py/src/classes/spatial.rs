@@ -35,7 +35,7 @@ pub(crate) struct SpatialBloomFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(SpatialBloomFilter, Core, SPATIAL, "SpatialBloomFilter");
+filter_methods!(SpatialBloomFilter, Core, SPATIAL);
 pair_methods!(
     SpatialBloomFilter,
     label,
@@ -46,7 +46,7 @@ pair_methods!(
     "Takes the larger label cell by cell: the filter of the pairs of both, bit for bit."
 );
 estimating_methods!(SpatialBloomFilter);
-plain_methods!(SpatialBloomFilter, SPATIAL, "SpatialBloomFilter");
+plain_methods!(SpatialBloomFilter, SPATIAL);
 
 #[pymethods]
 impl SpatialBloomFilter {

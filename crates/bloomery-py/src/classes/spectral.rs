@@ -41,11 +41,11 @@ pub(crate) struct SpectralFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(SpectralFilter, Core, SPECTRAL, "SpectralFilter");
-addable_methods!(SpectralFilter, Core, "SpectralFilter");
+filter_methods!(SpectralFilter, Core, SPECTRAL);
+addable_methods!(SpectralFilter, Core);
 countable_methods!(SpectralFilter);
 estimating_methods!(SpectralFilter);
-plain_methods!(SpectralFilter, SPECTRAL, "SpectralFilter");
+plain_methods!(SpectralFilter, SPECTRAL);
 
 fn mode_named(value: &Bound<'_, PyAny>) -> PyResult<Mode> {
     let py = value.py();

@@ -44,15 +44,15 @@ pub(crate) struct VariableIncrementFilter {
     pub(crate) lock: BiasedLock<Core>,
 }
 
-filter_methods!(VariableIncrementFilter, Core, VARIABLE_INCREMENT, "VariableIncrementFilter");
-addable_methods!(VariableIncrementFilter, Core, "VariableIncrementFilter");
+filter_methods!(VariableIncrementFilter, Core, VARIABLE_INCREMENT);
+addable_methods!(VariableIncrementFilter, Core);
 removable_methods!(VariableIncrementFilter);
 mergeable_methods!(
     VariableIncrementFilter,
     "The filter of both multisets, in place: counters add, up to their maximum."
 );
 estimating_methods!(VariableIncrementFilter);
-plain_methods!(VariableIncrementFilter, VARIABLE_INCREMENT, "VariableIncrementFilter");
+plain_methods!(VariableIncrementFilter, VARIABLE_INCREMENT);
 
 #[pymethods]
 impl VariableIncrementFilter {

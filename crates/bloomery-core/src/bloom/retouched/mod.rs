@@ -19,7 +19,7 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
 
 /// Keys fetched ahead; each asks for k lines of bits and k of counters.
 const AHEAD: usize = 4;
@@ -299,20 +299,20 @@ impl Filter for RetouchedBloomFilter {
         (self.bits.len_bytes() + self.members.len_bytes() + self.known.len_bytes()) as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fnr", Fact::Real(self.fnr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_bits", Fact::Number(self.positions.num_bits)),
-            ("num_hashes", Fact::Number(u64::from(self.positions.num_hashes))),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.bits.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fnr", Value::Real(self.fnr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_bits", Value::Number(self.positions.num_bits)),
+            ("num_hashes", Value::Number(u64::from(self.positions.num_hashes))),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.bits.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

@@ -20,7 +20,7 @@ use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Estimating, Filter, Loadable, Mergeable, Removable, Sizable, Value};
 
 /// Keys fetched ahead; each asks for k lines of bits and k of flags.
 const AHEAD: usize = 6;
@@ -179,11 +179,11 @@ impl DeletableBloomFilter {
         -(k * (-share).ln_1p()).exp_m1()
     }
 
-    fn facts_of_regions(&self) -> [(&'static str, Fact); 3] {
+    fn facts_of_regions(&self) -> [(&'static str, Value); 3] {
         [
-            ("deletability", Fact::Real(self.deletability())),
-            ("regions", Fact::Number(self.regions.count)),
-            ("collided", Fact::Real(self.collided())),
+            ("deletability", Value::Real(self.deletability())),
+            ("regions", Value::Number(self.regions.count)),
+            ("collided", Value::Real(self.collided())),
         ]
     }
 }
@@ -251,25 +251,29 @@ impl Filter for DeletableBloomFilter {
         (self.bits.len_bytes() + self.flags.len_bytes()) as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let (approx, sd) = self.approx_count();
         let mut facts = vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("approx_count", Fact::Real(approx)),
-            ("approx_count_sd", Fact::Real(sd)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_bits", Fact::Number(self.regions.positions.num_bits)),
-            ("num_hashes", Fact::Number(u64::from(self.regions.positions.num_hashes))),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("approx_count", Value::Real(approx)),
+            ("approx_count_sd", Value::Real(sd)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_bits", Value::Number(self.regions.positions.num_bits)),
+            ("num_hashes", Value::Number(u64::from(self.regions.positions.num_hashes))),
         ];
         facts.extend(self.facts_of_regions());
         facts.extend([
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.bits.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.bits.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]);
         facts
     }

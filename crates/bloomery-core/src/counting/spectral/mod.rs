@@ -27,7 +27,7 @@ use crate::sizing::classic::Classic;
 use crate::sizing::{Law, smallest};
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Estimating, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Countable, Estimating, Filter, Loadable, Sizable, Value};
 
 /// Bits of a counter unless asked otherwise.
 pub const COUNTER_BITS: u32 = 32;
@@ -281,25 +281,29 @@ impl Filter for SpectralFilter {
         (self.memory.len_bytes() + apart) as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let (approx, sd) = self.approx_count();
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.occurrences)),
-            ("approx_count", Fact::Real(approx)),
-            ("approx_count_sd", Fact::Real(sd)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_counters", Fact::Number(self.shape.num_cells)),
-            ("counter_bits", Fact::Number(u64::from(self.shape.counter_bits))),
-            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
-            ("mode", Fact::Text(self.mode.name().into())),
-            ("num_apart", Fact::Number(self.num_apart())),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.occurrences)),
+            ("approx_count", Value::Real(approx)),
+            ("approx_count_sd", Value::Real(sd)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_counters", Value::Number(self.shape.num_cells)),
+            ("counter_bits", Value::Number(u64::from(self.shape.counter_bits))),
+            ("num_hashes", Value::Number(u64::from(self.shape.num_hashes))),
+            ("mode", Value::Text(self.mode.name().into())),
+            ("num_apart", Value::Number(self.num_apart())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

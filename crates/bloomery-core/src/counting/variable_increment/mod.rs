@@ -24,7 +24,7 @@ use crate::sizing::counters::{all_accept, variable_accepts};
 use crate::sizing::{Law, smallest};
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Estimating, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Estimating, Filter, Loadable, Mergeable, Removable, Sizable, Value};
 
 /// The second multiplier of `columns`.
 const M2: u64 = 0xaf25_1af3_b0f0_25b5;
@@ -311,24 +311,28 @@ impl Filter for VariableIncrementFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some(self.approx_count())
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let (approx, sd) = self.approx_count();
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.occurrences)),
-            ("approx_count", Fact::Real(approx)),
-            ("approx_count_sd", Fact::Real(sd)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_counters", Fact::Number(self.shape.num_cells)),
-            ("counter_bits", Fact::Number(u64::from(self.shape.counter_bits))),
-            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
-            ("increments", Fact::Number(self.shape.increments)),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.occurrences)),
+            ("approx_count", Value::Real(approx)),
+            ("approx_count_sd", Value::Real(sd)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_counters", Value::Number(self.shape.num_cells)),
+            ("counter_bits", Value::Number(u64::from(self.shape.counter_bits))),
+            ("num_hashes", Value::Number(u64::from(self.shape.num_hashes))),
+            ("increments", Value::Number(self.shape.increments)),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

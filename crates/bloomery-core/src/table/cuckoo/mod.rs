@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::structure::differences::Differences;
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Countable, Filter, Mergeable, Removable, Sizable, Value};
 
 /// An approximate multiset with removal.
 pub struct CuckooFilter {
@@ -252,22 +252,22 @@ impl Filter for CuckooFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_buckets", Fact::Number(self.shape.buckets)),
-            ("bucket_size", Fact::Number(u64::from(self.shape.bucket_size))),
-            ("fingerprint_bits", Fact::Number(u64::from(self.shape.fingerprint_bits))),
-            ("semi_sort", Fact::Flag(self.shape.semi_sort)),
-            ("full", Fact::Flag(self.is_full())),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_buckets", Value::Number(self.shape.buckets)),
+            ("bucket_size", Value::Number(u64::from(self.shape.bucket_size))),
+            ("fingerprint_bits", Value::Number(u64::from(self.shape.fingerprint_bits))),
+            ("semi_sort", Value::Flag(self.shape.semi_sort)),
+            ("full", Value::Flag(self.is_full())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

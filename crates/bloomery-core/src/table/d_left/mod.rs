@@ -23,7 +23,7 @@ use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Fact, Filter, Loadable, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sizable, Value};
 
 /// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 6;
@@ -291,21 +291,21 @@ impl Filter for DLeftCountingFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("subtables", Fact::Number(u64::from(self.shape.subtables))),
-            ("cells", Fact::Number(u64::from(self.shape.cells))),
-            ("buckets", Fact::Number(self.shape.buckets)),
-            ("remainder_bits", Fact::Number(u64::from(self.shape.remainder_bits))),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("subtables", Value::Number(u64::from(self.shape.subtables))),
+            ("cells", Value::Number(u64::from(self.shape.cells))),
+            ("buckets", Value::Number(self.shape.buckets)),
+            ("remainder_bits", Value::Number(u64::from(self.shape.remainder_bits))),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

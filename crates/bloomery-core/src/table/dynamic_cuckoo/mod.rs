@@ -28,7 +28,7 @@ use crate::container::Container;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::structure::batch::CHUNK;
-use crate::structure::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Countable, Filter, Mergeable, Removable, Sizable, Value};
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::places::Places;
 pub use plan::Plan;
@@ -153,25 +153,25 @@ impl Filter for DynamicCuckooFilter {
         self.stages.iter().chain(&self.spare).map(Filter::nbytes).sum()
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let shape = &self.plan.shape;
         vec![
-            ("stage_capacity", Fact::Number(self.plan.capacity)),
-            ("capacity", Fact::Number(self.capacity())),
-            ("target_fpr", Fact::Real(self.plan.fpr)),
-            ("stages", Fact::Number(self.stages.len() as u64)),
-            ("max_stages", Fact::Number(u64::from(self.plan.max_stages))),
-            ("num_added", Fact::Number(self.num_added())),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_buckets", Fact::Number(shape.buckets)),
-            ("bucket_size", Fact::Number(u64::from(shape.bucket_size))),
-            ("fingerprint_bits", Fact::Number(u64::from(shape.fingerprint_bits))),
-            ("full", Fact::Flag(self.is_full())),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.stages[0].memory.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("stage_capacity", Value::Number(self.plan.capacity)),
+            ("capacity", Value::Number(self.capacity())),
+            ("target_fpr", Value::Real(self.plan.fpr)),
+            ("stages", Value::Number(self.stages.len() as u64)),
+            ("max_stages", Value::Number(u64::from(self.plan.max_stages))),
+            ("num_added", Value::Number(self.num_added())),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_buckets", Value::Number(shape.buckets)),
+            ("bucket_size", Value::Number(u64::from(shape.bucket_size))),
+            ("fingerprint_bits", Value::Number(u64::from(shape.fingerprint_bits))),
+            ("full", Value::Flag(self.is_full())),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.stages[0].memory.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

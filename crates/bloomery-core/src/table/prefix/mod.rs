@@ -38,7 +38,7 @@ use crate::scheme::{fastrange, lines};
 use crate::sizing::Law;
 use crate::structure::differences::Differences;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
 
 /// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -190,22 +190,22 @@ impl Filter for PrefixFilter {
         (self.bins.len_bytes() + self.spare.len_bytes()) as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("num_bins", Fact::Number(self.shape.bins)),
-            ("remainder_bits", Fact::Number(u64::from(self.shape.remainder_bits))),
-            ("spare_items", Fact::Real(self.spare_items())),
-            ("spare_fpr", Fact::Real(self.spare_state().1)),
-            ("spare_nbytes", Fact::Number(self.spare.len_bytes() as u64)),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.bins.is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("num_bins", Value::Number(self.shape.bins)),
+            ("remainder_bits", Value::Number(u64::from(self.shape.remainder_bits))),
+            ("spare_items", Value::Real(self.spare_items())),
+            ("spare_fpr", Value::Real(self.spare_state().1)),
+            ("spare_nbytes", Value::Number(self.spare.len_bytes() as u64)),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.bins.is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

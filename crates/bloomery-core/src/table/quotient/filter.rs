@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::structure::differences::Differences;
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Fact, Filter, Mergeable, Removable, Sizable};
+use crate::structure::{Addable, Countable, Filter, Mergeable, Removable, Sizable, Value};
 
 /// Keys whose lines are asked for before the first of them is looked at.
 const AHEAD: usize = 32;
@@ -200,23 +200,23 @@ impl Filter for QuotientFilter {
         self.slots.memories().iter().map(|memory| memory.len_bytes() as u64).sum()
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
+    fn facts(&self) -> Vec<(&'static str, Value)> {
         let geometry = self.geometry();
         vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("used_slots", Fact::Number(self.used)),
-            ("num_slots", Fact::Number(geometry.slots())),
-            ("quotient_bits", Fact::Number(u64::from(geometry.quotient_bits))),
-            ("remainder_bits", Fact::Number(u64::from(geometry.remainder_bits))),
-            ("counting", Fact::Flag(geometry.counter_bits > 0)),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("mapped", Fact::Flag(self.slots.memories()[0].is_mapped())),
-            ("nbytes", Fact::Number(self.nbytes())),
+            ("capacity", Value::Number(self.load.capacity)),
+            ("target_fpr", Value::Real(self.load.target_fpr)),
+            ("num_added", Value::Number(self.load.added)),
+            ("fpr", Value::Real(self.fpr())),
+            ("fill", Value::Real(self.fill())),
+            ("used_slots", Value::Number(self.used)),
+            ("num_slots", Value::Number(geometry.slots())),
+            ("quotient_bits", Value::Number(u64::from(geometry.quotient_bits))),
+            ("remainder_bits", Value::Number(u64::from(geometry.remainder_bits))),
+            ("counting", Value::Flag(geometry.counter_bits > 0)),
+            ("seed", Value::Number(self.hasher.seed())),
+            ("keyed", Value::Flag(self.hasher.is_keyed())),
+            ("mapped", Value::Flag(self.slots.memories()[0].is_mapped())),
+            ("nbytes", Value::Number(self.nbytes())),
         ]
     }
 

@@ -8,7 +8,7 @@
 //! `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
 
 use crate::cells::{Memory, bits};
-use crate::container::{Container, Header, Section, kind, tag};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
@@ -18,15 +18,62 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::stable::Stable;
+use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Addable, Fact, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Declared, Filter, Loadable};
 
 /// Keys fetched ahead; each asks for K lines and those of its decrements.
 const AHEAD: usize = 12;
 /// Lines of a run of decrements that are fetched ahead; the processor sees to the rest of a run.
 const FETCHED: u64 = 2;
-/// Parameters beside those of [`Load`].
-const PARAMS: usize = 5;
+structure! {
+    /// A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
+    /// `fpr` for ever and old keys are forgotten gradually.
+    class StableBloomFilter;
+    parameters {
+        /// half-life of a key, in keys: one that `capacity` other keys followed is still found with a
+        /// chance of one half.
+        capacity: "int";
+        /// rate of false positives in the long run.
+        fpr: "float" = 0.01;
+        *;
+        /// 1, 2, 4 or 8; a cell holds up to 2**cell_bits - 1.
+        cell_bits: "int" = 2;
+        /// cells of a key; by default about 2 log10(1/fpr).
+        num_hashes: "int | None" = None;
+    }
+    /// The seed also drives the decay, so that the same keys in the same order give the same bytes.
+    ///
+    /// False negatives: by design; only the latest key is certain to be found, see recall(). Use
+    /// AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
+    /// FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
+    /// decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
+    /// ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
+    ///
+    /// >>> from bloomery import StableBloomFilter
+    /// >>> f = StableBloomFilter(1000, fpr=0.01)
+    /// >>> f.update(range(100_000))
+    /// >>> 99_999 in f, f.recall(1000) >= 0.5
+    /// (True, True)
+    fields {
+        /// Lines of 64 bytes.
+        lines: u64 = |f| f.shape.words() / 8, LINES;
+        /// Number of cells, m.
+        pub num_cells: u64 = |f| f.shape.num_cells;
+        /// Bits of a cell.
+        pub cell_bits: u32 = |f| f.shape.cell_bits, CELL_BITS;
+        /// Cells of a key, K.
+        pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES;
+        /// Cells decremented by each key, P.
+        pub decrements: u64 = |f| f.shape.decrements, DECREMENTS;
+        /// Keys added since the filter was empty, repeats counted.
+        pub seen: u64 = |f| f.ticks, TICKS;
+        /// Model rate of false positives on a stream in its stable state.
+        pub stable_fpr: f64 = |f| f.shape.fpr();
+        /// Model share of cells that are not zero, on a stream in its stable state.
+        pub stable_fill: f64 = |f| 1.0 - f.shape.zeros();
+    }
+}
 
 /// Remembers recent keys, forgets old ones gradually.
 pub struct StableBloomFilter {
@@ -189,9 +236,20 @@ fn start_of(seed: u64, tick: u64, num_cells: u64) -> u64 {
 
 impl StableBloomFilter {
     /// An empty filter: see [`Stable::for_capacity`] for what `capacity` means.
-    pub fn new(capacity: u64, fpr: f64, cell_bits: u32, num_hashes: Option<u32>, hasher: KeyHasher) -> Result<Self> {
-        let shape = Stable::for_capacity(capacity, fpr, cell_bits, num_hashes)?.check()?;
+    pub fn construct(
+        capacity: u64,
+        fpr: f64,
+        cell_bits: u64,
+        num_hashes: Option<u64>,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let shape = Stable::for_capacity(capacity, fpr, narrow(cell_bits), num_hashes.map(narrow))?.check()?;
         Self::of_shape(shape, capacity, fpr, hasher)
+    }
+
+    /// Bytes of cells of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64, cell_bits: u64, num_hashes: Option<u64>) -> Result<u64> {
+        Ok(Stable::for_capacity(capacity, fpr, narrow(cell_bits), num_hashes.map(narrow))?.words() * 8)
     }
 
     /// An empty filter of a shape given outright.
@@ -203,11 +261,6 @@ impl StableBloomFilter {
     /// Cells, bits of a cell, positions and decrements.
     pub fn shape(&self) -> &Stable {
         &self.shape
-    }
-
-    /// Keys added, repeats counted.
-    pub fn ticks(&self) -> u64 {
-        self.ticks
     }
 
     fn add_counted(&mut self, hashes: &[u64], tell: impl FnMut(usize, bool)) -> Result<()> {
@@ -232,16 +285,6 @@ impl StableBloomFilter {
             (some & lowest).to_le()
         };
         self.memory.words().iter().map(|word| bits::count_ones(&[set(word)])).sum()
-    }
-}
-
-impl Sizable for StableBloomFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        Self::new(capacity, fpr, 2, None, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        Ok(Stable::for_capacity(capacity, fpr, 2, None)?.words() * 8)
     }
 }
 
@@ -278,34 +321,10 @@ impl Filter for StableBloomFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Fact)> {
-        vec![
-            ("capacity", Fact::Number(self.load.capacity)),
-            ("target_fpr", Fact::Real(self.load.target_fpr)),
-            ("num_added", Fact::Number(self.load.added)),
-            ("fpr", Fact::Real(self.fpr())),
-            ("fill", Fact::Real(self.fill())),
-            ("stable_fpr", Fact::Real(self.shape.fpr())),
-            ("stable_fill", Fact::Real(1.0 - self.shape.zeros())),
-            ("num_cells", Fact::Number(self.shape.num_cells)),
-            ("cell_bits", Fact::Number(u64::from(self.shape.cell_bits))),
-            ("num_hashes", Fact::Number(u64::from(self.shape.num_hashes))),
-            ("decrements", Fact::Number(self.shape.decrements)),
-            ("seen", Fact::Number(self.ticks)),
-            ("seed", Fact::Number(self.hasher.seed())),
-            ("keyed", Fact::Flag(self.hasher.is_keyed())),
-            ("nbytes", Fact::Number(self.nbytes())),
-        ]
-    }
-
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(STABLE, Scheme::Mcg as u16, &self.hasher);
         self.load.describe(&mut header, 0);
-        header.set(tag::LINES, 0, self.shape.words() / 8);
-        header.set(tag::CELL_BITS, 0, u64::from(self.shape.cell_bits));
-        header.set(tag::NUM_HASHES, 0, u64::from(self.shape.num_hashes));
-        header.set(tag::DECREMENTS, 0, self.shape.decrements);
-        header.set(tag::TICKS, 0, self.ticks);
+        self.describe(&mut header);
         Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
     }
 
@@ -375,28 +394,16 @@ impl Loadable for StableBloomFilter {
     ) -> Result<Self> {
         let hasher = header.hasher(secret)?;
         let load = Load::restore(header, 0)?;
-        let small = |tag| Ok::<u32, Error>(u32::try_from(header.get(tag, 0)?).unwrap_or(u32::MAX));
-        let cell_bits = small(tag::CELL_BITS)?;
+        let stored = Stored::read(header)?;
+        let Stored { cell_bits, num_hashes, decrements, .. } = stored;
         let num_cells = match cell_bits {
-            1 | 2 | 4 | 8 => header.get(tag::LINES, 0)?.saturating_mul(512 / u64::from(cell_bits)),
+            1 | 2 | 4 | 8 => stored.lines.saturating_mul(512 / u64::from(cell_bits)),
             _ => 0,
         };
-        let shape = Stable {
-            num_cells,
-            cell_bits,
-            num_hashes: small(tag::NUM_HASHES)?,
-            decrements: header.get(tag::DECREMENTS, 0)?,
-        };
-        let shape = shape.check().map_err(Error::as_format)?;
-        if header.params.len() != load::PARAMS + PARAMS {
-            return Err(Error::format("the file holds parameters that no StableBloomFilter has; it is damaged"));
-        }
-        if header.scheme != Scheme::Mcg as u16 {
-            return Err(Error::format("the file names a scheme that stable filters do not use; use a newer release"));
-        }
-        let ticks = header.get(tag::TICKS, 0)?;
+        let shape = Stable { num_cells, cell_bits, num_hashes, decrements }.check().map_err(Error::as_format)?;
+        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
         let memory = memory(kind::CELLS, 0, shape.words())?;
-        Ok(StableBloomFilter { shape, load, memory, hasher, ticks })
+        Ok(StableBloomFilter { shape, load, memory, hasher, ticks: stored.seen })
     }
 }
 

@@ -57,7 +57,7 @@ fn words_do_what_cells_one_by_one_do() {
 #[test]
 fn rate_fill_and_memory_settle_where_the_law_says() {
     for (cell_bits, capacity) in [(1, 2000), (2, 2000), (4, 1000)] {
-        let mut filter = StableBloomFilter::new(capacity, 0.01, cell_bits, None, KeyHasher::seeded(1)).unwrap();
+        let mut filter = StableBloomFilter::construct(capacity, 0.01, cell_bits, None, KeyHasher::seeded(1)).unwrap();
         let (shape, n) = (*filter.shape(), capacity);
         let keys: Vec<u64> = (0..60 * n).map(hash).collect();
         filter.add_hashes(&keys, None).unwrap();
@@ -78,7 +78,7 @@ fn rate_fill_and_memory_settle_where_the_law_says() {
 
 #[test]
 fn lying_headers_are_refused() {
-    let filter = StableBloomFilter::new(10, 0.1, 2, None, KeyHasher::seeded(0)).unwrap();
+    let filter = StableBloomFilter::construct(10, 0.1, 2, None, KeyHasher::seeded(0)).unwrap();
     let header = filter.container().header;
     for at in 0..header.params.len() {
         for value in [0, 1, 2, 3, 8, 65, u64::MAX, f64::NAN.to_bits(), 1 << 58] {

@@ -1,0 +1,409 @@
+//! [`structure!`]: what a structure takes, keeps and shows, declared once, beside its code.
+//!
+//! ```text
+//! structure! {
+//!     /// First paragraph of the class documentation.
+//!     class StableBloomFilter;
+//!     parameters {
+//!         /// half-life of a key, in keys.
+//!         capacity: "int";
+//!         /// rate of false positives in the long run.
+//!         fpr: "float" = 0.01;
+//!         *;
+//!         /// 1, 2, 4 or 8.
+//!         cell_bits: "int" = 2;
+//!     }
+//!     /// The rest of the class documentation: guarantee, errors, cost, source, example.
+//!     fields {
+//!         /// Cells of a key, K.
+//!         pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
+//!     }
+//! }
+//! ```
+//!
+//! `parameters` are those of the constructor, in the words of Python's types (an "int" is a whole number of at
+//! least 1); `seed` and `secret` follow by themselves. `fields` are what it has beside its [`Load`](super::load::Load), each as an expression
+//! of the filter: a `pub` one is an attribute and stands in `info()`; one with a tag stands in files, in this
+//! order; a `merged` one must be equal in two structures that are combined.
+//!
+//! `construct` makes a structure of the parameters and a hasher, `cell_bytes` says what it would take.
+//!
+//! From it come, in this crate, [`Declared`], the attributes as methods, `for_capacity` with all defaults, and
+//! `Stored`, the fields of a file; the macro of the structure's name hands the declaration to other crates.
+
+use super::traits::{Filter, Value};
+use crate::container::Header;
+use crate::error::{Error, Result};
+use crate::structure::differences::Differences;
+
+/// A parameter of a constructor.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type, as Python's annotations say it.
+    pub python: &'static str,
+    /// Its default as a literal of Rust; `None` for one that must be given.
+    pub default: Option<&'static str>,
+}
+
+/// What a structure keeps or shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one line or more.
+    pub documentation: &'static str,
+    /// Its tag in files, if it stands there.
+    pub tag: Option<u16>,
+}
+
+/// A structure with a declaration.
+pub trait Declared: Filter {
+    /// The Python class.
+    const CLASS: &'static str;
+    /// Parameters of the constructor but for seed and secret.
+    const PARAMETERS: &'static [Parameter];
+    /// What stands in files, in their order.
+    const STORED: &'static [Field];
+
+    /// The attributes of the class, in order of interest.
+    fn attributes(&self) -> Vec<(&'static str, Value)>;
+    /// Writes the fields that stand in files.
+    fn describe(&self, header: &mut Header);
+    /// In what two structures differ that may not, if they are to be combined.
+    fn differences(&self, other: &Self) -> Differences;
+
+    /// Everything worth knowing, in order of interest.
+    fn info(&self) -> Vec<(&'static str, Value)> {
+        let mut info = vec![
+            ("capacity", Value::Number(self.capacity())),
+            ("target_fpr", Value::Real(self.target_fpr())),
+            ("num_added", Value::Number(self.num_added())),
+        ];
+        if let Some((items, sd)) = self.estimated() {
+            info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
+        }
+        info.extend([("fpr", Value::Real(self.fpr())), ("fill", Value::Real(self.fill()))]);
+        info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
+        info.extend([
+            ("seed", Value::Number(self.hasher().seed())),
+            ("keyed", Value::Flag(self.hasher().is_keyed())),
+            ("nbytes", Value::Number(self.nbytes())),
+        ]);
+        info
+    }
+
+    /// Refuses a file with other parameters than the structure's: `load` is that of the header, if it has one.
+    fn check_header(header: &Header, beside: usize, scheme: u16) -> Result<()> {
+        if header.params.len() != beside + Self::STORED.len() {
+            return Err(Error::Format(format!("the file holds parameters that no {} has; it is damaged", Self::CLASS)));
+        }
+        if header.scheme != scheme {
+            return Err(Error::Format(format!(
+                "the file names a scheme that a {} does not use; use a newer release",
+                Self::CLASS
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A value of a field: as it stands in files, and as people see it.
+pub trait FieldValue: Copy {
+    /// As Python sees it.
+    type Shown;
+    /// The 64 bits of a file.
+    fn to_file(self) -> u64;
+    /// Reads back what [`FieldValue::to_file`] gave.
+    fn from_file(bits: u64) -> Result<Self>;
+    /// As Python sees it.
+    fn shown(self) -> Self::Shown;
+    /// As `info()` shows it.
+    fn value(self) -> Value;
+}
+
+/// The field values of which Python sees just what they are.
+macro_rules! plain_values {
+    ($($T:ty: $to:expr, $from:expr, $value:expr;)*) => {
+        $(impl FieldValue for $T {
+            type Shown = $T;
+            fn to_file(self) -> u64 {
+                let to: fn($T) -> u64 = $to;
+                to(self)
+            }
+            fn from_file(bits: u64) -> Result<Self> {
+                let from: fn(u64) -> Result<$T> = $from;
+                from(bits)
+            }
+            fn shown(self) -> $T {
+                self
+            }
+            fn value(self) -> Value {
+                let value: fn($T) -> Value = $value;
+                value(self)
+            }
+        })*
+    };
+}
+
+// A number beyond 32 bits is the largest of these, which the structure's own check then refuses.
+plain_values! {
+    u64: |n| n, Ok, Value::Number;
+    u32: u64::from, |n| Ok(u32::try_from(n).unwrap_or(u32::MAX)), |n| Value::Number(n.into());
+    usize: |n| n as u64, |n| Ok(usize::try_from(n).unwrap_or(usize::MAX)), |n| Value::Number(n as u64);
+    f64: f64::to_bits, |bits| Ok(f64::from_bits(bits)), Value::Real;
+    bool: u64::from, flag, Value::Flag;
+    &'static str: |_| 0, |_| Err(Error::format("the file holds a name, which no file does")), |s| Value::Text(s.into());
+    Option<f64>: |x| x.unwrap_or(0.0).to_bits(), |bits| Ok(Some(f64::from_bits(bits)).filter(|x| *x != 0.0)),
+        |x| x.map_or(Value::Nothing, Value::Real);
+}
+
+fn flag(bits: u64) -> Result<bool> {
+    match bits {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(Error::Format(format!("the file holds {other} where 0 or 1 stands; it is damaged"))),
+    }
+}
+
+/// A choice among names, each with its number in files: `from_name`, `name`, and [`FieldValue`].
+macro_rules! names {
+    ($T:ident, $what:literal: $($Choice:ident $name:literal,)+) => {
+        impl $T {
+            /// Every choice with its name, in order of number.
+            pub const NAMES: &'static [($T, &'static str)] = &[$(($T::$Choice, $name),)+];
+
+            /// The public name.
+            pub fn name(self) -> &'static str {
+                match self { $($T::$Choice => $name,)+ }
+            }
+
+            /// Finds a choice by name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some($T::$Choice),)+ _ => None }
+            }
+
+            /// Finds a choice by its number in files.
+            pub fn from_id(id: u64) -> Option<Self> {
+                Self::NAMES.iter().map(|(choice, _)| *choice).find(|choice| *choice as u64 == id)
+            }
+        }
+
+        impl $crate::structure::declaration::FieldValue for $T {
+            type Shown = &'static str;
+            fn to_file(self) -> u64 {
+                self as u64
+            }
+            fn from_file(bits: u64) -> $crate::Result<Self> {
+                let unknown = || $crate::Error::format(concat!("the file names an unknown ", $what, "; use a newer release"));
+                Self::from_id(bits).ok_or_else(unknown)
+            }
+            fn shown(self) -> &'static str {
+                self.name()
+            }
+            fn value(self) -> $crate::structure::Value {
+                $crate::structure::Value::Text(self.name().into())
+            }
+        }
+    };
+}
+
+/// A number that the structure bounds below 2^32; what is beyond 32 bits is the largest of these.
+pub fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The choice of this name, or `None` for "auto".
+pub fn choice<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Result<Option<T>> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    let found = names.iter().find(|(_, known)| *known == name).map(|(choice, _)| Some(*choice));
+    found.ok_or_else(|| {
+        let known: Vec<&str> = ["auto"].into_iter().chain(names.iter().map(|(_, name)| *name)).collect();
+        let (last, others) = known.split_last().map_or(("", known.as_slice()), |(last, others)| (*last, others));
+        Error::Parameter(format!("{parameter} must be {} or {last}, got {name:?}", others.join(", ")))
+    })
+}
+
+/// The Rust type of a parameter of this Python type.
+#[macro_export]
+macro_rules! parameter_type {
+    ("int") => { u64 };
+    ("float") => { f64 };
+    ("bool") => { bool };
+    ("str") => { &str };
+    ("int | None") => { Option<u64> };
+    ("float | None") => { Option<f64> };
+    ("str | None") => { Option<&str> };
+}
+
+/// See the head of this file.
+macro_rules! structure {
+    ($(#[doc = $summary:tt])* class $Class:ident; $($rest:tt)*) => {
+        $crate::structure::declaration::declared! { @parameters [($) $Class [$($summary)*]] $($rest)* }
+    };
+}
+
+/// The parts of [`structure!`], one after the other.
+macro_rules! declared {
+    (@parameters [$($head:tt)*]
+        parameters {
+            $(#[doc = $d1:tt] $(#[doc = $d2:tt])* $p:ident: $pt:tt $(= $pd:tt)?;)*
+            $(*; $(#[doc = $e1:tt] $(#[doc = $e2:tt])* $k:ident: $kt:tt = $kd:tt;)*)?
+        }
+        $(#[doc = $rest:tt])*
+        fields { $($fields:tt)* }
+    ) => {
+        $crate::structure::declaration::declared! { @field
+            [$($head)*
+             [$({[$d1 $($d2)*] $p $pt [$($pd)?]})*]
+             [$($({[$e1 $($e2)*] $k $kt $kd})*)?]
+             [$($rest)*]]
+            [] [] [] $($fields)*
+        }
+    };
+    // Fields are sorted into those shown, stored and merged.
+    (@field $head:tt [$($shown:tt)*] [$($stored:tt)*] [$($merged:tt)*]
+        $(#[doc = $d:tt])+ pub $f:ident: $t:ty = $get:expr, $TAG:ident merged; $($more:tt)*
+    ) => {
+        $crate::structure::declaration::declared! { @field $head
+            [$($shown)* {[$($d)+] $f ($t) ($get)}] [$($stored)* {[$($d)+] $f ($t) ($get) $TAG}]
+            [$($merged)* {$f ($t) ($get)}] $($more)* }
+    };
+    (@field $head:tt [$($shown:tt)*] [$($stored:tt)*] $merged:tt
+        $(#[doc = $d:tt])+ pub $f:ident: $t:ty = $get:expr, $TAG:ident; $($more:tt)*
+    ) => {
+        $crate::structure::declaration::declared! { @field $head
+            [$($shown)* {[$($d)+] $f ($t) ($get)}] [$($stored)* {[$($d)+] $f ($t) ($get) $TAG}] $merged $($more)* }
+    };
+    (@field $head:tt [$($shown:tt)*] $stored:tt $merged:tt
+        $(#[doc = $d:tt])+ pub $f:ident: $t:ty = $get:expr; $($more:tt)*
+    ) => {
+        $crate::structure::declaration::declared! { @field $head
+            [$($shown)* {[$($d)+] $f ($t) ($get)}] $stored $merged $($more)* }
+    };
+    (@field $head:tt $shown:tt [$($stored:tt)*] [$($merged:tt)*]
+        $(#[doc = $d:tt])+ $f:ident: $t:ty = $get:expr, $TAG:ident merged; $($more:tt)*
+    ) => {
+        $crate::structure::declaration::declared! { @field $head $shown
+            [$($stored)* {[$($d)+] $f ($t) ($get) $TAG}] [$($merged)* {$f ($t) ($get)}] $($more)* }
+    };
+    (@field $head:tt $shown:tt [$($stored:tt)*] $merged:tt
+        $(#[doc = $d:tt])+ $f:ident: $t:ty = $get:expr, $TAG:ident; $($more:tt)*
+    ) => {
+        $crate::structure::declaration::declared! { @field $head $shown
+            [$($stored)* {[$($d)+] $f ($t) ($get) $TAG}] $merged $($more)* }
+    };
+    (@field
+        [($dollar:tt) $Class:ident [$($summary:tt)*]
+            [$({[$d1:tt $($d2:tt)*] $p:ident $pt:tt [$($pd:tt)?]})*]
+            [$({[$e1:tt $($e2:tt)*] $k:ident $kt:tt $kd:tt})*]
+            [$($rest:tt)*]]
+        [$({[$sd1:tt $($sd2:tt)*] $s:ident ($st:ty) ($sget:expr)})*]
+        [$({[$fd1:tt $($fd2:tt)*] $f:ident ($ft:ty) ($fget:expr) $TAG:ident})*]
+        [$({$m:ident ($mt:ty) ($mget:expr)})*]
+    ) => {
+        impl $Class {
+            $(#[doc = $sd1] $(#[doc = $sd2])*
+            #[inline]
+            pub fn $s(&self) -> $st {
+                let get: fn(&Self) -> $st = $sget;
+                get(self)
+            })*
+        }
+
+        impl $crate::structure::Sizable for $Class {
+            fn for_capacity($($p: $crate::parameter_type!($pt),)* hasher: $crate::key::KeyHasher) -> $crate::Result<Self> {
+                Self::construct($($p,)* $($kd,)* hasher)
+            }
+
+            fn nbytes_for($($p: $crate::parameter_type!($pt)),*) -> $crate::Result<u64> {
+                Self::cell_bytes($($p,)* $($kd),*)
+            }
+        }
+
+        impl $crate::structure::declaration::Declared for $Class {
+            const CLASS: &'static str = stringify!($Class);
+            const PARAMETERS: &'static [$crate::structure::declaration::Parameter] = &[
+                $($crate::structure::declaration::Parameter {
+                    name: stringify!($p), python: $pt,
+                    default: { let given: &[&str] = &[$(stringify!($pd))?]; if given.is_empty() { None } else { Some(given[0]) } },
+                },)*
+                $($crate::structure::declaration::Parameter {
+                    name: stringify!($k), python: $kt, default: Some(stringify!($kd)),
+                },)*
+            ];
+            const STORED: &'static [$crate::structure::declaration::Field] = &[
+                $($crate::structure::declaration::Field {
+                    name: stringify!($f), documentation: concat!($fd1 $(, $fd2)*), tag: Some($crate::container::tag::$TAG),
+                },)*
+            ];
+
+            fn attributes(&self) -> Vec<(&'static str, $crate::structure::Value)> {
+                vec![$((stringify!($s), $crate::structure::declaration::FieldValue::value(self.$s())),)*]
+            }
+
+            fn describe(&self, header: &mut $crate::container::Header) {
+                let _ = &header; // where nothing is stored
+                $({
+                    let get: fn(&Self) -> $ft = $fget;
+                    let bits = $crate::structure::declaration::FieldValue::to_file(get(self));
+                    header.set($crate::container::tag::$TAG, 0, bits);
+                })*
+            }
+
+            fn differences(&self, other: &Self) -> $crate::structure::differences::Differences {
+                use $crate::structure::Filter;
+                let differences = $crate::structure::differences::Differences::of(self.hasher(), other.hasher());
+                $(let differences = {
+                    let get: fn(&Self) -> $mt = $mget;
+                    let shown = |f| $crate::structure::declaration::FieldValue::shown(get(f));
+                    differences.field(stringify!($m), shown(self), shown(other))
+                };)*
+                differences
+            }
+        }
+
+        /// The declared fields of a file.
+        #[allow(dead_code, reason = "some are only checked")]
+        struct Stored {
+            $($f: $ft,)*
+        }
+
+        impl Stored {
+            /// Reads all fields; the structure checks what they say together.
+            fn read(header: &$crate::container::Header) -> $crate::Result<Self> {
+                let _ = &header;
+                Ok(Stored {
+                    $($f: <$ft as $crate::structure::declaration::FieldValue>::from_file(
+                        header.get($crate::container::tag::$TAG, 0)?)?,)*
+                })
+            }
+        }
+
+        const _: () = {
+            /// A tag that is used twice is an error here, which names it.
+            #[allow(dead_code, non_camel_case_types, clippy::upper_case_acronyms)]
+            #[repr(u16)]
+            enum Tags { Nothing = 0, $($TAG = $crate::container::tag::$TAG,)* }
+        };
+
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $Class {
+            ($dollar($dollar do:ident)::+ ! $dollar with:tt) => {
+                $dollar($dollar do)::+ ! { $dollar with $Class
+                    [$($summary)*]
+                    [$({[$d1 $($d2)*] $p $pt [$($pd)?]})*]
+                    [$({[$e1 $($e2)*] $k $kt $kd})*]
+                    [$($rest)*]
+                    [$({[$sd1 $($sd2)*] $s ($st)})*]
+                }
+            };
+        }
+    };
+}
+
+pub(crate) use {declared, names, structure};

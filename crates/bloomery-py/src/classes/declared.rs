@@ -1,0 +1,155 @@
+//! [`class!`]: the Python class of a structure, from its row in the registry and its declaration in the core.
+
+use pyo3::prelude::*;
+
+use crate::params;
+
+/// An argument as it came.
+pub(crate) type Argument<'a> = &'a Bound<'a, PyAny>;
+
+/// A parameter of a type that a declaration may name.
+pub(crate) trait Parameter<'a>: Sized {
+    /// Reads the argument `name`.
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self>;
+}
+
+impl<'a> Parameter<'a> for u64 {
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
+        params::whole(name, value, 1)
+    }
+}
+
+impl<'a> Parameter<'a> for f64 {
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
+        params::real(name, value)
+    }
+}
+
+impl<'a> Parameter<'a> for bool {
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
+        params::flag(name, value)
+    }
+}
+
+impl<'a> Parameter<'a> for &'a str {
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
+        params::text(name, value)
+    }
+}
+
+impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
+    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
+        if value.is_none() { Ok(None) } else { T::read(name, value).map(Some) }
+    }
+}
+
+/// Defines the class of one row; see [`bloomery_core::structure::declaration`] for what comes in.
+macro_rules! class {
+    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] $merging:literal }
+        $Class:ident
+        [$($summary:tt)*]
+        [$({[$d1:tt $($d2:tt)*] $p:ident $pt:tt [$($pd:tt)?]})*]
+        [$({[$e1:tt $($e2:tt)*] $k:ident $kt:tt $kd:tt})*]
+        [$($rest:tt)*]
+        [$({[$($shown:tt)*] $s:ident ($st:ty)})*]
+    ) => {
+        pub(crate) mod $module {
+            use bloomery_core::$family::$Class as Core;
+            #[allow(unused_imports)] // the types of fields
+            use bloomery_core::$family::*;
+            use bloomery_core::key::KeyHasher;
+            use bloomery_core::structure::declaration::FieldValue;
+            use pyo3::prelude::*;
+
+            use crate::biased_lock::BiasedLock;
+            use crate::errors::OrRaise;
+            use crate::params;
+
+            const VARIANT: u16 = bloomery_core::registry::$ID;
+
+            $(#[doc = $summary])*
+            #[doc = ""]
+            $(#[doc = concat!(stringify!($p), ":", $d1)] $(#[doc = $d2])*)*
+            $(#[doc = concat!(stringify!($k), ":", $e1)] $(#[doc = $e2])*)*
+            /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+            /// outsiders cannot predict.
+            #[doc = ""]
+            $(#[doc = $rest])*
+            #[pyclass(frozen, module = "bloomery")]
+            pub(crate) struct $Class {
+                pub(crate) hasher: KeyHasher,
+                pub(crate) lock: BiasedLock<Core>,
+            }
+
+            crate::classes::filter_methods!($Class, Core, VARIANT, info);
+            crate::classes::declared::adding!($adds $Class Core);
+            $(crate::classes::declared::capability!($can $Class $merging);)*
+
+            /// The arguments of the constructor.
+            mod arguments {
+                use crate::classes::declared::{Argument, Parameter};
+                $(pub(super) fn $p(value: Argument<'_>) -> pyo3::PyResult<bloomery_core::parameter_type!($pt)> {
+                    Parameter::read(stringify!($p), value)
+                })*
+                $(pub(super) fn $k(value: Argument<'_>) -> pyo3::PyResult<bloomery_core::parameter_type!($kt)> {
+                    Parameter::read(stringify!($k), value)
+                })*
+            }
+
+            #[pymethods]
+            impl $Class {
+                #[new]
+                #[pyo3(signature = (
+                    $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0, secret: "bytes | bool | None" = None
+                ))]
+                #[allow(clippy::too_many_arguments)] // the public signature
+                fn new(
+                    py: Python<'_>,
+                    $(#[pyo3(from_py_with = arguments::$p)] $p: bloomery_core::parameter_type!($pt),)*
+                    $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
+                    #[pyo3(from_py_with = params::seed)] seed: u64,
+                    secret: Option<&Bound<'_, PyAny>>,
+                ) -> PyResult<Self> {
+                    let hasher = params::hasher(seed, params::secret(secret)?);
+                    py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
+                }
+
+                $($(#[doc = $shown])*
+                #[getter]
+                fn $s(&self, py: Python<'_>) -> <$st as FieldValue>::Shown {
+                    FieldValue::shown(self.lock.read(py, |filter| filter.$s()))
+                })*
+            }
+        }
+    };
+}
+
+/// How keys are added: alone, or with something else, for which the class has methods of its own.
+macro_rules! adding {
+    (key $Class:ident $Core:ident) => {
+        crate::classes::addable_methods!($Class, $Core);
+    };
+    (pair $Class:ident $Core:ident) => {};
+}
+
+/// The methods of one capability; those that are not here belong to one class.
+macro_rules! capability {
+    (remove $Class:ident $merging:literal) => {
+        crate::classes::removable_methods!($Class);
+    };
+    (count $Class:ident $merging:literal) => {
+        crate::classes::countable_methods!($Class);
+    };
+    (estimate $Class:ident $merging:literal) => {
+        crate::classes::estimating_methods!($Class);
+    };
+    (merge $Class:ident $merging:literal) => {
+        crate::classes::mergeable_methods!($Class, concat!("Takes in another filter of this kind: ", $merging, "."));
+    };
+    (map $Class:ident $merging:literal) => {
+        crate::classes::plain_methods!($Class, VARIANT);
+    };
+    ($own:ident $Class:ident $merging:literal) => {};
+}
+
+pub(crate) use {adding, capability, class};

@@ -1,0 +1,4 @@
+//! Methods that only one class has, one file a class; the rest is stamped from the registry.
+
+mod counting;
+mod stable;

@@ -27,7 +27,7 @@ run "stubtest" python -m mypy.stubtest bloomery._core --allowlist .mypy-stubtest
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo
 run "imports of third parties" python scripts/check_imports.py
-run "variant pages are current" python scripts/variant_pages.py --check
+run "pages are current" python -m scripts.pages --check
 run "docs examples" python -m pytest -q tests/docs tests/typing
 
 if ((${#failed[@]})); then

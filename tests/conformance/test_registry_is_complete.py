@@ -126,7 +126,7 @@ def test_every_row_has_a_golden_file(variant: Variant, golden: Path) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_every_row_has_a_page(row: dict[str, Any]) -> None:
-    assert (ROOT / "docs" / "filters" / f"{row['name']}.md").is_file(), "run scripts/variant_pages.py"
+    assert (ROOT / "docs" / "filters" / f"{row['name']}.md").is_file(), "run python -m scripts.pages"
 
 
 @pytest.mark.parametrize("variant", every_variant())

@@ -64,13 +64,13 @@ def test_pages_of_filters_are_those_of_the_registry():
         "index"
     }
     table = (DOCS / "filters" / "index.md").read_text(encoding="utf-8")
-    assert all(f"[{row['name']}]({row['name']}.md)" in table for row in ROWS), "run scripts/variant_pages.py"
+    assert all(f"[{row['name']}]({row['name']}.md)" in table for row in ROWS), "run python -m scripts.pages"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_a_page_tells_the_guarantee_and_what_merging_means(row):
     text = " ".join((DOCS / "filters" / f"{row['name']}.md").read_text(encoding="utf-8").split())
-    assert f"False negatives: {row['false_negatives']}" in text, "run scripts/variant_pages.py"
+    assert f"False negatives: {row['false_negatives']}" in text, "run python -m scripts.pages"
     assert " ".join(row["merging"].split()) in text
 
 

@@ -1,6 +1,7 @@
 //! Functions of the module: hashing, opening, sizes, the registry.
 
 use bloomery_core::bloom::{Layout, Shape};
+use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
 use bloomery_core::registry;
 use bloomery_core::sizing::{check_fpr, largest_items};
@@ -128,6 +129,18 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         rows.append(row)?;
     }
     Ok(rows)
+}
+
+/// What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
+#[pyfunction]
+#[pyo3(signature = () -> "dict[str, list[tuple[int, str, str]]]")]
+pub(crate) fn format_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let rooms = PyDict::new(py);
+    for (room, numbers) in [("tag", tag::ALL), ("kind", kind::ALL)] {
+        let rows: Vec<_> = numbers.iter().map(|n| (n.number, n.name, n.meaning.trim())).collect();
+        rooms.set_item(room, rows)?;
+    }
+    Ok(rooms)
 }
 
 fn shape_for(py: Python<'_>, layout: &Bound<'_, PyAny>, capacity: u64, fpr: f64) -> PyResult<Shape> {

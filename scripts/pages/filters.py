@@ -1,24 +1,21 @@
-"""Write what the pages under docs/filters say of the registry; ``--check`` only tells what is out of date.
+"""The pages under docs/filters: every row of the registry has one.
 
-Every row has a page. What this script writes stands between two marks; the rest of a page belongs to people
-and is never touched. A page with nothing of their own also gets the class's docstring and example.
+A page with nothing that people wrote also gets the class's docstring and example.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
-import sys
-import textwrap
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from scripts.pages.blocks import BLOCK, DOCS, END, START, replaced, table, wrapped
 
 import bloomery
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "filters"
-START, END = "<!-- generated from the registry -->", "<!-- end -->"
-BLOCK = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)
-WIDTH = 110
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = DOCS / "filters"
 KEYS = 1_000_000
 RATES = ((0.01, "1 %"), (0.001, "0.1 %"))
 GUARANTEES = {
@@ -59,14 +56,7 @@ def methods(cls: Any) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Text in lines of the repository's width."""
-    return textwrap.fill(
-        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def facts(row: dict[str, Any], cls: Any) -> str:
+def listed(row: dict[str, Any], cls: Any) -> str:
     """The registry row and the cost of its class, as a list and its law."""
     bits = ", ".join(f"{bits_a_key(cls, rate)} at {name}" for rate, name in RATES)
     add, ask = row["ns"]
@@ -81,8 +71,8 @@ def facts(row: dict[str, Any], cls: Any) -> str:
         "Source": row["paper"],
         "Methods and attributes": methods(cls),
     }
-    listed = [wrapped(f"* {name}: {text}", "  ") for name, text in entries.items() if text]
-    return "\n".join([*listed, "", "```text", row["formula"], "```"])
+    items = [wrapped(f"* {name}: {text}", "  ") for name, text in entries.items() if text]
+    return "\n".join([*items, "", "```text", row["formula"], "```"])
 
 
 def docstring(cls: Any) -> str:
@@ -99,57 +89,46 @@ def page(row: dict[str, Any], text: str) -> str:
     cls = getattr(bloomery, row["class"])
     text = text or f"# {row['name']}\n"
     own = BLOCK.sub("", text).split("\n", 1)[1].strip()
-    parts = [START, facts(row, cls), END] if own else [START, docstring(cls), facts(row, cls), END]
-    block = "\n\n".join(parts)
-    if BLOCK.search(text):
-        return BLOCK.sub(lambda _: block, text, count=1)
+    content = listed(row, cls) if own else f"{docstring(cls)}\n\n{listed(row, cls)}"
+    made = replaced(text, content)
+    if made is not None:
+        return made
     head, heading, rest = text.partition("\n## ")
-    return f"{head.rstrip()}\n\n{block}\n" + (f"{heading}{rest}" if heading else "")
+    return f"{head.rstrip()}\n\n{START}\n\n{content}\n\n{END}\n" + (f"{heading}{rest}" if heading else "")
 
 
 def index(rows: list[dict[str, Any]], text: str) -> str:
     """The table of all rows."""
-    text = text or "# Filters\n\nEvery structure of this release; `bloomery.variants()` has the same rows.\n"
-    head = "| filter | class | false negatives | further operations | bits a key at 1 %, 0.1 % | ns a key |"
-    lines = [head, "|---|---|---|---|---|---|"]
+    head = [
+        "filter",
+        "class",
+        "false negatives",
+        "further operations",
+        "bits a key at 1 %, 0.1 %",
+        "ns a key",
+    ]
+    lines = []
     for row in rows:
         cls = getattr(bloomery, row["class"])
         bits = ", ".join(bits_a_key(cls, rate) for rate, _ in RATES)
         more = ", ".join(word for word in row["capabilities"] if word not in {"add", "map"})
-        name = f"[{row['name']}]({row['name']}.md)"
         add, ask = row["ns"]
-        lines.append(
-            f"| {name} | `{row['class']}` | {row['false_negatives']} | {more} | {bits} | {add:g}, {ask:g} |"
-        )
+        name = f"[{row['name']}]({row['name']}.md)"
+        lines.append([name, f"`{row['class']}`", row["false_negatives"], more, bits, f"{add:g}, {ask:g}"])
     note = (
         "Bits a key are those of a filter made for a million keys with default parameters; a dash means that "
         "there is none of that rate. The times are those of a batch of ten million integers, to add and to "
         "look up, on one core: for planning, not a promise."
     )
-    block = "\n\n".join([START, "\n".join(lines), wrapped(note), END])
-    if BLOCK.search(text):
-        return BLOCK.sub(lambda _: block, text, count=1)
-    return f"{text.rstrip()}\n\n{block}\n"
+    return replaced(text, f"{table(head, lines)}\n\n{wrapped(note)}") or text
 
 
-def main(arguments: list[str]) -> int:
-    """Write the pages, or with ``--check`` fail when one is out of date."""
+def pages() -> dict[Path, str]:
+    """Every page of a filter and their index, as they ought to be."""
     rows = bloomery.variants()
-    stale = []
-    for name, make in [("index", None), *((row["name"], row) for row in rows)]:
+    made = {}
+    for name, row in [("index", None), *((row["name"], row) for row in rows)]:
         path = PAGES / f"{name}.md"
         before = path.read_text(encoding="utf-8") if path.exists() else ""
-        after = index(rows, before) if make is None else page(make, before)
-        if after != before:
-            stale.append(path.name)
-            if "--check" not in arguments:
-                path.write_text(after, encoding="utf-8")
-    if "--check" in arguments and stale:
-        print(f"out of date: {', '.join(stale)}; run python scripts/variant_pages.py", file=sys.stderr)
-        return 1
-    print(f"{len(stale)} written" if stale else f"{len(rows) + 1} pages are current")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        made[path] = index(rows, before) if row is None else page(row, before)
+    return made

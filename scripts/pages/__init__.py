@@ -1,0 +1,1 @@
+"""Writes what pages say of the registry, the file format and the formulas."""

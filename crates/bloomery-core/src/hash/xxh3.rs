@@ -36,6 +36,31 @@ pub fn xxh3_u64(value: u64, folded_seed: u64) -> u64 {
     x ^ (x >> 28)
 }
 
+/// The inverse of an odd number modulo 2^64: each step of Newton's doubles the bits that are right, three at first.
+const fn inverse(odd: u64) -> u64 {
+    let (mut x, mut step) = (odd, 0);
+    while step < 5 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+        step += 1;
+    }
+    x
+}
+
+/// The value of which [`xxh3_u64`] gave `hash`: every step of that function is a bijection of 64 bits.
+#[inline]
+pub fn xxh3_u64_inverse(hash: u64, folded_seed: u64) -> u64 {
+    const BACK: u64 = inverse(PRIME_MX2);
+    let mut x = (hash ^ (hash >> 28) ^ (hash >> 56)).wrapping_mul(BACK);
+    // The sum changes bits below 30 only, so the 29 bits that it is made of stand as they were.
+    x = (x ^ (x >> 35).wrapping_add(8)).wrapping_mul(BACK);
+    // Rotations commute, and the 64th power of x ^ rotl(x, 49) ^ rotl(x, 24) is x itself: its 63rd power inverts
+    // it, the product of six squares, of which the last three rotate by 8, 16 and 32.
+    for (a, b) in [(49, 24), (34, 48), (4, 32)] {
+        x ^= x.rotate_left(a) ^ x.rotate_left(b);
+    }
+    (x.rotate_left(56) ^ folded_seed).rotate_left(32)
+}
+
 /// [`xxh3_u64`] of many words: `words` holds 8 little-endian bytes a key, `out` one hash a key.
 /// With 256-bit vectors 1.4 ns a key, without 2.2 (20,000 keys, 2.5 GHz).
 pub fn xxh3_words(words: &[u8], folded_seed: u64, out: &mut [u64]) {
@@ -107,12 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_eight_byte_shortcut_is_xxh3() {
+    fn the_eight_byte_shortcut_is_xxh3_and_has_an_inverse() {
         let mut x = 1u64;
         for seed in [0, 1, 42, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
             for _ in 0..1000 {
                 x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 assert_eq!(xxh3_u64(x, fold_seed(seed)), xxh3(&x.to_le_bytes(), seed));
+                assert_eq!(xxh3_u64_inverse(xxh3_u64(x, fold_seed(seed)), fold_seed(seed)), x);
             }
         }
     }

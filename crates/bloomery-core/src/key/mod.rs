@@ -7,7 +7,7 @@
 pub mod source;
 
 use crate::hash::siphash::{SipKey, sip_key, sip13};
-use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_words};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse, xxh3_words};
 
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
@@ -146,6 +146,16 @@ impl KeyHasher {
     pub fn signed_in_public(&self, value: i64) -> Option<u64> {
         match self.keyed {
             None => Some(xxh3_u64(value as u64, self.folded[Domain::Integer as usize])),
+            Some(_) => None,
+        }
+    }
+
+    /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret, whose hash has no inverse. Every
+    /// hash has one, also that of a key that is no integer.
+    #[inline]
+    pub fn signed_of(&self, hash: u64) -> Option<i64> {
+        match self.keyed {
+            None => Some(xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64),
             Some(_) => None,
         }
     }

@@ -136,7 +136,7 @@ macro_rules! variants {
                 QUOTIENT = 16, quotient "quotient", table::QuotientFilter;
                 adds: key, can: [remove count merge grow map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [49.0, 29.0],
-                merging: "the multiset sum: every copy of every fingerprint of both; raises FilterFull where it does not fit",
+                merging: "the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit",
                 formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
                 paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
             }

@@ -13,7 +13,7 @@ use crate::key::KeyHasher;
 use crate::labelled::LayeredBloomFilter;
 use crate::registry::{self, BLOOM};
 use crate::structure::batch;
-use crate::structure::{Addable, Estimating, Filter, Loadable, Sizable, Value};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sizable, Value};
 use crate::table::{CuckooFilter, DLeftCountingFilter, PrefixFilter, QuotientFilter};
 
 /// A filter without a fixed capacity.
@@ -74,8 +74,8 @@ impl Kind {
 }
 
 /// Estimate and variance of a structure that estimates from its cells.
-fn estimated(filter: &impl Estimating) -> (f64, f64) {
-    let (items, sd) = filter.approx_count();
+fn estimated(filter: &impl Filter) -> (f64, f64) {
+    let (items, sd) = filter.estimated().unwrap_or_default();
     (items, sd * sd)
 }
 
@@ -201,7 +201,14 @@ impl Filter for AnyStage {
     }
 
     fn facts(&self) -> Vec<(&'static str, Value)> {
-        each!(self, f => f.facts())
+        match self {
+            AnyStage::Bloom(f) => f.info(),
+            AnyStage::Counting(f) => f.info(),
+            AnyStage::Cuckoo(f) => f.info(),
+            AnyStage::Quotient(f) => f.info(),
+            AnyStage::Prefix(f) => f.info(),
+            other => each!(other, f => f.facts()),
+        }
     }
 
     fn container(&self) -> Container<'_> {

@@ -5,6 +5,7 @@ use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
 use bloomery_core::registry;
 use bloomery_core::sizing::{check_fpr, largest_items};
+use bloomery_core::structure::declaration::narrow;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -144,11 +145,7 @@ pub(crate) fn format_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn shape_for(py: Python<'_>, layout: &Bound<'_, PyAny>, capacity: u64, fpr: f64) -> PyResult<Shape> {
-    match params::layout(layout)? {
-        Some(layout) => Shape::for_capacity(layout, None, capacity, fpr),
-        None => Shape::auto(capacity, fpr),
-    }
-    .or_raise(py)
+    Shape::named(params::text("layout", layout)?, None, capacity, fpr).or_raise(py)
 }
 
 /// (num_bits, num_hashes) of the smallest filter of `layout` that keeps `fpr` at `capacity` keys.
@@ -174,14 +171,31 @@ pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) ->
     Ok(shape.layout.name())
 }
 
+/// A layout by name, which may not be "auto".
+fn layout_of(name: &Bound<'_, PyAny>) -> PyResult<Layout> {
+    let unnamed = || parameter(name.py(), "layout must be classic, blocked, split or partitioned, got 'auto'");
+    params::layout(name)?.ok_or_else(unnamed)
+}
+
 fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<Shape> {
-    let py = layout.py();
-    let named: Option<Layout> = params::layout(layout)?;
-    let named =
-        named.ok_or_else(|| parameter(py, "layout must be classic, blocked, split or partitioned, got 'auto'"))?;
-    let num_bits = params::whole("num_bits", num_bits, 1)?;
-    let num_hashes = params::num_hashes(num_hashes)?;
-    Shape::explicit(named, None, num_bits, num_hashes).or_raise(py)
+    let named = layout_of(layout)?;
+    let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::whole("num_hashes", num_hashes, 1)?);
+    Shape::explicit(named, None, num_bits, num_hashes).or_raise(layout.py())
+}
+
+/// Every number of bits that a key can set in a filter of `layout`, in ascending order.
+#[pyfunction]
+#[pyo3(signature = (layout: "str") -> "list[int]")]
+pub(crate) fn num_hashes_of(layout: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    layout_of(layout).map(Layout::hashes)
+}
+
+/// The number of bits of a filter of `layout` and `num_hashes` is a multiple of this: of its blocks, or of one bit
+/// in each part.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", num_hashes: "int") -> "int")]
+pub(crate) fn granule_of(layout: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<u64> {
+    Ok(layout_of(layout)?.granule(narrow(params::whole("num_hashes", num_hashes, 1)?)))
 }
 
 /// Model rate of a filter of this shape that holds `items` keys.

@@ -72,8 +72,8 @@ mod _core {
     use super::classes::variable::VariableIncrementFilter;
     #[pymodule_export]
     use super::functions::{
-        capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, loads, open,
-        size_for, variants,
+        capacity_at, force_isa, format_numbers, fpr_at, granule_of, hash_key, hash_many, isa, isas, layout_for, loads,
+        num_hashes_of, open, size_for, variants,
     };
     #[pymodule_export]
     use super::lines::{Suspects, add_lines, check_lines};

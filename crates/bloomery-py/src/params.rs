@@ -2,11 +2,11 @@
 
 use bloomery_core::bloom::Layout;
 use bloomery_core::key::KeyHasher;
-use bloomery_core::scheme::Scheme;
+use bloomery_core::structure::declaration::choice;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
-use crate::errors::{parameter, parameter_type};
+use crate::errors::{OrRaise, parameter, parameter_type};
 
 fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map(|r| r.to_string()).unwrap_or_else(|_| "?".into())
@@ -104,26 +104,7 @@ pub(crate) fn threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// A layout by name; `None` for `auto`.
 pub(crate) fn layout(value: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
-    let py = value.py();
-    let Ok(name) = value.extract::<String>() else {
-        return Err(parameter_type(py, format!("layout must be a str, got {}", shown(value))));
-    };
-    if name == "auto" {
-        return Ok(None);
-    }
-    Layout::from_name(&name).map(Some).ok_or_else(|| {
-        parameter(py, format!("layout must be auto, classic, blocked, split or partitioned, got {name:?}"))
-    })
-}
-
-/// A scheme by name, or none.
-pub(crate) fn scheme(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Scheme>> {
-    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
-    let name = value.extract::<String>().unwrap_or_default();
-    Scheme::from_name(&name).map(Some).ok_or_else(|| {
-        let names: Vec<&str> = bloomery_core::scheme::SCHEMES.iter().map(|(_, name)| *name).collect();
-        parameter(value.py(), format!("scheme must be one of {}, got {}", names.join(", "), shown(value)))
-    })
+    choice("layout", text("layout", value)?, Layout::NAMES).or_raise(value.py())
 }
 
 /// The 16 bytes of a secret; `None` and `False` for none, `True` draws one from the system. The

@@ -7,18 +7,17 @@
 use super::filter::BloomFilter;
 use crate::cells::bits;
 use crate::error::{Error, Result};
-use crate::structure::differences::Differences;
-use crate::structure::{Estimating, Filter, Mergeable};
+use crate::structure::{Declared, Filter, Mergeable};
 
 impl BloomFilter {
     /// `self |= other`.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
         let (count, _) = self.union_count(other)?;
-        if self.strict && count > self.capacity as f64 {
+        if self.strict && count > self.load.capacity as f64 {
             return Err(Error::Capacity(format!(
                 "the union would hold about {count:.0} keys, the capacity is {}; build larger filters or pass \
                  strict=False",
-                self.capacity
+                self.load.capacity
             )));
         }
         bits::or_assign(self.words_mut()?, other.words());
@@ -76,13 +75,7 @@ impl BloomFilter {
 
 impl Mergeable for BloomFilter {
     fn check_compatible(&self, other: &Self) -> Result<()> {
-        let (a, b) = (&self.shape, &other.shape);
-        Differences::of(&self.hasher, &other.hasher)
-            .field("layout", a.layout.name(), b.layout.name())
-            .field("scheme", a.scheme.name(), b.scheme.name())
-            .field("num_bits", a.num_bits, b.num_bits)
-            .field("num_hashes", a.num_hashes, b.num_hashes)
-            .check()
+        self.differences(other).check()
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {

@@ -5,16 +5,69 @@
 use std::path::Path;
 
 use super::kernel::Kernel;
-use super::shape::Shape;
+use super::shape::{Layout, Scheme, Shape};
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
-use crate::container::{self, Container};
+use crate::container::{self, Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
+use crate::registry::BLOOM;
 use crate::scheme::lines::OneLine;
-use crate::sizing::check_fpr;
+use crate::scheme::positions::has_bits_past;
 use crate::structure::batch::useful_threads;
-use crate::structure::{Addable, Estimating, Filter, HashSource, Mergeable, Sizable, Value};
+use crate::structure::declaration::{choice, structure};
+use crate::structure::load::{Load, load_answers};
+use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable};
+
+structure! {
+    /// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
+    /// rate of at most `fpr` while it holds at most `capacity` keys.
+    class BloomFilter;
+    parameters {
+        /// expected number of distinct keys.
+        capacity: "int";
+        /// rate of false positives at capacity.
+        fpr: "float" = 0.01;
+        *;
+        /// "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
+        /// "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
+        layout: "str" = "auto";
+        /// how a hash becomes positions; the layout's own by default.
+        scheme: "str | None" = None;
+        /// refuse keys past capacity with FilterFull instead of warning once.
+        strict: "bool" = false;
+    }
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
+    /// Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
+    /// Source: Bloom, CACM 13(7), 1970; rate (1 - (1 - 1/m)^(kn))^k, by layout in bloomery.theory.
+    ///
+    /// >>> from bloomery import BloomFilter
+    /// >>> seen = BloomFilter(1_000_000, fpr=0.001)
+    /// >>> seen.add("https://example.org/")
+    /// True
+    /// >>> "https://example.org/" in seen
+    /// True
+    fields {
+        /// Keys the filter was sized for.
+        capacity: u64 = |f| f.load.capacity, CAPACITY;
+        /// Rate asked for at capacity.
+        target_fpr: f64 = |f| f.load.target_fpr, FPR;
+        /// The layout's name.
+        pub layout: Layout = |f| f.shape.layout, LAYOUT merged;
+        /// The scheme's name.
+        pub scheme: Scheme = |f| f.shape.scheme, SCHEME merged;
+        /// m, the number of bits.
+        pub num_bits: u64 = |f| f.shape.num_bits, NUM_BITS merged;
+        /// k, the number of bits a key sets.
+        pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
+        /// Keys that were new when added.
+        num_added: u64 = |f| f.load.added, COUNT;
+        /// True when keys past capacity are refused.
+        pub strict: bool = |f| f.strict, STRICT;
+        /// True when the bits live in a file.
+        pub mapped: bool = |f| f.memory.is_mapped();
+    }
+}
 
 /// An approximate set: never says no wrongly, says yes wrongly at a known rate.
 pub struct BloomFilter {
@@ -25,12 +78,9 @@ pub struct BloomFilter {
     pub(super) memory: Memory,
     /// Words in use, `shape.words()`.
     words: usize,
-    pub(super) hasher: KeyHasher,
-    pub(super) capacity: u64,
-    pub(super) target_fpr: f64,
-    pub(super) count: u64,
+    hasher: KeyHasher,
+    pub(super) load: Load,
     pub(super) strict: bool,
-    pub(super) warned: bool,
     /// The file behind a filter opened for writing in place.
     pub(super) writer: Option<Writer>,
     /// The file was let go of: no more writing through its mapping.
@@ -52,25 +102,56 @@ extern "C" fn look_at_probes(filter: &BloomFilter, hash: u64) -> i32 {
 }
 
 impl BloomFilter {
+    /// An empty filter for `capacity` keys at rate `fpr`.
+    pub fn construct(
+        capacity: u64,
+        fpr: f64,
+        layout: &str,
+        scheme: Option<&str>,
+        strict: bool,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        Self::new(Shape::named(layout, scheme, capacity, fpr)?, capacity, fpr, hasher, strict)
+    }
+
+    /// Bytes of bits of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, _: bool) -> Result<u64> {
+        Ok(Shape::named(layout, scheme, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
+    }
+
+    /// An empty filter of bits, probes, layout ("auto" stands for classic) and scheme. Without a capacity it is
+    /// sized for the keys that set half of its bits, the optimum.
+    pub fn with_shape(
+        num_bits: u64,
+        num_hashes: u64,
+        capacity: Option<u64>,
+        layout: &str,
+        scheme: Option<&str>,
+        strict: bool,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let layout = choice("layout", layout, Layout::NAMES)?.unwrap_or(Layout::Classic);
+        let shape = Shape::explicit(layout, Shape::scheme_named(scheme)?, num_bits, num_hashes)?;
+        let law = shape.law();
+        let capacity = capacity.unwrap_or_else(|| (law.items(0.5).round() as u64).max(1));
+        let fpr = law.fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        Self::new(shape, capacity, fpr, hasher, strict)
+    }
+
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
         let memory = Memory::zeroed(shape.words())?;
-        Self::with_memory(shape, capacity, target_fpr, hasher, strict, memory)
+        Self::with_memory(shape, Load::new(capacity, target_fpr)?, hasher, strict, memory)
     }
 
     /// A filter over existing memory, which must be as long as the shape asks.
     pub(super) fn with_memory(
         shape: Shape,
-        capacity: u64,
-        target_fpr: f64,
+        load: Load,
         hasher: KeyHasher,
         strict: bool,
         memory: Memory,
     ) -> Result<Self> {
-        check_fpr(target_fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
         let kernel = Kernel::new(&shape.check()?);
         Ok(BloomFilter {
             one_line: kernel.one_line(shape.words() as usize),
@@ -79,11 +160,8 @@ impl BloomFilter {
             words: shape.words() as usize,
             memory,
             hasher,
-            capacity,
-            target_fpr,
-            count: 0,
+            load,
             strict,
-            warned: false,
             writer: None,
             closed: false,
         })
@@ -109,64 +187,54 @@ impl BloomFilter {
         &self.shape
     }
 
-    /// True when adding past capacity is refused.
-    pub fn strict(&self) -> bool {
-        self.strict
-    }
-
-    /// True when the bits live in a file.
-    pub fn is_mapped(&self) -> bool {
-        self.memory.is_mapped()
-    }
-
     /// Number of set bits.
     pub fn ones(&self) -> u64 {
         bits::count_ones(self.words())
     }
 
+    /// Estimated number of keys with its standard deviation, from the share of set bits (Swamidass and Baldi,
+    /// 2007); infinite when all bits are set.
+    pub fn approx_count(&self) -> (f64, f64) {
+        let law = self.shape.law();
+        let items = law.items(self.fill());
+        (items, law.items_sd(items))
+    }
+
     /// After bits came from elsewhere, the count is what the bits say.
     pub(super) fn recount(&mut self) {
-        self.count = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+        self.load.added = self.approx_count().0.round().min(u64::MAX as f64) as u64;
     }
 
     fn refuse_overfull(&self) -> Error {
         Error::Capacity(format!(
             "the filter holds {} keys, its capacity is {}; build a larger one or pass strict=False",
-            self.count, self.capacity
+            self.load.added, self.load.capacity
         ))
     }
 
+    /// True when one more key is refused.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.strict && self.load.added >= self.load.capacity
+    }
+
     fn add_strictly(&mut self, hash: u64) -> Result<bool> {
-        if self.count >= self.capacity && !self.contains_hash(hash) {
+        if self.is_full() && !self.contains_hash(hash) {
             return Err(self.refuse_overfull());
         }
+        self.put(hash)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, hash: u64) -> Result<bool> {
         let kernel = self.kernel;
         let new = kernel.add(self.words_mut()?, hash);
-        self.count += u64::from(new);
+        self.load.added += u64::from(new);
         Ok(new)
     }
 
     fn crowded(&self, coming: usize) -> bool {
-        self.strict && self.count.saturating_add(coming as u64) > self.capacity
-    }
-}
-
-impl Sizable for BloomFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        BloomFilter::new(Shape::auto(capacity, fpr)?, capacity, fpr, hasher, false)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        Ok(Shape::auto(capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
-    }
-}
-
-impl Estimating for BloomFilter {
-    /// From the share of set bits (Swamidass and Baldi, 2007); infinite when all bits are set.
-    fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
+        self.strict && self.load.added.saturating_add(coming as u64) > self.load.capacity
     }
 }
 
@@ -192,17 +260,7 @@ impl Filter for BloomFilter {
         self.kernel.contains_all(self.words(), hashes, found);
     }
 
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn target_fpr(&self) -> f64 {
-        self.target_fpr
-    }
-
-    fn num_added(&self) -> u64 {
-        self.count
-    }
+    load_answers!(added);
 
     fn fpr(&self) -> f64 {
         let law = self.shape.law();
@@ -222,30 +280,10 @@ impl Filter for BloomFilter {
         Some(self.approx_count())
     }
 
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        let (approx, sd) = self.approx_count();
-        vec![
-            ("capacity", Value::Number(self.capacity)),
-            ("target_fpr", Value::Real(self.target_fpr)),
-            ("num_added", Value::Number(self.count)),
-            ("approx_count", Value::Real(approx)),
-            ("approx_count_sd", Value::Real(sd)),
-            ("fpr", Value::Real(self.fpr())),
-            ("fill", Value::Real(self.fill())),
-            ("num_bits", Value::Number(self.shape.num_bits)),
-            ("num_hashes", Value::Number(u64::from(self.shape.num_hashes))),
-            ("layout", Value::Text(self.shape.layout.name().into())),
-            ("scheme", Value::Text(self.shape.scheme.name().into())),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("strict", Value::Flag(self.strict)),
-            ("mapped", Value::Flag(self.memory.is_mapped())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]
-    }
-
     fn container(&self) -> Container<'_> {
-        super::stored::container(self)
+        let mut header = Header::new(BLOOM, self.shape.scheme as u16, &self.hasher);
+        self.describe(&mut header);
+        Container { header, sections: vec![Section { kind: kind::BITS, index: 0, bytes: self.memory.bytes() }] }
     }
 
     fn save(&self, path: &Path) -> Result<()> {
@@ -253,25 +291,11 @@ impl Filter for BloomFilter {
         if self.writer.as_ref().is_some_and(|writer| writer.holds(path)) {
             return self.flush();
         }
-        container::save(&super::stored::container(self), path)
+        container::save(&self.container(), path)
     }
 
     fn try_clone(&self) -> Result<Self> {
-        Ok(BloomFilter {
-            shape: self.shape,
-            kernel: self.kernel,
-            one_line: self.one_line,
-            words: self.words,
-            memory: self.memory.try_clone()?,
-            hasher: self.hasher,
-            capacity: self.capacity,
-            target_fpr: self.target_fpr,
-            count: self.count,
-            strict: self.strict,
-            warned: self.warned,
-            writer: None,
-            closed: false,
-        })
+        Ok(BloomFilter { memory: self.memory.try_clone()?, writer: None, closed: false, ..*self })
     }
 
     fn same_as(&self, other: &Self) -> bool {
@@ -282,13 +306,7 @@ impl Filter for BloomFilter {
 impl Addable for BloomFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        if self.strict {
-            return self.add_strictly(hash);
-        }
-        let kernel = self.kernel;
-        let new = kernel.add(self.words_mut()?, hash);
-        self.count += u64::from(new);
-        Ok(new)
+        if self.strict { self.add_strictly(hash) } else { self.put(hash) }
     }
 
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
@@ -303,8 +321,7 @@ impl Addable for BloomFilter {
             return Ok(());
         }
         let kernel = self.kernel;
-        let count = kernel.add_all(self.words_mut()?, hashes, new);
-        self.count += count;
+        self.load.added += kernel.add_all(self.words_mut()?, hashes, new);
         Ok(())
     }
 
@@ -315,8 +332,7 @@ impl Addable for BloomFilter {
         if threads == 1 || self.crowded(source.len()) {
             return self.add_in_turn(source, new);
         }
-        let count = kernel.add_threads(self.words_mut()?, source, threads, new);
-        self.count += count;
+        self.load.added += kernel.add_threads(self.words_mut()?, source, threads, new);
         Ok(())
     }
 
@@ -331,31 +347,48 @@ impl Addable for BloomFilter {
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {
-        (self.count < self.capacity || (self.warned && !self.strict)) && !self.is_read_only()
+        self.load.is_roomy() && !self.is_full() && !self.is_read_only()
     }
 
     #[inline(always)]
     fn add_quietly(&mut self, hash: u64) -> Option<bool> {
-        if self.count >= self.capacity && (self.strict || !self.warned) {
-            return None;
-        }
-        let kernel = self.kernel;
-        let new = kernel.add(self.words_mut().ok()?, hash);
-        self.count += u64::from(new);
-        Some(new)
+        if self.load.is_roomy() && !self.is_full() { self.put(hash).ok() } else { None }
     }
 
     #[inline(always)]
     fn newly_overfull(&mut self) -> bool {
-        let newly = self.count > self.capacity && !self.warned;
-        self.warned |= newly;
-        newly
+        self.load.newly_overfull()
     }
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);
-        self.count = 0;
-        self.warned = false;
+        self.load.clear();
         Ok(())
+    }
+}
+
+impl Loadable for BloomFilter {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let Stored { layout, scheme, num_bits, num_hashes, strict, .. } = Stored::read(header)?;
+        let shape = Shape { layout, scheme, num_bits, num_hashes }.check().map_err(Error::as_format)?;
+        let load = Load::restore(header, 0)?;
+        Self::check_header(header, 0, header.scheme)?;
+        if header.scheme != scheme as u16 {
+            return Err(Error::format("the file's two scheme numbers differ; it is damaged"));
+        }
+        let memory = memory(kind::BITS, 0, shape.words())?;
+        if has_bits_past(memory.words(), num_bits) {
+            return Err(Error::format("the file has bits set beyond its num_bits; it is damaged"));
+        }
+        let mut filter = Self::with_memory(shape, load, hasher, strict, memory).map_err(Error::as_format)?;
+        if header.unclean {
+            filter.recount();
+        }
+        Ok(filter)
     }
 }

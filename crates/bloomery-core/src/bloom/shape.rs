@@ -2,10 +2,12 @@
 
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::scheme::{Scheme, columns};
+pub use crate::scheme::Scheme;
+use crate::scheme::columns;
 use crate::sizing::classic::Classic;
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, smallest};
+use crate::structure::declaration::{choice, names, one_of};
 
 /// Where the probes of a key may fall. The number stands in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +23,12 @@ pub enum Layout {
     Partitioned = 4,
 }
 
-/// Every layout with its name, in order of number.
-pub const LAYOUTS: [(Layout, &str); 4] = [
-    (Layout::Classic, "classic"),
-    (Layout::Blocked, "blocked"),
-    (Layout::Split, "split"),
-    (Layout::Partitioned, "partitioned"),
-];
+names! { Layout, "layout": Classic "classic", Blocked "blocked", Split "split", Partitioned "partitioned", }
+
+names! {
+    Scheme, "scheme":
+    Mcg "mcg", Columns "columns", Parquet "parquet", Double "double", EnhancedDouble "enhanced-double",
+}
 
 /// 2^58 bits are 32 PiB, beyond any machine; below it all position arithmetic fits 64 bits.
 const MAX_BITS: u64 = 1 << 58;
@@ -37,21 +38,6 @@ const MAX_HASHES: u32 = 64;
 const SMALL_BITS: u64 = 8 * 4096;
 
 impl Layout {
-    /// The layout's public name.
-    pub fn name(self) -> &'static str {
-        LAYOUTS.iter().find(|(l, _)| *l == self).map_or("", |(_, name)| name)
-    }
-
-    /// Finds a layout by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        LAYOUTS.iter().find(|(_, n)| *n == name).map(|(l, _)| *l)
-    }
-
-    /// Finds a layout by its number in a file.
-    pub fn from_id(id: u64) -> Option<Self> {
-        LAYOUTS.iter().find(|(l, _)| *l as u64 == id).map(|(l, _)| *l)
-    }
-
     /// The scheme a new filter of this layout gets.
     pub fn default_scheme(self) -> Scheme {
         match self {
@@ -70,20 +56,29 @@ impl Layout {
         }
     }
 
-    /// Bits are a multiple of this.
-    fn granule(self) -> u64 {
+    /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
+    pub fn granule(self, num_hashes: u32) -> u64 {
         match self {
-            Layout::Classic | Layout::Partitioned => 1,
+            Layout::Classic => 1,
             Layout::Blocked => 512,
             Layout::Split => 256,
+            Layout::Partitioned => u64::from(num_hashes.max(1)),
+        }
+    }
+
+    /// Every k that a filter of this layout can have.
+    pub fn hashes(self) -> Vec<u32> {
+        match self {
+            Layout::Blocked => (1..=columns::MAX_PER_COLUMN).map(|t| 4 * t).collect(),
+            Layout::Split => vec![8],
+            Layout::Classic | Layout::Partitioned => (1..=MAX_HASHES).collect(),
         }
     }
 
     /// Values of k worth trying for a rate.
     fn candidate_hashes(self, fpr: f64) -> Vec<u32> {
         match self {
-            Layout::Blocked => (1..=columns::MAX_PER_COLUMN).map(|t| 4 * t).collect(),
-            Layout::Split => vec![8],
+            Layout::Blocked | Layout::Split => self.hashes(),
             Layout::Classic | Layout::Partitioned => {
                 let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
                 vec![best, best + 1]
@@ -106,6 +101,20 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The smallest shape of the layout of this name, or of the one that `auto` stands for. A scheme asked for
+    /// by name makes that `classic`.
+    pub fn named(layout: &str, scheme: Option<&str>, capacity: u64, fpr: f64) -> Result<Self> {
+        match (choice("layout", layout, Layout::NAMES)?, Self::scheme_named(scheme)?) {
+            (None, None) => Self::auto(capacity, fpr),
+            (layout, scheme) => Self::for_capacity(layout.unwrap_or(Layout::Classic), scheme, capacity, fpr),
+        }
+    }
+
+    /// The scheme of this name, if one is given.
+    pub fn scheme_named(name: Option<&str>) -> Result<Option<Scheme>> {
+        name.map(|name| one_of("scheme", name, Scheme::NAMES)).transpose()
+    }
+
     /// The smallest shape of `layout` with a rate of at most `fpr` at `capacity` keys.
     pub fn for_capacity(layout: Layout, scheme: Option<Scheme>, capacity: u64, fpr: f64) -> Result<Self> {
         check_fpr(fpr)?;
@@ -116,7 +125,7 @@ impl Shape {
         check_reachable(capacity, fpr)?;
         let scheme = Self::check_scheme(layout, scheme)?;
         let sized = layout.candidate_hashes(fpr).into_iter().filter_map(|num_hashes| {
-            let granule = if layout == Layout::Partitioned { u64::from(num_hashes) } else { layout.granule() };
+            let granule = layout.granule(num_hashes);
             let shape = |units: u64| Shape { layout, scheme, num_bits: units * granule, num_hashes };
             smallest(MAX_BITS / granule, fpr, |units| shape(units).sizing_fpr(capacity as f64)).map(shape)
         });
@@ -153,16 +162,15 @@ impl Shape {
     }
 
     /// A shape given outright; bits are rounded up to what the layout needs.
-    pub fn explicit(layout: Layout, scheme: Option<Scheme>, num_bits: u64, num_hashes: u32) -> Result<Self> {
+    pub fn explicit(layout: Layout, scheme: Option<Scheme>, num_bits: u64, num_hashes: u64) -> Result<Self> {
         let scheme = Self::check_scheme(layout, scheme)?;
         if num_bits == 0 || num_bits > MAX_BITS {
             return Err(Error::Parameter(format!("num_bits must be between 1 and {MAX_BITS}, got {num_bits}")));
         }
-        if num_hashes == 0 || num_hashes > MAX_HASHES {
-            return Err(Error::Parameter(format!("num_hashes must be between 1 and {MAX_HASHES}, got {num_hashes}")));
-        }
-        let granule = if layout == Layout::Partitioned { u64::from(num_hashes) } else { layout.granule() };
-        let num_bits = num_bits.next_multiple_of(granule);
+        let num_hashes = u32::try_from(num_hashes).ok().filter(|k| (1..=MAX_HASHES).contains(k)).ok_or_else(|| {
+            Error::Parameter(format!("num_hashes must be between 1 and {MAX_HASHES}, got {num_hashes}"))
+        })?;
+        let num_bits = num_bits.next_multiple_of(layout.granule(num_hashes));
         Shape { layout, scheme, num_bits, num_hashes }.check()
     }
 
@@ -184,12 +192,7 @@ impl Shape {
     pub fn check(self) -> Result<Self> {
         let Shape { layout, num_bits, num_hashes, .. } = self;
         Self::check_scheme(layout, Some(self.scheme))?;
-        let hashes_fit = match layout {
-            Layout::Blocked => num_hashes.is_multiple_of(4) && (4..=12).contains(&num_hashes),
-            Layout::Split => num_hashes == 8,
-            Layout::Classic | Layout::Partitioned => (1..=MAX_HASHES).contains(&num_hashes),
-        };
-        if !hashes_fit {
+        if !layout.hashes().contains(&num_hashes) {
             let wanted = match layout {
                 Layout::Blocked => "4, 8 or 12",
                 Layout::Split => "8",
@@ -200,12 +203,9 @@ impl Shape {
                 layout.name()
             )));
         }
-        let bits_fit = match layout {
-            Layout::Partitioned => num_bits.is_multiple_of(u64::from(num_hashes)),
-            Layout::Split => num_bits.is_multiple_of(256) && num_bits / 256 <= 1 << 32,
-            _ => num_bits.is_multiple_of(layout.granule()),
-        };
-        if !bits_fit || num_bits == 0 || num_bits > MAX_BITS {
+        // Parquet's rule takes a block from 32 bits of the hash.
+        let most = if layout == Layout::Split { 256 << 32 } else { MAX_BITS };
+        if !num_bits.is_multiple_of(layout.granule(num_hashes)) || num_bits == 0 || num_bits > most {
             return Err(Error::Parameter(format!("num_bits does not fit layout {:?}, got {num_bits}", layout.name())));
         }
         Ok(self)
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_sized_shape_honours_its_rate_and_wastes_little() {
-        for (layout, _) in LAYOUTS {
+        for &(layout, _) in Layout::NAMES {
             for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-6, 1e-9] {
                 for capacity in [1u64, 10, 1000, 1_000_000, 1_000_000_000] {
                     let shape = Shape::for_capacity(layout, None, capacity, fpr).unwrap();

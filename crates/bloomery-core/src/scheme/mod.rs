@@ -42,7 +42,7 @@ pub fn fastrange(hash: u64, range: u64) -> u64 {
 /// fetched, they take the same. 256 and 512 measure like 128, 1024 is too far.
 const DEALT_AHEAD: usize = 128;
 
-/// The scheme's number, as it stands in files.
+/// The scheme's number, as it stands in files; `bloom/shape.rs` has the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Scheme {
@@ -56,30 +56,4 @@ pub enum Scheme {
     Double = 4,
     /// Enhanced double hashing.
     EnhancedDouble = 5,
-}
-
-/// Every scheme with its name, in order of number.
-pub const SCHEMES: [(Scheme, &str); 5] = [
-    (Scheme::Mcg, "mcg"),
-    (Scheme::Columns, "columns"),
-    (Scheme::Parquet, "parquet"),
-    (Scheme::Double, "double"),
-    (Scheme::EnhancedDouble, "enhanced-double"),
-];
-
-impl Scheme {
-    /// The scheme's public name.
-    pub fn name(self) -> &'static str {
-        SCHEMES.iter().find(|(s, _)| *s == self).map_or("", |(_, name)| name)
-    }
-
-    /// Finds a scheme by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        SCHEMES.iter().find(|(_, n)| *n == name).map(|(s, _)| *s)
-    }
-
-    /// Finds a scheme by its number in a file.
-    pub fn from_id(id: u16) -> Option<Self> {
-        SCHEMES.iter().find(|(s, _)| *s as u16 == id).map(|(s, _)| *s)
-    }
 }

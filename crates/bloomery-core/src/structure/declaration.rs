@@ -227,6 +227,15 @@ pub fn choice<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Resu
     })
 }
 
+/// The choice of this name.
+pub fn one_of<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Result<T> {
+    let found = names.iter().find(|(_, known)| *known == name).map(|(choice, _)| *choice);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+        Error::Parameter(format!("{parameter} must be one of {}, got {name:?}", known.join(", ")))
+    })
+}
+
 /// The Rust type of a parameter of this Python type.
 #[macro_export]
 macro_rules! parameter_type {

@@ -43,6 +43,17 @@ impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
     }
 }
 
+/// A function for each argument that reads it, under its name.
+macro_rules! readers {
+    ($($p:ident: $pt:tt;)*) => {
+        $(pub(super) fn $p(
+            value: crate::classes::declared::Argument<'_>,
+        ) -> pyo3::PyResult<bloomery_core::parameter_type!($pt)> {
+            crate::classes::declared::Parameter::read(stringify!($p), value)
+        })*
+    };
+}
+
 /// Defines the class of one row; see [`bloomery_core::structure::declaration`] for what comes in.
 macro_rules! class {
     ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] $merging:literal }
@@ -87,13 +98,7 @@ macro_rules! class {
 
             /// The arguments of the constructor.
             mod arguments {
-                use crate::classes::declared::{Argument, Parameter};
-                $(pub(super) fn $p(value: Argument<'_>) -> pyo3::PyResult<bloomery_core::parameter_type!($pt)> {
-                    Parameter::read(stringify!($p), value)
-                })*
-                $(pub(super) fn $k(value: Argument<'_>) -> pyo3::PyResult<bloomery_core::parameter_type!($kt)> {
-                    Parameter::read(stringify!($k), value)
-                })*
+                crate::classes::declared::readers!($($p: $pt;)* $($k: $kt;)*);
             }
 
             #[pymethods]
@@ -152,4 +157,4 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class};
+pub(crate) use {adding, capability, class, readers};

@@ -2,15 +2,15 @@
 
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::DYNAMIC_CUCKOO;
-use bloomery_core::structure::Filter;
+use bloomery_core::structure::{Declared, Filter};
 use bloomery_core::table::DynamicCuckooFilter as Core;
 use bloomery_core::table::dynamic_cuckoo::Plan;
 use bloomery_core::table::dynamic_cuckoo::plan::DEFAULT_STAGES;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use super::shared;
 use super::{addable_methods, countable_methods, filter_methods, mergeable_methods, plain_methods, removable_methods};
-use super::{cuckoo, shared};
 use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
 use crate::params;
@@ -57,6 +57,18 @@ mergeable_methods!(
 );
 plain_methods!(DynamicCuckooFilter, DYNAMIC_CUCKOO);
 
+/// `bucket_size=` and `fingerprint_bits=`, of which the core knows the limits.
+fn bucket_of(
+    bucket_size: Option<&Bound<'_, PyAny>>,
+    fingerprint_bits: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(u32, Option<u32>)> {
+    let bits = fingerprint_bits.filter(|value| !value.is_none());
+    Ok((
+        bucket_size.map_or(Ok(4), |value| params::small("bucket_size", value))?,
+        bits.map(|value| params::small("fingerprint_bits", value)).transpose()?,
+    ))
+}
+
 #[pymethods]
 impl DynamicCuckooFilter {
     #[new]
@@ -79,7 +91,7 @@ impl DynamicCuckooFilter {
         let py = capacity.py();
         let capacity = params::whole("capacity", capacity, 1)?;
         let max_stages = max_stages.map_or(Ok(DEFAULT_STAGES), |value| params::whole("max_stages", value, 1))?;
-        let (bucket_size, bits) = cuckoo::bucket_of(bucket_size, fingerprint_bits)?;
+        let (bucket_size, bits) = bucket_of(bucket_size, fingerprint_bits)?;
         let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
         let plan = Plan::for_capacity(capacity, fpr.0, max_stages, bucket_size, bits).or_raise(py)?;
         py.detach(|| Core::new(plan, hasher)).or_raise(py).map(Self::wrap)
@@ -124,7 +136,7 @@ impl DynamicCuckooFilter {
     /// One info() dict a stage, oldest first.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let stages: Vec<_> = self.lock.look(py, |f| f.stages().iter().map(Filter::facts).collect());
+        let stages: Vec<_> = self.lock.look(py, |f| f.stages().iter().map(Declared::info).collect());
         let dicts: Vec<Bound<'py, PyDict>> =
             stages.iter().map(|facts| shared::info("CuckooFilter", facts, py)).collect::<PyResult<_>>()?;
         PyList::new(py, dicts)

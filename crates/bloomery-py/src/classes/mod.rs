@@ -6,9 +6,7 @@
 use pyo3::prelude::*;
 
 pub(crate) mod aging;
-pub(crate) mod bloom;
 pub(crate) mod compact;
-pub(crate) mod cuckoo;
 pub(crate) mod d_left;
 pub(crate) mod declared;
 pub(crate) mod deletable;
@@ -16,8 +14,6 @@ pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
 pub(crate) mod layered;
 pub(crate) mod pairs;
-pub(crate) mod prefix;
-pub(crate) mod quotient;
 pub(crate) mod retouched;
 pub(crate) mod rolling;
 pub(crate) mod scalable;
@@ -28,8 +24,12 @@ pub(crate) mod variable;
 
 /// The classes that the core declares.
 macro_rules! when_declared {
+    (BloomFilter { $($class:tt)* }) => { $($class)* };
     (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
     (StableBloomFilter { $($class:tt)* }) => { $($class)* };
+    (CuckooFilter { $($class:tt)* }) => { $($class)* };
+    (QuotientFilter { $($class:tt)* }) => { $($class)* };
+    (PrefixFilter { $($class:tt)* }) => { $($class)* };
     ($Other:ident { $($class:tt)* }) => {};
 }
 
@@ -123,7 +123,7 @@ macro_rules! filter_methods {
     ($Class:ident, $core:ty, $variant:expr, $info:ident) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
-            fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
+            pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
                 self.lock.read_both(&other.get().lock, other.py(), bloomery_core::structure::Filter::same_as)
             }

@@ -15,7 +15,7 @@ pub mod buckets;
 pub mod moves;
 pub mod places;
 pub mod shape;
-pub(crate) mod stored;
+mod stored;
 
 pub use self::shape::CuckooShape;
 
@@ -24,12 +24,68 @@ use self::moves::{Refused, Stash, Table, count, has};
 use self::places::{Places, Spot};
 use self::shape::Kernel;
 use crate::cells::Memory;
-use crate::container::Container;
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::structure::differences::Differences;
+use crate::registry::CUCKOO;
+use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Filter, Mergeable, Removable, Sizable, Value};
+use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable};
+
+structure! {
+    /// An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
+    /// key.
+    class CuckooFilter;
+    parameters {
+        /// expected number of keys, repetitions included.
+        capacity: "int";
+        /// rate of false positives at capacity.
+        fpr: "float" = 0.01;
+        *;
+        /// fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
+        /// chance.
+        bucket_size: "int" = 4;
+        /// 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
+        fingerprint_bits: "int | None" = None;
+        /// store buckets of 4 sorted, a bit a key less for 3 times the time.
+        semi_sort: "bool" = false;
+    }
+    /// Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
+    /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
+    /// store each key once. Never denies a key that was added, unless keys were removed that never were.
+    /// Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
+    /// capacity hold it); every key added before is still found, and removing some makes room. To grow, see
+    /// DynamicCuckooFilter.
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
+    /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
+    /// of 10 million keys, filled to 95 %.
+    /// Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
+    ///
+    /// >>> from bloomery import CuckooFilter
+    /// >>> sessions = CuckooFilter(1_000_000, fpr=0.001)
+    /// >>> sessions.add("ada"), sessions.add("ada"), sessions.count("ada")
+    /// (True, False, 2)
+    /// >>> sessions.remove("ada"); sessions.remove("ada"); "ada" in sessions
+    /// False
+    fields {
+        /// Buckets of the table.
+        pub num_buckets: u64 = |f| f.shape.buckets, NUM_BUCKETS merged;
+        /// Fingerprints a bucket.
+        pub bucket_size: u32 = |f| f.shape.bucket_size, BUCKET_SIZE merged;
+        /// Bits of a fingerprint.
+        pub fingerprint_bits: u32 = |f| f.shape.fingerprint_bits, FINGERPRINT_BITS merged;
+        /// True when buckets are stored sorted, a bit a key shorter.
+        pub semi_sort: bool = |f| f.shape.semi_sort, SEMI_SORT merged;
+        /// The fingerprint in the stash, 0 for none.
+        stash_fingerprint: u64 = |f| f.stash.fp, STASH_FINGERPRINT;
+        /// A bucket of the fingerprint in the stash.
+        stash_bucket: u64 = |f| f.stash.bucket, STASH_BUCKET;
+        /// True when adds are refused until a key is removed.
+        pub full: bool = |f| f.is_full();
+        /// True when the table lives in a file.
+        pub mapped: bool = |f| f.memory.is_mapped();
+    }
+}
 
 /// An approximate multiset with removal.
 pub struct CuckooFilter {
@@ -55,6 +111,27 @@ macro_rules! dispatch {
 }
 
 impl CuckooFilter {
+    /// An empty filter for `capacity` keys at rate `fpr`, or at that which `fingerprint_bits` give.
+    pub fn construct(
+        capacity: u64,
+        fpr: f64,
+        bucket_size: u64,
+        fingerprint_bits: Option<u64>,
+        semi_sort: bool,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let bits = fingerprint_bits.map(narrow);
+        let shape = CuckooShape::for_capacity(capacity, fpr, narrow(bucket_size), bits, semi_sort)?;
+        let target = if bits.is_some() { shape.fpr(capacity as f64) } else { fpr };
+        Self::new(shape, capacity, target, hasher)
+    }
+
+    /// Bytes of the table of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64, bucket_size: u64, bits: Option<u64>, semi_sort: bool) -> Result<u64> {
+        let shape = CuckooShape::for_capacity(capacity, fpr, narrow(bucket_size), bits.map(narrow), semi_sort)?;
+        Ok(shape.words() * 8)
+    }
+
     /// An empty filter of `shape`.
     pub fn new(shape: CuckooShape, capacity: u64, target_fpr: f64, hasher: KeyHasher) -> Result<Self> {
         let load = Load::new(capacity, target_fpr)?;
@@ -252,27 +329,11 @@ impl Filter for CuckooFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("capacity", Value::Number(self.load.capacity)),
-            ("target_fpr", Value::Real(self.load.target_fpr)),
-            ("num_added", Value::Number(self.load.added)),
-            ("fpr", Value::Real(self.fpr())),
-            ("fill", Value::Real(self.fill())),
-            ("num_buckets", Value::Number(self.shape.buckets)),
-            ("bucket_size", Value::Number(u64::from(self.shape.bucket_size))),
-            ("fingerprint_bits", Value::Number(u64::from(self.shape.fingerprint_bits))),
-            ("semi_sort", Value::Flag(self.shape.semi_sort)),
-            ("full", Value::Flag(self.is_full())),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("mapped", Value::Flag(self.memory.is_mapped())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]
-    }
-
     fn container(&self) -> Container<'_> {
-        stored::container(self)
+        let mut header = Header::new(CUCKOO, 0, &self.hasher);
+        self.load.describe(&mut header, 0);
+        self.describe(&mut header);
+        Container { header, sections: vec![Section { kind: kind::FINGERPRINTS, index: 0, bytes: self.memory.bytes() }] }
     }
 
     fn try_clone(&self) -> Result<Self> {
@@ -281,16 +342,6 @@ impl Filter for CuckooFilter {
 
     fn same_as(&self, other: &Self) -> bool {
         self.check_compatible(other).is_ok() && self.stash == other.stash && self.memory.words() == other.memory.words()
-    }
-}
-
-impl Sizable for CuckooFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        Self::new(CuckooShape::for_capacity(capacity, fpr, 4, None, false)?, capacity, fpr, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        Ok(CuckooShape::for_capacity(capacity, fpr, 4, None, false)?.words() * 8)
     }
 }
 
@@ -363,13 +414,7 @@ impl Countable for CuckooFilter {
 
 impl Mergeable for CuckooFilter {
     fn check_compatible(&self, other: &Self) -> Result<()> {
-        let (a, b) = (&self.shape, &other.shape);
-        Differences::of(&self.hasher, &other.hasher)
-            .field("num_buckets", a.buckets, b.buckets)
-            .field("bucket_size", a.bucket_size, b.bucket_size)
-            .field("fingerprint_bits", a.fingerprint_bits, b.fingerprint_bits)
-            .field("semi_sort", a.semi_sort, b.semi_sort)
-            .check()
+        self.differences(other).check()
     }
 
     /// The union of two multisets: every fingerprint of `other` is stored again, as its bucket says

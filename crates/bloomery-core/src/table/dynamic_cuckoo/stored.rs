@@ -6,19 +6,43 @@
 use super::DynamicCuckooFilter;
 use super::plan::{Plan, check_stages};
 use crate::cells::Memory;
-use crate::container::{Container, Header, tag};
+use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
-use crate::key::KeyHasher;
 use crate::registry::DYNAMIC_CUCKOO;
 use crate::sizing::check_fpr;
-use crate::structure::Loadable;
-use crate::table::CuckooFilter;
-use crate::table::cuckoo::stored::{self, describe_shape, restore_shape};
+use crate::structure::{Declared, Filter, Loadable, load};
+use crate::table::{CuckooFilter, CuckooShape};
 
 /// Index of the parameters of the whole.
 const WHOLE: u16 = 0xffff;
 /// Parameters of the whole.
-const WHOLE_PARAMS: usize = 3 + stored::SHAPE_PARAMS;
+const WHOLE_PARAMS: usize = 7;
+/// Parameters of a stage.
+const STAGE_PARAMS: usize = load::PARAMS + CuckooFilter::STORED.len();
+
+/// Writes a shape under `index`.
+fn describe_shape(shape: &CuckooShape, header: &mut Header, index: u16) {
+    header.set(tag::NUM_BUCKETS, index, shape.buckets);
+    header.set(tag::BUCKET_SIZE, index, u64::from(shape.bucket_size));
+    header.set(tag::FINGERPRINT_BITS, index, u64::from(shape.fingerprint_bits));
+    header.set(tag::SEMI_SORT, index, u64::from(shape.semi_sort));
+}
+
+/// Reads back what [`describe_shape`] wrote, checked as a constructor would.
+fn restore_shape(header: &Header, index: u16) -> Result<CuckooShape> {
+    let small = |tag: u16| header.get(tag, index).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
+    let semi_sort = small(tag::SEMI_SORT)?;
+    if semi_sort > 1 {
+        return Err(Error::format("the file says neither yes nor no of semi-sorting; it is damaged"));
+    }
+    let shape = CuckooShape {
+        buckets: header.get(tag::NUM_BUCKETS, index)?,
+        bucket_size: small(tag::BUCKET_SIZE)?,
+        fingerprint_bits: small(tag::FINGERPRINT_BITS)?,
+        semi_sort: semi_sort == 1,
+    };
+    shape.check().map_err(Error::as_format)
+}
 
 /// The whole container of a filter.
 pub(super) fn container(filter: &DynamicCuckooFilter) -> Container<'_> {
@@ -29,8 +53,9 @@ pub(super) fn container(filter: &DynamicCuckooFilter) -> Container<'_> {
     describe_shape(&filter.plan.shape, &mut header, WHOLE);
     let mut sections = Vec::new();
     for (index, stage) in (0u16..).zip(&filter.stages) {
-        stored::describe(stage, &mut header, index);
-        sections.push(stored::section(stage, u32::from(index)));
+        let part = stage.container();
+        header.nest(index, &part.header);
+        sections.extend(part.sections.into_iter().map(|section| Section { index: u32::from(index), ..section }));
     }
     Container { header, sections }
 }
@@ -38,8 +63,8 @@ pub(super) fn container(filter: &DynamicCuckooFilter) -> Container<'_> {
 /// The number of stages in a file, from its number of parameters.
 fn count_stages(header: &Header, max_stages: u32) -> Result<u16> {
     let of_stages = header.params.len().saturating_sub(WHOLE_PARAMS);
-    let stages = of_stages / stored::PARAMS;
-    if !of_stages.is_multiple_of(stored::PARAMS) || header.scheme != 0 {
+    let stages = of_stages / STAGE_PARAMS;
+    if !of_stages.is_multiple_of(STAGE_PARAMS) || header.scheme != 0 {
         return Err(Error::format("the file holds parameters that no DynamicCuckooFilter has; it is damaged"));
     }
     match u16::try_from(stages) {
@@ -67,8 +92,8 @@ impl Plan {
         &self,
         header: &Header,
         index: u16,
-        hasher: KeyHasher,
         memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
     ) -> Result<CuckooFilter> {
         let alike = restore_shape(header, index)? == self.shape
             && header.get(tag::CAPACITY, index)? == self.capacity
@@ -76,7 +101,7 @@ impl Plan {
         if !alike {
             return Err(Error::format(format!("stage {index} of the file differs from the others; it is damaged")));
         }
-        stored::restore(header, index, hasher, memory)
+        CuckooFilter::load(&header.part(index), &mut |kind, _, words| memory(kind, u32::from(index), words), secret)
     }
 }
 
@@ -89,7 +114,7 @@ impl Loadable for DynamicCuckooFilter {
         let hasher = header.hasher(secret)?;
         let plan = Plan::restore(header)?;
         let stages = 0..count_stages(header, plan.max_stages)?;
-        let stages = stages.map(|index| plan.restore_stage(header, index, hasher, memory)).collect::<Result<_>>()?;
+        let stages = stages.map(|index| plan.restore_stage(header, index, memory, secret)).collect::<Result<_>>()?;
         Ok(Self::with_stages(plan, hasher, stages))
     }
 }

@@ -26,7 +26,7 @@ pub const fn words_of(width: u32) -> u32 {
 
 /// What became of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum Added {
     /// It was there.
     Old,
     /// It was stored.
@@ -133,7 +133,7 @@ pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
 
 /// Adds `fp`, below 25 2^width, unless it is there or beyond a full bin.
 #[inline(always)]
-pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Stored {
+pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
     let old = runs(bin);
     let start = start(old, quotient);
@@ -141,7 +141,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Stored {
     while i < end {
         let held = remainder(bin, width, i);
         if held == wanted {
-            return Stored::Old;
+            return Added::Old;
         }
         if held > wanted {
             break;
@@ -151,7 +151,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Stored {
     let full = old.count_ones() == BIN_SIZE;
     if full && i == BIN_SIZE {
         bin[0] |= 1u64.to_le();
-        return Stored::Beyond;
+        return Added::Beyond;
     }
     let leaving = if full { greatest(bin, width) } else { None };
     let mut runs = old;
@@ -166,7 +166,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Stored {
     bin[0] = (u64::from_le(bin[0]) & !(RUNS << 1 | 1) | (runs & RUNS) << 1 | flag).to_le();
     make_room(bin, HEAD + i * width, width);
     write(bin, u64::from(HEAD + i * width), width, wanted);
-    leaving.map_or(Stored::New, Stored::Instead)
+    leaving.map_or(Added::New, Added::Instead)
 }
 
 /// Moves the bits from `bit` on up by `width`, below 64; what leaves the bin is lost.
@@ -221,17 +221,17 @@ mod tests {
                     };
                     assert_eq!(look(&bin, width, fp), known);
                     let wanted = if model.contains(&fp) {
-                        Stored::Old
+                        Added::Old
                     } else if model.len() < 25 {
                         model.insert(fp);
-                        Stored::New
+                        Added::New
                     } else if *model.last().unwrap() < fp {
                         passed = true;
-                        Stored::Beyond
+                        Added::Beyond
                     } else {
                         passed = true;
                         model.insert(fp);
-                        Stored::Instead(model.pop_last().unwrap())
+                        Added::Instead(model.pop_last().unwrap())
                     };
                     assert_eq!(add(&mut bin, width, fp), wanted);
                     assert_eq!((overflowed(&bin), len(&bin) as usize), (passed, model.len()));
@@ -239,7 +239,7 @@ mod tests {
                 }
                 assert!(model.iter().all(|&fp| look(&bin, width, fp) == Known::Here));
                 let mut again = vec![0u64; bin.len()];
-                model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Stored::New));
+                model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Added::New));
                 again[0] |= u64::from(passed).to_le();
                 assert_eq!(again, bin, "the same fingerprints make the same bits");
             }

@@ -1,5 +1,7 @@
 use super::shape::spare_share;
 use super::*;
+use crate::container::tag;
+use crate::structure::Sizable;
 
 fn hash(i: u64) -> u64 {
     let x = (i ^ i >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -8,7 +10,7 @@ fn hash(i: u64) -> u64 {
 }
 
 fn made(capacity: u64, fpr: f64) -> PrefixFilter {
-    PrefixFilter::new(capacity, fpr, KeyHasher::seeded(0)).unwrap()
+    PrefixFilter::construct(capacity, fpr, KeyHasher::seeded(0)).unwrap()
 }
 
 const RATES: [f64; 7] = [0.5, 0.05, 0.01, 0.004, 1e-3, 1e-5, 1e-6];

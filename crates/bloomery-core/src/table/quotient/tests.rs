@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::filter::QuotientFilter;
-use super::geometry::Geometry;
-use super::slots::Slots;
-use super::stream::{Groups, build};
+use super::stream::Groups;
+use super::*;
 use crate::cells::Memory;
-use crate::error::Error;
 use crate::hash::splitmix::SplitMix;
-use crate::key::KeyHasher;
-use crate::structure::load::Load;
-use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable};
+use crate::structure::Loadable;
 
 struct Random(SplitMix);
 
@@ -243,7 +238,7 @@ fn arbitrary_bytes_end_and_never_panic() {
 fn a_filter_holds_its_rate_up_to_its_capacity() {
     let mut random = Random(SplitMix(17));
     for (capacity, fpr) in [(60, 0.2), (1000, 0.01), (1945, 0.003), (50_000, 0.001)] {
-        let mut filter = QuotientFilter::new(capacity, fpr, false, KeyHasher::seeded(0)).unwrap();
+        let mut filter = QuotientFilter::construct(capacity, fpr, false, KeyHasher::seeded(0)).unwrap();
         assert!(filter.fpr() <= fpr && filter.geometry().fpr(capacity) <= fpr);
         let hashes: Vec<u64> = (0..capacity).map(|_| random.next()).collect();
         filter.add_hashes(&hashes, None).unwrap();
@@ -260,7 +255,7 @@ fn a_filter_holds_its_rate_up_to_its_capacity() {
 
 #[test]
 fn impossible_parameters_are_refused() {
-    let make = |capacity, fpr| QuotientFilter::new(capacity, fpr, true, KeyHasher::seeded(0)).map(drop);
+    let make = |capacity, fpr| QuotientFilter::construct(capacity, fpr, true, KeyHasher::seeded(0)).map(drop);
     for fpr in [0.0, 1.0, -1.0, f64::NAN, 1e-300] {
         assert!(matches!(make(100, fpr), Err(Error::Parameter(_))));
     }
@@ -281,7 +276,7 @@ fn time_of_batches() {
         let mut found = vec![0; hashes.len()];
         let mut best = [f64::MAX; 4];
         for _ in 0..3 {
-            let mut filter = QuotientFilter::new(capacity, 0.01, false, KeyHasher::seeded(0)).unwrap();
+            let mut filter = QuotientFilter::construct(capacity, 0.01, false, KeyHasher::seeded(0)).unwrap();
             let mut time = |i: usize, work: &mut dyn FnMut()| {
                 let start = std::time::Instant::now();
                 work();

@@ -1,51 +1,18 @@
-//! `BloomFilter`.
+//! What only `BloomFilter` has: set operations, shapes given outright, files written in place.
 
 use std::ffi::c_int;
 
-use bloomery_core::bloom::{BloomFilter as Core, Layout, Shape};
-use bloomery_core::key::KeyHasher;
+use bloomery_core::bloom::BloomFilter as Core;
 use bloomery_core::registry::BLOOM;
 use bloomery_core::structure::{Filter, Mergeable};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::{addable_methods, estimating_methods, filter_methods, mergeable_methods};
-use crate::biased_lock::BiasedLock;
+use crate::classes::bloom::BloomFilter;
 use crate::classes::shared::warn_if_overfull;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
 use crate::params;
-
-/// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
-/// rate of at most `fpr` while it holds at most `capacity` keys.
-///
-/// capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
-/// layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
-/// "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
-/// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-/// outsiders cannot predict. scheme: how a hash becomes positions; the layout's own by default.
-/// strict: refuse keys past capacity with FilterFull instead of warning once.
-///
-/// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-/// Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
-/// Source: Bloom, CACM 13(7), 1970; rate (1 - (1 - 1/m)^(kn))^k, by layout in bloomery.theory.
-///
-/// >>> from bloomery import BloomFilter
-/// >>> seen = BloomFilter(1_000_000, fpr=0.001)
-/// >>> seen.add("https://example.org/")
-/// True
-/// >>> "https://example.org/" in seen
-/// True
-#[pyclass(frozen, module = "bloomery", name = "BloomFilter")]
-pub(crate) struct BloomFilter {
-    pub(crate) hasher: KeyHasher,
-    pub(crate) lock: BiasedLock<Core>,
-}
-
-filter_methods!(BloomFilter, Core, BLOOM);
-addable_methods!(BloomFilter, Core);
-estimating_methods!(BloomFilter);
-mergeable_methods!(BloomFilter, "The union, in place: bitwise or.");
 
 impl BloomFilter {
     fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
@@ -83,38 +50,15 @@ impl BloomFilter {
     }
 }
 
+/// The arguments of `with_shape`.
+mod arguments {
+    crate::classes::declared::readers!(
+        num_bits: "int"; num_hashes: "int"; capacity: "int | None"; layout: "str"; scheme: "str | None"; strict: "bool";
+    );
+}
+
 #[pymethods]
 impl BloomFilter {
-    #[new]
-    #[pyo3(signature = (
-        capacity: "int", fpr: "float" = params::Fpr(0.01), *, layout: "str" = params::LayoutChoice(None), seed: "int" = None,
-        secret: "bytes | bool | None" = None, scheme: "str | None" = None, strict: "bool" = false
-    ))]
-    #[pyo3(text_signature = "(capacity, fpr=0.01, *, layout='auto', seed=0, secret=None, scheme=None, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // the public signature
-    fn new(
-        capacity: &Bound<'_, PyAny>,
-        fpr: params::Fpr,
-        layout: params::LayoutChoice,
-        seed: Option<&Bound<'_, PyAny>>,
-        secret: Option<&Bound<'_, PyAny>>,
-        scheme: Option<&Bound<'_, PyAny>>,
-        strict: bool,
-    ) -> PyResult<Self> {
-        let py = capacity.py();
-        let capacity = params::whole("capacity", capacity, 1)?;
-        let fpr = fpr.0;
-        let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
-        let shape = match (layout.0, params::scheme(scheme)?) {
-            (Some(layout), scheme) => Shape::for_capacity(layout, scheme, capacity, fpr),
-            (None, None) => Shape::auto(capacity, fpr),
-            // A scheme asked for by name decides the layout that auto would choose.
-            (None, scheme) => Shape::for_capacity(Layout::Classic, scheme, capacity, fpr),
-        };
-        let shape = shape.or_raise(py)?;
-        py.detach(|| Core::new(shape, capacity, fpr, hasher, strict)).or_raise(py).map(Self::wrap)
-    }
-
     /// A filter of a given shape: bits (rounded up to what the layout needs) and probes a key.
     ///
     /// capacity: keys after which to warn; by default where half of the bits are set, the optimum
@@ -126,36 +70,24 @@ impl BloomFilter {
     /// 1024
     #[staticmethod]
     #[pyo3(signature = (
-        num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = params::LayoutChoice(Some(Layout::Classic)),
-        seed: "int" = None, secret: "bytes | bool | None" = None, scheme: "str | None" = None,
-        strict: "bool" = false
+        num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = "classic",
+        scheme: "str | None" = None, strict: "bool" = false, seed: "int" = 0, secret: "bytes | bool | None" = None
     ))]
-    #[pyo3(
-        text_signature = "(num_bits, num_hashes, *, capacity=None, layout='classic', seed=0, secret=None, scheme=None, strict=False)"
-    )]
     #[allow(clippy::too_many_arguments)] // the public signature
     fn with_shape(
-        num_bits: &Bound<'_, PyAny>,
-        num_hashes: &Bound<'_, PyAny>,
-        capacity: Option<&Bound<'_, PyAny>>,
-        layout: params::LayoutChoice,
-        seed: Option<&Bound<'_, PyAny>>,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::num_bits)] num_bits: u64,
+        #[pyo3(from_py_with = arguments::num_hashes)] num_hashes: u64,
+        #[pyo3(from_py_with = arguments::capacity)] capacity: Option<u64>,
+        #[pyo3(from_py_with = arguments::layout)] layout: &str,
+        #[pyo3(from_py_with = arguments::scheme)] scheme: Option<&str>,
+        #[pyo3(from_py_with = arguments::strict)] strict: bool,
+        #[pyo3(from_py_with = params::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
-        scheme: Option<&Bound<'_, PyAny>>,
-        strict: bool,
     ) -> PyResult<Self> {
-        let py = num_bits.py();
-        let num_bits = params::whole("num_bits", num_bits, 1)?;
-        let num_hashes = params::num_hashes(num_hashes)?;
-        let layout = layout.0.unwrap_or(Layout::Classic);
-        let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
-        let shape = Shape::explicit(layout, params::scheme(scheme)?, num_bits, num_hashes).or_raise(py)?;
-        let capacity = match capacity {
-            Some(capacity) => params::whole("capacity", capacity, 1)?,
-            None => (shape.law().items(0.5).round() as u64).max(1),
-        };
-        let fpr = shape.law().fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
-        py.detach(|| Core::new(shape, capacity, fpr, hasher, strict)).or_raise(py).map(Self::wrap)
+        let hasher = params::hasher(seed, params::secret(secret)?);
+        let made = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, scheme, strict, hasher));
+        made.or_raise(py).map(Self::wrap)
     }
 
     /// Opens the file of a BloomFilter; bloomery.open() does so for every class.
@@ -198,42 +130,6 @@ impl BloomFilter {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
         let _ = args;
         self.close(py)
-    }
-
-    /// m, the number of bits.
-    #[getter]
-    fn num_bits(&self, py: Python<'_>) -> u64 {
-        self.lock.read(py, |f| f.shape().num_bits)
-    }
-
-    /// k, the number of bits a key sets.
-    #[getter]
-    fn num_hashes(&self, py: Python<'_>) -> u32 {
-        self.lock.read(py, |f| f.shape().num_hashes)
-    }
-
-    /// The layout's name.
-    #[getter]
-    fn layout(&self, py: Python<'_>) -> &'static str {
-        self.lock.read(py, |f| f.shape().layout.name())
-    }
-
-    /// The scheme's name.
-    #[getter]
-    fn scheme(&self, py: Python<'_>) -> &'static str {
-        self.lock.read(py, |f| f.shape().scheme.name())
-    }
-
-    /// True when keys past capacity are refused.
-    #[getter]
-    fn strict(&self, py: Python<'_>) -> bool {
-        self.lock.read(py, Core::strict)
-    }
-
-    /// True when the bits live in a file.
-    #[getter]
-    fn mapped(&self, py: Python<'_>) -> bool {
-        self.lock.read(py, Core::is_mapped)
     }
 
     /// The filter of the keys of both: bit for bit what adding them all would have given.

@@ -1,0 +1,53 @@
+//! The file behind a Bloom filter that is written in place.
+
+use super::filter::BloomFilter;
+use crate::container::file::Writer;
+use crate::error::{Error, Result};
+use crate::structure::Filter;
+
+impl BloomFilter {
+    /// Takes over the file behind the filter's memory and marks it as open on disk.
+    pub fn attach(&mut self, writer: Writer) -> Result<()> {
+        let mut container = self.container();
+        container.header.unclean = true;
+        writer.write_head(&container.head())?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Brings the file of a filter opened with `r+` up to date: cells first, then the header that
+    /// vouches for them. The file stays marked as open until [`BloomFilter::detach`].
+    pub fn flush(&self) -> Result<()> {
+        self.write_back(true)
+    }
+
+    /// As [`BloomFilter::flush`], and lets go of the file: the filter is closed for good.
+    pub fn detach(&mut self) -> Result<()> {
+        self.write_back(false)?;
+        if let Some(writer) = self.writer.take() {
+            self.closed = true;
+            writer.release();
+        }
+        Ok(())
+    }
+
+    fn write_back(&self, still_open: bool) -> Result<()> {
+        let Some(writer) = self.writer.as_ref().filter(|writer| writer.is_ours()) else { return Ok(()) };
+        self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
+        let mut container = self.container();
+        container.header.unclean = still_open;
+        writer.write_head(&container.head())
+    }
+
+    /// True when a file is written in place.
+    pub fn is_attached(&self) -> bool {
+        self.writer.is_some()
+    }
+}
+
+impl Drop for BloomFilter {
+    fn drop(&mut self) {
+        // Best effort: an error here has nowhere to go, and the file then stays marked as open.
+        let _ = self.detach();
+    }
+}

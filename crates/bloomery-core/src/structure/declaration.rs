@@ -84,7 +84,9 @@ pub trait Declared: Filter {
         if let Some((items, sd)) = self.estimated() {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
-        info.extend([("fpr", Value::Real(self.fpr())), ("fill", Value::Real(self.fill()))]);
+        info.push(("fpr", Value::Real(self.fpr())));
+        info.extend(self.denied().map(|share| ("fnr", Value::Real(share))));
+        info.push(("fill", Value::Real(self.fill())));
         info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),
@@ -224,6 +226,15 @@ pub fn choice<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Resu
         let known: Vec<&str> = ["auto"].into_iter().chain(names.iter().map(|(_, name)| *name)).collect();
         let (last, others) = known.split_last().map_or(("", known.as_slice()), |(last, others)| (*last, others));
         Error::Parameter(format!("{parameter} must be {} or {last}, got {name:?}", others.join(", ")))
+    })
+}
+
+/// The choice of this name.
+pub fn one_of<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Result<T> {
+    let found = names.iter().find(|(_, known)| *known == name).map(|(choice, _)| *choice);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+        Error::Parameter(format!("{parameter} must be one of {}, got {name:?}", known.join(", ")))
     })
 }
 

@@ -9,27 +9,27 @@ pub(crate) mod aging;
 pub(crate) mod bloom;
 pub(crate) mod compact;
 pub(crate) mod cuckoo;
-pub(crate) mod d_left;
 pub(crate) mod declared;
-pub(crate) mod deletable;
 pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
 pub(crate) mod layered;
 pub(crate) mod pairs;
 pub(crate) mod prefix;
 pub(crate) mod quotient;
-pub(crate) mod retouched;
 pub(crate) mod rolling;
 pub(crate) mod scalable;
 pub(crate) mod shared;
 pub(crate) mod spatial;
-pub(crate) mod spectral;
-pub(crate) mod variable;
 
 /// The classes that the core declares.
 macro_rules! when_declared {
     (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
+    (DLeftCountingFilter { $($class:tt)* }) => { $($class)* };
+    (DeletableBloomFilter { $($class:tt)* }) => { $($class)* };
+    (RetouchedBloomFilter { $($class:tt)* }) => { $($class)* };
+    (SpectralFilter { $($class:tt)* }) => { $($class)* };
     (StableBloomFilter { $($class:tt)* }) => { $($class)* };
+    (VariableIncrementFilter { $($class:tt)* }) => { $($class)* };
     ($Other:ident { $($class:tt)* }) => {};
 }
 
@@ -59,7 +59,7 @@ macro_rules! every_class {
             BLOOM bloom BloomFilter keys;
             SCALABLE scalable ScalableBloomFilter keys;
             COUNTING counting CountingBloomFilter keys;
-            VARIABLE_INCREMENT variable VariableIncrementFilter keys;
+            VARIABLE_INCREMENT variable_increment VariableIncrementFilter keys;
             SPECTRAL spectral SpectralFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
             DELETABLE deletable DeletableBloomFilter keys;

@@ -69,7 +69,7 @@ mod _core {
     #[pymodule_export]
     use super::classes::stable::StableBloomFilter;
     #[pymodule_export]
-    use super::classes::variable::VariableIncrementFilter;
+    use super::classes::variable_increment::VariableIncrementFilter;
     #[pymodule_export]
     use super::functions::{
         capacity_at, force_isa, format_numbers, fpr_at, granule_of, hash_key, hash_many, isa, isas, layout_for, loads,

@@ -14,7 +14,7 @@ use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Estimating, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -171,7 +171,7 @@ impl CountingBloomFilter {
     /// Rate at which a key never added seems to have come `least` times or more, at the present load
     /// and if no key came twice.
     pub fn fpr_at_least(&self, least: u64) -> f64 {
-        let items = self.approx_count().0;
+        let items = self.shape.law().items(self.fill());
         if items.is_finite() { self.shape.fpr(items, least.min(self.packed.max())) } else { 1.0 }
     }
 
@@ -180,24 +180,9 @@ impl CountingBloomFilter {
         spread::count_set(self.packed, self.words(), self.shape.num_cells)
     }
 
-    /// After counters came from elsewhere, the distinct keys are what the counters say.
-    fn recount(&mut self, least: u64, most: u64) {
-        let estimate = self.approx_count().0.round().min(u64::MAX as f64) as u64;
-        self.load.added = estimate.clamp(least.min(most), most);
-    }
-
     fn removed(&mut self, taken: u64, gone: u64) {
         self.occurrences = self.occurrences.saturating_sub(taken);
         self.load.added = self.load.added.saturating_sub(gone);
-    }
-}
-
-impl Estimating for CountingBloomFilter {
-    /// From the share of counters that are not zero; infinite when all are.
-    fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
     }
 }
 
@@ -235,8 +220,9 @@ impl Filter for CountingBloomFilter {
         self.memory.len_bytes() as u64
     }
 
+    /// From the share of counters that are not zero; infinite when all are.
     fn estimated(&self) -> Option<(f64, f64)> {
-        Some(self.approx_count())
+        Some(self.shape.law().estimate(self.fill()))
     }
 
     fn container(&self) -> Container<'_> {
@@ -247,15 +233,7 @@ impl Filter for CountingBloomFilter {
     }
 
     fn try_clone(&self) -> Result<Self> {
-        Ok(CountingBloomFilter {
-            shape: self.shape,
-            packed: self.packed,
-            kernel: self.kernel,
-            memory: self.memory.try_clone()?,
-            hasher: self.hasher,
-            load: self.load,
-            occurrences: self.occurrences,
-        })
+        Ok(CountingBloomFilter { memory: self.memory.try_clone()?, ..*self })
     }
 
     fn same_as(&self, other: &Self) -> bool {
@@ -398,7 +376,9 @@ impl Mergeable for CountingBloomFilter {
         let (packed, cells) = (self.packed, self.shape.num_cells);
         spread::add_saturating(packed, self.words_mut()?, other.words(), cells);
         let (a, b) = (self.load.added, other.load.added);
-        self.recount(a.max(b), a.saturating_add(b));
+        // After counters came from elsewhere, the distinct keys are what the counters say.
+        let estimate = self.shape.law().items(self.fill()).round() as u64;
+        self.load.added = estimate.clamp(a.max(b), a.saturating_add(b));
         self.occurrences = self.occurrences.saturating_add(other.occurrences);
         Ok(())
     }

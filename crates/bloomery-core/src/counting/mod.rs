@@ -19,5 +19,5 @@ pub mod variable_increment;
 pub use deletable::DeletableBloomFilter;
 pub use filter::CountingBloomFilter;
 pub use shape::{Layout, Shape};
-pub use spectral::SpectralFilter;
+pub use spectral::{Mode, SpectralFilter};
 pub use variable_increment::VariableIncrementFilter;

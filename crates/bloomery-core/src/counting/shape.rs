@@ -4,6 +4,7 @@ use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::cells::{LINE_BYTES, Packed};
 use crate::error::{Error, Result};
 use crate::sizing::classic::Classic;
+pub use crate::sizing::classic::MAX_HASHES;
 use crate::sizing::counters::{lane_threshold_fpr, threshold_fpr};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
@@ -23,8 +24,6 @@ names! { Layout, "layout": Classic "classic", Blocked "blocked", }
 
 /// Cells beyond any machine; below it all position arithmetic fits 64 bits.
 pub const MAX_CELLS: u64 = 1 << 56;
-/// No more probes than this are ever of use at rates from 1e-15 on.
-pub const MAX_HASHES: u32 = 64;
 /// The law is a sum of so many terms.
 const MAX_THRESHOLD: u64 = 255;
 /// Space is no argument below a page.
@@ -108,11 +107,11 @@ impl Shape {
         };
         let best = match (layout, threshold) {
             (Layout::Blocked, _) => [4, 8].into_iter().filter_map(sized).min_by_key(|shape| shape.num_cells),
-            (Layout::Classic, 1) => {
-                let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
-                [best, best + 1].into_iter().filter_map(sized).min_by_key(|shape| shape.num_cells)
-            }
-            (Layout::Classic, _) => first_minimum((1..=MAX_HASHES).map_while(sized)),
+            (Layout::Classic, 1) => Classic::for_capacity(MAX_CELLS, capacity, fpr).map(|found| {
+                let (num_cells, num_hashes) = (found.num_bits, found.num_hashes);
+                Shape { layout, counter_bits, num_cells, num_hashes, threshold }
+            }),
+            (Layout::Classic, _) => first_minimum((1..=MAX_HASHES).map_while(sized), |shape| shape.num_cells),
         };
         best.ok_or_else(|| impossible(capacity, fpr))?.check()
     }
@@ -206,12 +205,12 @@ impl Shape {
 }
 
 /// The first shape after which space only grows: for a given rate it falls with k, then rises.
-fn first_minimum(shapes: impl Iterator<Item = Shape>) -> Option<Shape> {
-    let mut best: Option<Shape> = None;
+pub(super) fn first_minimum<S>(shapes: impl Iterator<Item = S>, cells: impl Fn(&S) -> u64) -> Option<S> {
+    let mut best: Option<S> = None;
     for shape in shapes {
-        match best {
-            Some(least) if shape.num_cells > least.num_cells + least.num_cells / 4 + 8 => break,
-            Some(least) if shape.num_cells >= least.num_cells => {}
+        match best.as_ref().map(&cells) {
+            Some(least) if cells(&shape) > least + least / 4 + 8 => break,
+            Some(least) if cells(&shape) >= least => {}
             _ => best = Some(shape),
         }
     }

@@ -6,13 +6,11 @@ use crate::isa::prefetch;
 use crate::scheme::ProbeKernel;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
-use crate::sizing::classic::Classic;
-use crate::sizing::{check_fpr, check_reachable, shown, smallest};
+use crate::sizing::classic::{Classic, MAX_HASHES};
+use crate::sizing::{check_fpr, check_reachable, shown};
 
 /// Most bits of a filter.
 const MAX_BITS: u64 = ADDRESSABLE_BYTES * 8;
-/// Most probes a key.
-const MAX_HASHES: u32 = 64;
 
 /// m and k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +39,8 @@ impl Positions {
             return Err(impossible());
         }
         check_reachable(capacity, fpr)?;
-        let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
-        let sized = [best, best + 1].into_iter().filter_map(|num_hashes| {
-            let rate = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
-            smallest(MAX_BITS, fpr, rate).map(|num_bits| Positions { num_bits, num_hashes })
-        });
-        sized.min_by_key(|found| (found.num_bits, found.num_hashes)).ok_or_else(impossible)
+        let found = Classic::for_capacity(MAX_BITS, capacity, fpr).ok_or_else(impossible)?;
+        Ok(Positions { num_bits: found.num_bits, num_hashes: found.num_hashes })
     }
 
     /// Refuses what no constructor makes.

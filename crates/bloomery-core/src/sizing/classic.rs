@@ -6,7 +6,7 @@
 //! variance of X by occupancy, leaves 0.1 % at m = 64, k = 7 and 1.1 % at m = 292, k = 19. Where
 //! even that would break the promise, sizing takes the upper bound of Goel and Gupta instead.
 
-use super::Law;
+use super::{Law, smallest};
 
 /// m cells, k throws a key.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,20 @@ pub struct Classic {
     pub num_hashes: u32,
 }
 
+/// No more probes than this are ever of use at rates from 1e-15 on.
+pub const MAX_HASHES: u32 = 64;
+
 impl Classic {
+    /// The smallest m up to `most`, with its k, whose safe rate is at most `fpr` at `capacity` keys.
+    pub fn for_capacity(most: u64, capacity: u64, fpr: f64) -> Option<Self> {
+        let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
+        let sized = [best, best + 1].into_iter().filter_map(|num_hashes| {
+            let rate = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
+            smallest(most, fpr, rate).map(|num_bits| Classic { num_bits, num_hashes })
+        });
+        sized.min_by_key(|found| found.num_bits)
+    }
+
     /// A rate that is never too low: up to 4096 bits the bound (1 - exp(-k(n + 1/2)/(m - 1)))^k of
     /// Goel and Gupta, 2010, beyond them the law itself. Costs tiny filters a few bits.
     pub fn safe_fpr(&self, items: f64) -> f64 {

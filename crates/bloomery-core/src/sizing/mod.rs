@@ -27,6 +27,18 @@ pub trait Law {
     fn items(&self, fill: f64) -> f64;
     /// Standard deviation of [`Law::items`] around the true number.
     fn items_sd(&self, items: f64) -> f64;
+
+    /// [`Law::items`] of a fill, with its standard deviation.
+    fn estimate(&self, fill: f64) -> (f64, f64) {
+        let items = self.items(fill);
+        (items, self.items_sd(items))
+    }
+
+    /// Rate at this fill.
+    fn fpr_of_fill(&self, fill: f64) -> f64 {
+        let items = self.items(fill);
+        if items.is_finite() { self.fpr(items) } else { 1.0 }
+    }
 }
 
 /// The lowest rate a filter of 64-bit hashes is built for, however few its keys.

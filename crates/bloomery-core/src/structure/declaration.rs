@@ -84,7 +84,9 @@ pub trait Declared: Filter {
         if let Some((items, sd)) = self.estimated() {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
-        info.extend([("fpr", Value::Real(self.fpr())), ("fill", Value::Real(self.fill()))]);
+        info.push(("fpr", Value::Real(self.fpr())));
+        info.extend(self.denied().map(|share| ("fnr", Value::Real(share))));
+        info.push(("fill", Value::Real(self.fill())));
         info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),

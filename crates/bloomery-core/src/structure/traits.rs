@@ -53,6 +53,10 @@ pub trait Filter: Send + Sync + Sized {
     fn estimated(&self) -> Option<(f64, f64)> {
         None
     }
+    /// Estimated share of the members that are denied, where cells tell.
+    fn denied(&self) -> Option<f64> {
+        None
+    }
     /// What a person wants to know, in order of interest.
     fn facts(&self) -> Vec<(&'static str, Value)> {
         Vec::new()

@@ -5,21 +5,19 @@
 
 use pyo3::prelude::*;
 
-pub(crate) mod d_left;
 pub(crate) mod declared;
-pub(crate) mod deletable;
 pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
-pub(crate) mod retouched;
 pub(crate) mod scalable;
 pub(crate) mod shared;
-pub(crate) mod spectral;
-pub(crate) mod variable;
-
 /// The classes that the core declares.
 macro_rules! when_declared {
     (BloomFilter { $($class:tt)* }) => { $($class)* };
     (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
+    (DLeftCountingFilter { $($class:tt)* }) => { $($class)* };
+    (DeletableBloomFilter { $($class:tt)* }) => { $($class)* };
+    (RetouchedBloomFilter { $($class:tt)* }) => { $($class)* };
+    (SpectralFilter { $($class:tt)* }) => { $($class)* };
     (StableBloomFilter { $($class:tt)* }) => { $($class)* };
     (CuckooFilter { $($class:tt)* }) => { $($class)* };
     (QuotientFilter { $($class:tt)* }) => { $($class)* };
@@ -29,6 +27,7 @@ macro_rules! when_declared {
     (LayeredBloomFilter { $($class:tt)* }) => { $($class)* };
     (SpatialBloomFilter { $($class:tt)* }) => { $($class)* };
     (CompactApproximator { $($class:tt)* }) => { $($class)* };
+    (VariableIncrementFilter { $($class:tt)* }) => { $($class)* };
     ($Other:ident { $($class:tt)* }) => {};
 }
 
@@ -58,7 +57,7 @@ macro_rules! every_class {
             BLOOM bloom BloomFilter keys;
             SCALABLE scalable ScalableBloomFilter keys;
             COUNTING counting CountingBloomFilter keys;
-            VARIABLE_INCREMENT variable VariableIncrementFilter keys;
+            VARIABLE_INCREMENT variable_increment VariableIncrementFilter keys;
             SPECTRAL spectral SpectralFilter keys;
             D_LEFT d_left DLeftCountingFilter keys;
             DELETABLE deletable DeletableBloomFilter keys;

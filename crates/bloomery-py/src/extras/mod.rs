@@ -3,9 +3,12 @@
 mod bloom;
 mod compact;
 mod counting;
+mod d_left;
+mod deletable;
 mod generations;
 mod layered;
 pub(crate) mod pairs;
 mod quotient;
+mod retouched;
 mod spatial;
 mod stable;

@@ -9,50 +9,65 @@
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
+pub mod choice;
+
+pub use self::choice::Choice;
+use self::choice::choose;
 use crate::cells::{LINE_WORDS, Memory, Packed, bits};
-use crate::container::{Container, Header, Section, kind, tag};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
-use crate::hash::splitmix::{self, SplitMix};
+use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
 use crate::registry::RETOUCHED;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
+use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
+use crate::structure::{Addable, Declared, Filter, Loadable};
+
+structure! {
+    /// A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
+    /// of its members.
+    class RetouchedBloomFilter;
+    parameters {
+        /// expected number of distinct keys.
+        capacity: "int";
+        /// rate of false positives at capacity, before any bit is cleared.
+        fpr: "float" = 0.01;
+        *;
+    }
+    /// Train it: add members, then add_false_positive() keys that are known to be admitted wrongly, then
+    /// retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
+    /// estimates their rate. Each of the schemes but "random" removes several times as many false
+    /// positives as it denies members, while few are retouched; clear_random() removes just as many.
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
+    /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
+    /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
+    /// rate of (fill (1 - x))^k and denies 1 - (1 - x)^k of the members.
+    ///
+    /// >>> from bloomery import RetouchedBloomFilter
+    /// >>> f = RetouchedBloomFilter(10, 0.2)
+    /// >>> f.update(range(10))
+    /// >>> wrong = [key for key in range(1000, 2000) if f.add_false_positive(key)]
+    /// >>> f.retouch(wrong[0]), wrong[0] in f
+    /// (True, False)
+    /// >>> 0 < f.fnr() < 1
+    /// True
+    fields {
+        /// m.
+        pub num_bits: u64 = |f| f.positions.num_bits, NUM_BITS merged;
+        /// k.
+        pub num_hashes: u32 = |f| f.positions.num_hashes, NUM_HASHES merged;
+        /// True when the bits live in a file.
+        pub mapped: bool = |f| f.bits.is_mapped();
+    }
+}
 
 /// Keys fetched ahead; each asks for k lines of bits and k of counters.
 const AHEAD: usize = 4;
 /// Bits of a counter.
 const COUNTER_BITS: u32 = 8;
-
-/// Which bit of a false positive to clear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Any, as the key's hash has it.
-    Random,
-    /// The one that fewest members set.
-    MinimumFn,
-    /// The one that most known false positives need.
-    MaximumFp,
-    /// The one with most known false positives a member.
-    Ratio,
-}
-
-/// Every choice with its name.
-pub const CHOICES: [(Choice, &str); 4] = [
-    (Choice::Random, "random"),
-    (Choice::MinimumFn, "minimum-fn"),
-    (Choice::MaximumFp, "maximum-fp"),
-    (Choice::Ratio, "ratio"),
-];
-
-impl Choice {
-    /// Finds a choice by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        CHOICES.iter().find(|(_, known)| *known == name).map(|(choice, _)| *choice)
-    }
-}
 
 /// A Bloom filter that trades false positives for false negatives.
 pub struct RetouchedBloomFilter {
@@ -85,6 +100,18 @@ fn is_set(words: &[u64], bit: u64) -> bool {
 }
 
 impl RetouchedBloomFilter {
+    /// An empty filter for `capacity` distinct keys at rate `fpr`.
+    pub fn construct(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Positions::for_capacity(capacity, fpr)?, capacity, fpr, hasher)
+    }
+
+    /// Bytes of bits and counters of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
+        let positions = Positions::for_capacity(capacity, fpr)?;
+        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
+        Ok((lines(positions.words()) + 2 * lines(counter_words(positions))) * 8)
+    }
+
     /// An empty filter.
     pub fn new(positions: Positions, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
         let (load, positions) = (Load::new(capacity, fpr)?, positions.check()?);
@@ -97,11 +124,6 @@ impl RetouchedBloomFilter {
             load,
             hasher,
         })
-    }
-
-    /// m and k.
-    pub fn positions(&self) -> Positions {
-        self.positions
     }
 
     #[inline(always)]
@@ -233,43 +255,6 @@ impl RetouchedBloomFilter {
     }
 }
 
-/// The candidate that `choice` prefers, given a candidate's members and known false positives; the
-/// first of equals.
-fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
-    let mut best = candidates.first().copied().unwrap_or(0);
-    if choice == Choice::Random {
-        let i = fastrange(splitmix::at(hash, 0), candidates.len() as u64);
-        return candidates.get(i as usize).copied().unwrap_or(best);
-    }
-    let (mut members, mut known) = weigh(best);
-    for &bit in candidates.iter().skip(1) {
-        let (m, f) = weigh(bit);
-        let better = match choice {
-            Choice::Random => false,
-            Choice::MinimumFn => m < members || (m == members && f > known),
-            Choice::MaximumFp => f > known || (f == known && m < members),
-            // f/m against known/members without a division; equal ratios: the less harm.
-            Choice::Ratio => f * members > known * m || (f * members == known * m && m < members),
-        };
-        if better {
-            (best, members, known) = (bit, m, f);
-        }
-    }
-    best
-}
-
-impl Sizable for RetouchedBloomFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        Self::new(Positions::for_capacity(capacity, fpr)?, capacity, fpr, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let positions = Positions::for_capacity(capacity, fpr)?;
-        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
-        Ok((lines(positions.words()) + 2 * lines(counter_words(positions))) * 8)
-    }
-}
-
 impl Filter for RetouchedBloomFilter {
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
@@ -299,28 +284,14 @@ impl Filter for RetouchedBloomFilter {
         (self.bits.len_bytes() + self.members.len_bytes() + self.known.len_bytes()) as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("capacity", Value::Number(self.load.capacity)),
-            ("target_fpr", Value::Real(self.load.target_fpr)),
-            ("num_added", Value::Number(self.load.added)),
-            ("fpr", Value::Real(self.fpr())),
-            ("fnr", Value::Real(self.fnr())),
-            ("fill", Value::Real(self.fill())),
-            ("num_bits", Value::Number(self.positions.num_bits)),
-            ("num_hashes", Value::Number(u64::from(self.positions.num_hashes))),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("mapped", Value::Flag(self.bits.is_mapped())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]
+    fn denied(&self) -> Option<f64> {
+        Some(self.fnr())
     }
 
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(RETOUCHED, Scheme::Mcg as u16, &self.hasher);
         self.load.describe(&mut header, 0);
-        header.set(tag::NUM_BITS, 0, self.positions.num_bits);
-        header.set(tag::NUM_HASHES, 0, u64::from(self.positions.num_hashes));
+        self.describe(&mut header);
         let sections = vec![
             Section { kind: kind::BITS, index: 0, bytes: self.bits.bytes() },
             Section { kind: kind::MEMBERS, index: 0, bytes: self.members.bytes() },
@@ -335,8 +306,7 @@ impl Filter for RetouchedBloomFilter {
     }
 
     fn same_as(&self, other: &Self) -> bool {
-        self.positions == other.positions
-            && crate::structure::differences::Differences::of(&self.hasher, &other.hasher).check().is_ok()
+        self.differences(other).check().is_ok()
             && self.bits.words() == other.bits.words()
             && self.members.words() == other.members.words()
             && self.known.words() == other.known.words()
@@ -374,9 +344,6 @@ impl Addable for RetouchedBloomFilter {
     }
 }
 
-/// Parameters besides those of [`Load`].
-const PARAMS: usize = 2;
-
 impl Loadable for RetouchedBloomFilter {
     fn load(
         header: &Header,
@@ -384,13 +351,10 @@ impl Loadable for RetouchedBloomFilter {
         secret: Option<&[u8; 16]>,
     ) -> Result<Self> {
         let hasher = header.hasher(secret)?;
-        let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, 0)?).unwrap_or(u32::MAX);
-        let positions = Positions { num_bits: header.get(tag::NUM_BITS, 0)?, num_hashes };
-        let positions = positions.check().map_err(Error::as_format)?;
+        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
+        let Stored { num_bits, num_hashes } = Stored::read(header)?;
+        let positions = Positions { num_bits, num_hashes }.check().map_err(Error::as_format)?;
         let load = Load::restore(header, 0)?;
-        if header.params.len() != load::PARAMS + PARAMS || header.scheme != Scheme::Mcg as u16 {
-            return Err(Error::format("the file holds parameters that no RetouchedBloomFilter has; it is damaged"));
-        }
         let bits = memory(kind::BITS, 0, positions.words())?;
         let members = memory(kind::MEMBERS, 0, counter_words(positions))?;
         let known = memory(kind::FALSE_POSITIVES, 0, counter_words(positions))?;

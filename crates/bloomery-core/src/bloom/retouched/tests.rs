@@ -45,7 +45,7 @@ fn counters_and_bits_agree_with_plain_arrays() {
             mine.iter().for_each(|&bit| known[bit as usize] += 1);
         }
         if admitted && i % 3 == 0 {
-            let choice = CHOICES[i / 3 % 4].0;
+            let choice = Choice::NAMES[i / 3 % 4].0;
             let score = |&bit: &u64| (members[bit as usize], known[bit as usize]);
             let fewest = mine.iter().map(|bit| score(bit).0).min().unwrap();
             let most = mine.iter().map(|bit| score(bit).1).max().unwrap();
@@ -102,7 +102,7 @@ fn random_clearing_follows_the_law_and_clears_exactly_its_share() {
 fn selective_clearing_removes_more_false_positives_than_it_denies_members() {
     for (m, k, n) in [(10_000u64, 4, 1500usize), (50_000, 6, 6000), (100_000, 5, 14_000)] {
         let (members, strangers) = (hashes(3, n), hashes(4, 200_000));
-        for (choice, name) in CHOICES {
+        for &(choice, name) in Choice::NAMES {
             let mut f = filter(m, k);
             f.add_hashes(&members, None).unwrap();
             let known: Vec<u64> = strangers.iter().copied().filter(|&hash| f.contains_hash(hash)).collect();

@@ -8,8 +8,11 @@
 //! Positions are those of scheme `mcg`: floor(x_i m / 2^64). As m is a multiple of r, the region of
 //! position i is floor(x_i r / 2^64).
 
+pub mod regions;
+
+pub use self::regions::Regions;
 use crate::cells::{LINE_WORDS, Memory, bits};
-use crate::container::{Container, Header, Section, kind, tag};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::DELETABLE;
@@ -18,58 +21,57 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
-use crate::structure::differences::Differences;
+use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Estimating, Filter, Loadable, Mergeable, Removable, Sizable, Value};
+use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable};
+
+structure! {
+    /// A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
+    class DeletableBloomFilter;
+    parameters {
+        /// expected number of distinct keys.
+        capacity: "int";
+        /// rate of false positives at capacity.
+        fpr: "float" = 0.01;
+        *;
+        /// how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no two keys ever
+        /// met in its region. More regions, more keys can be removed: by default one for 4 bits, which lets
+        /// 90 % go at capacity.
+        regions: "int | None" = None;
+    }
+    /// False negatives: never, unless a key is removed that was not added. remove() answers False for a
+    /// key that stays, or was not there. Flags are never taken back, so what can be removed only falls;
+    /// adding a key again flags all its regions, and it can then not be removed.
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
+    /// and a bit a region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
+    /// Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6), 2010; the share
+    /// that can be removed: bloomery.theory.deletability (the published form is too high).
+    ///
+    /// >>> from bloomery import DeletableBloomFilter
+    /// >>> open_orders = DeletableBloomFilter(1000)
+    /// >>> open_orders.update(["a-17", "b-4"])
+    /// >>> open_orders.remove("a-17"), open_orders.remove("c-9")
+    /// (True, False)
+    /// >>> "a-17" in open_orders, "b-4" in open_orders
+    /// (False, True)
+    fields {
+        /// m.
+        pub num_bits: u64 = |f| f.regions.positions.num_bits, NUM_BITS merged;
+        /// k.
+        pub num_hashes: u32 = |f| f.regions.positions.num_hashes, NUM_HASHES merged;
+        /// Estimated share of the keys that can be removed now, from the cells: O(nbytes).
+        pub deletability: f64 = |f| f.regions.deletability(f.words(), f.flags.words(), f.fill());
+        /// Number of regions.
+        pub regions: u64 = |f| f.regions.count, REGIONS merged;
+        /// Share of the regions in which keys have met: O(regions).
+        pub collided: f64 = |f| bits::count_ones(f.flags.words()) as f64 / f.regions.count as f64;
+        /// True when the bits live in a file.
+        pub mapped: bool = |f| f.bits.is_mapped();
+    }
+}
 
 /// Keys fetched ahead; each asks for k lines of bits and k of flags.
 const AHEAD: usize = 6;
-/// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
-/// of the keys can be deleted at capacity.
-const DEFAULT_REGION: u64 = 4;
-
-/// m, k and the regions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Regions {
-    /// m and k; m is a multiple of `count`.
-    pub positions: Positions,
-    /// r.
-    pub count: u64,
-}
-
-impl Regions {
-    /// `positions` cut into `count` regions (by default one for 4 bits); m is rounded up to a
-    /// multiple of it.
-    pub fn new(positions: Positions, count: Option<u64>) -> Result<Self> {
-        let mut positions = positions.check()?;
-        let count = count.unwrap_or(positions.num_bits.div_ceil(DEFAULT_REGION));
-        if count == 0 || count > positions.num_bits {
-            return Err(Error::Parameter(format!(
-                "regions must be between 1 and num_bits ({}), got {count}",
-                positions.num_bits
-            )));
-        }
-        positions.num_bits = positions.num_bits.next_multiple_of(count);
-        Regions { positions, count }.check()
-    }
-
-    fn check(self) -> Result<Self> {
-        self.positions.check()?;
-        if self.count == 0 || !self.positions.num_bits.is_multiple_of(self.count) {
-            return Err(Error::Parameter(format!("regions must divide num_bits, got {}", self.count)));
-        }
-        Ok(self)
-    }
-
-    /// Bits of a region.
-    fn size(self) -> u64 {
-        self.positions.num_bits / self.count
-    }
-
-    fn flag_words(self) -> u64 {
-        self.count.div_ceil(64)
-    }
-}
 
 /// A Bloom filter from which most keys can be deleted.
 pub struct DeletableBloomFilter {
@@ -81,6 +83,18 @@ pub struct DeletableBloomFilter {
 }
 
 impl DeletableBloomFilter {
+    /// An empty filter for `capacity` distinct keys at rate `fpr`.
+    pub fn construct(capacity: u64, fpr: f64, regions: Option<u64>, hasher: KeyHasher) -> Result<Self> {
+        Self::new(Regions::new(Positions::for_capacity(capacity, fpr)?, regions)?, capacity, fpr, hasher)
+    }
+
+    /// Bytes of bits and flags of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64, regions: Option<u64>) -> Result<u64> {
+        let regions = Regions::new(Positions::for_capacity(capacity, fpr)?, regions)?;
+        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
+        Ok((lines(regions.positions.words()) + lines(regions.flag_words())) * 8)
+    }
+
     /// An empty filter.
     pub fn new(regions: Regions, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
         let (load, regions) = (Load::new(capacity, fpr)?, regions.check()?);
@@ -89,9 +103,18 @@ impl DeletableBloomFilter {
         Ok(DeletableBloomFilter { regions, bits, flags, load, hasher })
     }
 
-    /// m, k and the regions.
-    pub fn regions(&self) -> Regions {
-        self.regions
+    /// An empty filter of given bits and probes, by default for as many keys as set half of the bits.
+    pub fn with_shape(
+        positions: Positions,
+        regions: Option<u64>,
+        capacity: Option<u64>,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let regions = Regions::new(positions, regions)?;
+        let law = regions.positions.law();
+        let capacity = capacity.unwrap_or_else(|| (law.items(0.5).round() as u64).max(1));
+        let fpr = law.fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        Self::new(regions, capacity, fpr, hasher)
     }
 
     fn words(&self) -> &[u64] {
@@ -153,72 +176,6 @@ impl DeletableBloomFilter {
         self.load.uncount(cleared);
         Ok(cleared)
     }
-
-    /// Share of regions in which keys have met.
-    pub fn collided(&self) -> f64 {
-        bits::count_ones(self.flags.words()) as f64 / self.regions.count as f64
-    }
-
-    /// Estimated share of the keys that can be deleted, from the set bits in regions without a flag;
-    /// 1 for an empty filter.
-    pub fn deletability(&self) -> f64 {
-        let (words, flags, size) = (self.words(), self.flags.words(), self.regions.size());
-        let mut free = 0;
-        for region in 0..self.regions.count {
-            if flags[(region >> 6) as usize] & bits::mask(region) == 0 {
-                free += count_range(words, region * size, size);
-            }
-        }
-        let law = self.regions.positions.law();
-        let k = f64::from(self.regions.positions.num_hashes);
-        let throws = k * law.items(self.fill());
-        if throws <= 0.0 {
-            return 1.0;
-        }
-        let share = (free as f64 / throws).min(1.0);
-        -(k * (-share).ln_1p()).exp_m1()
-    }
-
-    fn facts_of_regions(&self) -> [(&'static str, Value); 3] {
-        [
-            ("deletability", Value::Real(self.deletability())),
-            ("regions", Value::Number(self.regions.count)),
-            ("collided", Value::Real(self.collided())),
-        ]
-    }
-}
-
-/// Set bits among `len` from number `start` on.
-fn count_range(words: &[u64], start: u64, len: u64) -> u64 {
-    let (mut at, end, mut ones) = (start, start + len, 0);
-    while at < end {
-        let take = (64 - at % 64).min(end - at);
-        let part = u64::from_le(words[(at >> 6) as usize]) >> (at % 64) & (u64::MAX >> (64 - take));
-        ones += u64::from(part.count_ones());
-        at += take;
-    }
-    ones
-}
-
-impl Sizable for DeletableBloomFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        Self::new(Regions::new(Positions::for_capacity(capacity, fpr)?, None)?, capacity, fpr, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let regions = Regions::new(Positions::for_capacity(capacity, fpr)?, None)?;
-        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
-        Ok((lines(regions.positions.words()) + lines(regions.flag_words())) * 8)
-    }
-}
-
-impl Estimating for DeletableBloomFilter {
-    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count.
-    fn approx_count(&self) -> (f64, f64) {
-        let law = self.regions.positions.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
-    }
 }
 
 impl Filter for DeletableBloomFilter {
@@ -238,9 +195,7 @@ impl Filter for DeletableBloomFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        let law = self.regions.positions.law();
-        let items = law.items(self.fill());
-        if items.is_finite() { law.fpr(items) } else { 1.0 }
+        self.regions.positions.law().fpr_of_fill(self.fill())
     }
 
     fn fill(&self) -> f64 {
@@ -251,39 +206,15 @@ impl Filter for DeletableBloomFilter {
         (self.bits.len_bytes() + self.flags.len_bytes()) as u64
     }
 
+    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count.
     fn estimated(&self) -> Option<(f64, f64)> {
-        Some(self.approx_count())
-    }
-
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        let (approx, sd) = self.approx_count();
-        let mut facts = vec![
-            ("capacity", Value::Number(self.load.capacity)),
-            ("target_fpr", Value::Real(self.load.target_fpr)),
-            ("num_added", Value::Number(self.load.added)),
-            ("approx_count", Value::Real(approx)),
-            ("approx_count_sd", Value::Real(sd)),
-            ("fpr", Value::Real(self.fpr())),
-            ("fill", Value::Real(self.fill())),
-            ("num_bits", Value::Number(self.regions.positions.num_bits)),
-            ("num_hashes", Value::Number(u64::from(self.regions.positions.num_hashes))),
-        ];
-        facts.extend(self.facts_of_regions());
-        facts.extend([
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("mapped", Value::Flag(self.bits.is_mapped())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]);
-        facts
+        Some(self.regions.positions.law().estimate(self.fill()))
     }
 
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(DELETABLE, Scheme::Mcg as u16, &self.hasher);
         self.load.describe(&mut header, 0);
-        header.set(tag::NUM_BITS, 0, self.regions.positions.num_bits);
-        header.set(tag::NUM_HASHES, 0, u64::from(self.regions.positions.num_hashes));
-        header.set(tag::REGIONS, 0, self.regions.count);
+        self.describe(&mut header);
         let sections = vec![
             Section { kind: kind::BITS, index: 0, bytes: self.bits.bytes() },
             Section { kind: kind::COLLISIONS, index: 0, bytes: self.flags.bytes() },
@@ -357,12 +288,7 @@ impl Removable for DeletableBloomFilter {
 
 impl Mergeable for DeletableBloomFilter {
     fn check_compatible(&self, other: &Self) -> Result<()> {
-        let (a, b) = (self.regions, other.regions);
-        Differences::of(&self.hasher, &other.hasher)
-            .field("num_bits", a.positions.num_bits, b.positions.num_bits)
-            .field("num_hashes", a.positions.num_hashes, b.positions.num_hashes)
-            .field("regions", a.count, b.count)
-            .check()
+        self.differences(other).check()
     }
 
     /// Bitwise or; a bit set in both filters may belong to two keys, so its region is flagged.
@@ -383,13 +309,10 @@ impl Mergeable for DeletableBloomFilter {
             *word |= theirs;
         }
         // After bits came from elsewhere, the count is what the bits say.
-        self.load.added = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+        self.load.added = self.regions.positions.law().items(self.fill()).round() as u64;
         Ok(())
     }
 }
-
-/// Parameters besides those of [`Load`].
-const PARAMS: usize = 3;
 
 impl Loadable for DeletableBloomFilter {
     fn load(
@@ -398,13 +321,11 @@ impl Loadable for DeletableBloomFilter {
         secret: Option<&[u8; 16]>,
     ) -> Result<Self> {
         let hasher = header.hasher(secret)?;
-        let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, 0)?).unwrap_or(u32::MAX);
-        let positions = Positions { num_bits: header.get(tag::NUM_BITS, 0)?, num_hashes };
-        let regions = Regions { positions, count: header.get(tag::REGIONS, 0)? }.check().map_err(Error::as_format)?;
+        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
+        let Stored { num_bits, num_hashes, regions } = Stored::read(header)?;
+        let positions = Positions { num_bits, num_hashes };
+        let regions = Regions { positions, count: regions }.check().map_err(Error::as_format)?;
         let load = Load::restore(header, 0)?;
-        if header.params.len() != load::PARAMS + PARAMS || header.scheme != Scheme::Mcg as u16 {
-            return Err(Error::format("the file holds parameters that no DeletableBloomFilter has; it is damaged"));
-        }
         let bits = memory(kind::BITS, 0, positions.words())?;
         let flags = memory(kind::COLLISIONS, 0, regions.flag_words())?;
         if has_bits_past(bits.words(), positions.num_bits) || has_bits_past(flags.words(), regions.count) {

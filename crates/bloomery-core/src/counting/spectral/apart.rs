@@ -29,12 +29,7 @@ enum Walk {
 }
 
 impl Apart {
-    /// Words of a table for a filter of `capacity` keys.
-    pub fn words_for(capacity: u64) -> u64 {
-        Self::slots_for(capacity).saturating_mul(2)
-    }
-
-    /// Its slots.
+    /// Slots, of two words each, of a table for a filter of `capacity` keys.
     pub fn slots_for(capacity: u64) -> u64 {
         (capacity / 2).max(8)
     }

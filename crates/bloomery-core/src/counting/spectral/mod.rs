@@ -14,107 +14,67 @@
 //! their 64-bit hashes ([`apart`]); a key that finds no room in it stays with its counters.
 
 pub mod apart;
+pub mod shape;
 
 use self::apart::Apart;
+pub use self::shape::{Mode, Shape};
+use super::spread::{self, AHEAD, Positions, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
-use crate::container::{Container, Header, Section, kind, tag};
-use crate::counting::shape::{MAX_CELLS, MAX_HASHES, check_possible, impossible};
-use crate::counting::spread::{self, AHEAD, Positions, Spread};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPECTRAL;
-use crate::sizing::classic::Classic;
-use crate::sizing::{Law, smallest};
-use crate::structure::differences::Differences;
+use crate::sizing::Law;
+use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Estimating, Filter, Loadable, Sizable, Value};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable};
 
-/// Bits of a counter unless asked otherwise.
-pub const COUNTER_BITS: u32 = 32;
-/// Parameters in a file.
-const PARAMS: usize = load::PARAMS + 5;
-
-/// How a key is added. The number stands in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum Mode {
-    /// One to each counter.
-    MinimumSelection = 1,
-    /// One to the least counters.
-    MinimalIncrease = 2,
-    /// One to each; keys whose least counter stands alone are counted apart.
-    RecurringMinimum = 3,
-}
-
-/// Every mode with its name, in order of number.
-pub const MODES: [(Mode, &str); 3] = [
-    (Mode::MinimumSelection, "minimum-selection"),
-    (Mode::MinimalIncrease, "minimal-increase"),
-    (Mode::RecurringMinimum, "recurring-minimum"),
-];
-
-impl Mode {
-    /// The mode's public name.
-    pub fn name(self) -> &'static str {
-        MODES.iter().find(|(mode, _)| *mode == self).map_or("", |(_, name)| name)
+structure! {
+    /// How often each key came, or a little more: counts are never too low.
+    class SpectralFilter;
+    parameters {
+        /// expected number of distinct keys.
+        capacity: "int";
+        /// rate at which absent keys seem to be there, and a bound on the share of wrong counts, at capacity.
+        fpr: "float" = 0.01;
+        *;
+        /// how keys are added. "minimal-increase" adds to the least of a key's counters only,
+        /// "recurring-minimum" counts keys apart, exactly from then on, when their counters look like an
+        /// overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
+        mode: "str" = "minimal-increase";
+        /// 8, 16, 32 or 64.
+        counter_bits: "int" = 32;
     }
-
-    /// Finds a mode by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        MODES.iter().find(|(_, n)| *n == name).map(|(mode, _)| *mode)
-    }
-
-    fn from_id(id: u64) -> Option<Self> {
-        MODES.iter().find(|(mode, _)| *mode as u64 == id).map(|(mode, _)| *mode)
-    }
-}
-
-/// Counters and probes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
-    /// w, bits of a counter.
-    pub counter_bits: u32,
-    /// m.
-    pub num_cells: u64,
-    /// k.
-    pub num_hashes: u32,
-}
-
-impl Shape {
-    fn check_bits(counter_bits: u32) -> Result<()> {
-        if matches!(counter_bits, 8 | 16 | 32 | 64) {
-            return Ok(());
-        }
-        Err(Error::Parameter(format!("counter_bits must be 8, 16, 32 or 64, got {counter_bits}")))
-    }
-
-    /// The smallest shape with a rate of at most `fpr` at `capacity` keys: that of a Bloom filter.
-    pub fn for_capacity(counter_bits: u32, capacity: u64, fpr: f64) -> Result<Self> {
-        Self::check_bits(counter_bits)?;
-        check_possible(capacity, fpr, counter_bits)?;
-        let k = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
-        let sized = [k, k + 1].into_iter().filter_map(|num_hashes| {
-            let law = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
-            smallest(MAX_CELLS, fpr, law).map(|num_cells| Shape { counter_bits, num_cells, num_hashes })
-        });
-        sized.min_by_key(|shape| shape.num_cells).ok_or_else(|| impossible(capacity, fpr))
-    }
-
-    fn check(self) -> Result<Self> {
-        Self::check_bits(self.counter_bits)?;
-        if (1..=MAX_HASHES).contains(&self.num_hashes) && (1..=MAX_CELLS).contains(&self.num_cells) {
-            return Ok(self);
-        }
-        Err(Error::Parameter(format!("{} counters, {} a key, are no filter", self.num_cells, self.num_hashes)))
-    }
-
-    fn law(&self) -> Classic {
-        Classic { num_bits: self.num_cells, num_hashes: self.num_hashes }
-    }
-
-    /// 64-bit words in use.
-    pub fn words(&self) -> u64 {
-        (self.num_cells * u64::from(self.counter_bits)).div_ceil(64)
+    /// No key that was added is ever denied, no count is below the truth, in any mode. Keys cannot be
+    /// removed, for that would break it; CountingBloomFilter is minimum selection with removal.
+    /// num_added is the number of additions, repeated keys included; the warning past capacity goes by
+    /// distinct keys.
+    ///
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add
+    /// raises FilterFull, and changes nothing, when a counter would pass its maximum.
+    /// Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8 bytes more.
+    /// Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
+    ///
+    /// >>> from bloomery import SpectralFilter
+    /// >>> f = SpectralFilter(1000)
+    /// >>> f.update(["a", "b", "a"])
+    /// >>> f.count("a"), f.count_many(["b", "c"])
+    /// (2, [1, 0])
+    fields {
+        /// m, the number of counters.
+        pub num_counters: u64 = |f| f.shape.num_cells, NUM_CELLS merged;
+        /// Bits of a counter.
+        pub counter_bits: u32 = |f| f.shape.counter_bits, CELL_BITS merged;
+        /// k, the number of counters of a key.
+        pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
+        /// How keys are added.
+        pub mode: Mode = |f| f.mode, MODE merged;
+        /// Additions, a repeated key as often as it came.
+        occurrences: u64 = |f| f.occurrences, OCCURRENCES;
+        /// Keys that are counted apart ("recurring-minimum" only): O(capacity).
+        pub num_apart: u64 = |f| f.apart.as_ref().map_or(0, Apart::len);
+        /// True when the counters live in a file.
+        pub mapped: bool = |f| f.memory.is_mapped();
     }
 }
 
@@ -133,15 +93,26 @@ pub struct SpectralFilter {
 }
 
 impl SpectralFilter {
+    /// An empty filter for `capacity` distinct keys at rate `fpr`.
+    pub fn construct(capacity: u64, fpr: f64, mode: &str, counter_bits: u64, hasher: KeyHasher) -> Result<Self> {
+        let mode = one_of("mode", mode, Mode::NAMES)?;
+        Self::new(Shape::for_capacity(narrow(counter_bits), capacity, fpr)?, mode, capacity, fpr, hasher)
+    }
+
+    /// Bytes of counters and of keys counted apart of such a filter.
+    fn cell_bytes(capacity: u64, fpr: f64, mode: &str, counter_bits: u64) -> Result<u64> {
+        let mode = one_of("mode", mode, Mode::NAMES)?;
+        let shape = Shape::for_capacity(narrow(counter_bits), capacity, fpr)?;
+        let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
+        Ok((lines(shape.words()) + mode.words_apart(capacity).map_or(0, lines)) * 8)
+    }
+
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, mode: Mode, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
         let load = Load::new(capacity, fpr)?;
         let shape = shape.check()?;
         let memory = Memory::zeroed(shape.words())?;
-        let apart = match mode {
-            Mode::RecurringMinimum => Some(Memory::zeroed(Apart::words_for(capacity))?),
-            _ => None,
-        };
+        let apart = mode.words_apart(capacity).map(Memory::zeroed).transpose()?;
         Self::with_memory(shape, mode, load, hasher, memory, apart)
     }
 
@@ -177,26 +148,6 @@ impl SpectralFilter {
         self.apart.as_ref().map_or(&[], |apart| apart.memory.words())
     }
 
-    /// Counters and probes.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// How keys are added.
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// Keys that are counted apart.
-    pub fn num_apart(&self) -> u64 {
-        self.apart.as_ref().map_or(0, Apart::len)
-    }
-
-    /// True when the counters live in a file.
-    pub fn is_mapped(&self) -> bool {
-        self.memory.is_mapped()
-    }
-
     fn refuse(&self) -> Error {
         Error::Capacity(format!(
             "a counter of the key has reached its maximum, {}; build the filter with more counter_bits",
@@ -217,27 +168,6 @@ impl SpectralFilter {
             times += usize::from(value == least);
         }
         (least, times, most)
-    }
-}
-
-impl Sizable for SpectralFilter {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        let shape = Shape::for_capacity(COUNTER_BITS, capacity, fpr)?;
-        Self::new(shape, Mode::MinimalIncrease, capacity, fpr, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let shape = Shape::for_capacity(COUNTER_BITS, capacity, fpr)?;
-        Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
-    }
-}
-
-impl Estimating for SpectralFilter {
-    /// From the share of counters that are not zero; infinite when all are.
-    fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
     }
 }
 
@@ -267,8 +197,7 @@ impl Filter for SpectralFilter {
     }
 
     fn fpr(&self) -> f64 {
-        let items = self.approx_count().0;
-        if items.is_finite() { self.shape.law().fpr(items) } else { 1.0 }
+        self.shape.law().fpr_of_fill(self.fill())
     }
 
     fn fill(&self) -> f64 {
@@ -281,40 +210,15 @@ impl Filter for SpectralFilter {
         (self.memory.len_bytes() + apart) as u64
     }
 
+    /// From the share of counters that are not zero; infinite when all are.
     fn estimated(&self) -> Option<(f64, f64)> {
-        Some(self.approx_count())
-    }
-
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        let (approx, sd) = self.approx_count();
-        vec![
-            ("capacity", Value::Number(self.load.capacity)),
-            ("target_fpr", Value::Real(self.load.target_fpr)),
-            ("num_added", Value::Number(self.occurrences)),
-            ("approx_count", Value::Real(approx)),
-            ("approx_count_sd", Value::Real(sd)),
-            ("fpr", Value::Real(self.fpr())),
-            ("fill", Value::Real(self.fill())),
-            ("num_counters", Value::Number(self.shape.num_cells)),
-            ("counter_bits", Value::Number(u64::from(self.shape.counter_bits))),
-            ("num_hashes", Value::Number(u64::from(self.shape.num_hashes))),
-            ("mode", Value::Text(self.mode.name().into())),
-            ("num_apart", Value::Number(self.num_apart())),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("mapped", Value::Flag(self.memory.is_mapped())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]
+        Some(self.shape.law().estimate(self.fill()))
     }
 
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(SPECTRAL, 0, &self.hasher);
         self.load.describe(&mut header, 0);
-        header.set(tag::NUM_CELLS, 0, self.shape.num_cells);
-        header.set(tag::CELL_BITS, 0, u64::from(self.shape.counter_bits));
-        header.set(tag::NUM_HASHES, 0, u64::from(self.shape.num_hashes));
-        header.set(tag::MODE, 0, self.mode as u64);
-        header.set(tag::OCCURRENCES, 0, self.occurrences);
+        self.describe(&mut header);
         let mut sections = vec![Section { kind: kind::COUNTERS, index: 0, bytes: self.memory.bytes() }];
         if let Some(apart) = &self.apart {
             sections.push(Section { kind: kind::APART, index: 0, bytes: apart.memory.bytes() });
@@ -327,22 +231,11 @@ impl Filter for SpectralFilter {
             Some(apart) => Some(Apart { slots: apart.slots, memory: apart.memory.try_clone()? }),
             None => None,
         };
-        Ok(SpectralFilter {
-            shape: self.shape,
-            mode: self.mode,
-            spread: self.spread,
-            memory: self.memory.try_clone()?,
-            apart,
-            hasher: self.hasher,
-            load: self.load,
-            occurrences: self.occurrences,
-        })
+        Ok(SpectralFilter { memory: self.memory.try_clone()?, apart, ..*self })
     }
 
     fn same_as(&self, other: &Self) -> bool {
-        let alike = Differences::of(&self.hasher, &other.hasher).check().is_ok();
-        alike
-            && (self.shape, self.mode) == (other.shape, other.mode)
+        self.differences(other).check().is_ok()
             && self.words() == other.words()
             && self.apart_words() == other.apart_words()
     }
@@ -428,29 +321,18 @@ impl Loadable for SpectralFilter {
         secret: Option<&[u8; 16]>,
     ) -> Result<Self> {
         let hasher = header.hasher(secret)?;
-        if header.params.len() != PARAMS || header.scheme != 0 {
-            return Err(Error::format("the file holds parameters that no SpectralFilter has; it is damaged"));
-        }
-        let small = |tag| header.get(tag, 0).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
-        let shape = Shape {
-            counter_bits: small(tag::CELL_BITS)?,
-            num_cells: header.get(tag::NUM_CELLS, 0)?,
-            num_hashes: small(tag::NUM_HASHES)?,
-        };
+        Self::check_header(header, load::PARAMS, 0)?;
+        let Stored { num_counters, counter_bits, num_hashes, mode, occurrences } = Stored::read(header)?;
+        let shape = Shape { counter_bits, num_cells: num_counters, num_hashes };
         let shape = shape.check().map_err(Error::as_format)?;
-        let mode = Mode::from_id(header.get(tag::MODE, 0)?);
-        let mode = mode.ok_or_else(|| Error::format("the file names an unknown mode; use a newer release"))?;
         let load = Load::restore(header, 0)?;
         let counters = memory(kind::COUNTERS, 0, shape.words())?;
-        let apart = match mode {
-            Mode::RecurringMinimum => Some(memory(kind::APART, 0, Apart::words_for(load.capacity))?),
-            _ => None,
-        };
+        let apart = mode.words_apart(load.capacity).map(|words| memory(kind::APART, 0, words)).transpose()?;
         let mut filter = Self::with_memory(shape, mode, load, hasher, counters, apart).map_err(Error::as_format)?;
         if spread::has_bits_past(filter.spread.packed, filter.words(), shape.num_cells) {
             return Err(Error::format("the file has counters beyond its number of counters; it is damaged"));
         }
-        filter.occurrences = header.get(tag::OCCURRENCES, 0)?;
+        filter.occurrences = occurrences;
         Ok(filter)
     }
 }

@@ -12,7 +12,7 @@ fn filter(mode: Mode, bits: u32, capacity: u64) -> SpectralFilter {
 #[test]
 fn counts_are_never_below_the_truth_and_only_the_refined_modes_are_closer() {
     let mut errors = Vec::new();
-    for (mode, _) in MODES {
+    for &(mode, _) in Mode::NAMES {
         let mut wrong = 0;
         for capacity in [5, 100, 1000] {
             let mut f = filter(mode, 32, capacity);
@@ -39,7 +39,7 @@ fn counts_are_never_below_the_truth_and_only_the_refined_modes_are_closer() {
 
 #[test]
 fn a_counter_at_its_maximum_refuses_and_nothing_changes() {
-    for (mode, _) in MODES {
+    for &(mode, _) in Mode::NAMES {
         let mut f = filter(mode, 8, 50);
         (0..255).for_each(|_| assert!(f.add_hash(77).is_ok()));
         let before = f.try_clone().unwrap();

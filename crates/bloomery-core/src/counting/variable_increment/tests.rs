@@ -5,7 +5,7 @@ use crate::hash::splitmix::SplitMix as Random;
 use std::collections::HashMap;
 
 fn filter(increments: u64, bits: u32, capacity: u64) -> VariableIncrementFilter {
-    let shape = Shape::for_capacity(increments, bits, capacity, 0.01).unwrap();
+    let shape = Shape::for_capacity(increments, Some(bits), capacity, 0.01).unwrap();
     VariableIncrementFilter::new(shape, capacity, 0.01, KeyHasher::seeded(1)).unwrap()
 }
 
@@ -81,7 +81,7 @@ fn a_sized_shape_honours_its_rate() {
     for increments in [2, 4, 8] {
         for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-9] {
             for capacity in [1u64, 10, 1000, 1_000_000, 1_000_000_000] {
-                let shape = Shape::for_capacity(increments, 8, capacity, fpr).unwrap();
+                let shape = Shape::for_capacity(increments, Some(8), capacity, fpr).unwrap();
                 let rate = shape.fpr(capacity as f64);
                 assert!(rate <= fpr && (capacity < 10_000 || rate > 0.9 * fpr), "{shape:?} {rate}");
             }

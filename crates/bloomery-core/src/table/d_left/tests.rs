@@ -188,7 +188,7 @@ fn sizes_keep_the_promise_and_the_bar() {
             }
         }
     }
-    let bits = DLeftCountingFilter::nbytes_for(1_000_000, 0.01).unwrap() as f64 * 8.0 / 1e6;
+    let bits = DLeftCountingFilter::cell_bytes(1_000_000, 0.01, 4, 12).unwrap() as f64 * 8.0 / 1e6;
     assert!(bits <= 0.45 * 4.0 * 9.585, "{bits}");
     assert!(matches!(Shape::for_capacity(1 << 50, 1e-4, 4, 12), Ok(_) | Err(Error::Parameter(_))));
     for (capacity, fpr, d, w) in
@@ -211,7 +211,7 @@ fn any_cells_are_survived() {
             let hash = random.next();
             let _ = (a.add_hash(hash), a.count_hash(hash), a.remove_hash(hash), a.remove_hash(!hash));
         }
-        assert!(a.fill() <= 1.0 && a.facts().len() == 13);
+        assert!(a.fill() <= 1.0 && a.info().len() == 13);
     }
 }
 

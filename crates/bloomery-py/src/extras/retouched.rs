@@ -1,0 +1,106 @@
+//! What only `RetouchedBloomFilter` has: training, and clearing bits.
+
+use bloomery_core::bloom::RetouchedBloomFilter as Core;
+use bloomery_core::bloom::retouched::Choice;
+use bloomery_core::key::source::CHUNK;
+use bloomery_core::structure::HashSource;
+use bloomery_core::structure::declaration::one_of;
+use pyo3::prelude::*;
+
+use crate::biased_lock::BiasedLock;
+use crate::classes::retouched::RetouchedBloomFilter;
+use crate::errors::OrRaise;
+use crate::keys::batch::{self, Operation};
+use crate::keys::scalar::hash_key;
+use crate::params;
+
+/// What is done with a batch of false positives.
+struct Train<'a, W> {
+    lock: &'a BiasedLock<Core>,
+    work: W,
+}
+
+impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for Train<'_, W> {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        let done = self.lock.detach(py, |session| {
+            let mut hashes = [0u64; CHUNK];
+            for start in (0..source.len()).step_by(CHUNK) {
+                let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+                source.fill(start, hashes);
+                session.write(|filter| {
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        let answer = (self.work)(filter, hash)?;
+                        if let Some(out) = out.as_deref_mut() {
+                            out[start + i] = u8::from(answer);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        });
+        done.or_raise(py)
+    }
+}
+
+/// Reads `scheme=`.
+fn scheme(value: &Bound<'_, PyAny>) -> PyResult<Choice> {
+    one_of("scheme", params::text("scheme", value)?, Choice::NAMES).or_raise(value.py())
+}
+
+#[pymethods]
+impl RetouchedBloomFilter {
+    /// Takes note of a key that is admitted and should not be, for the schemes of retouch; nothing is
+    /// cleared. False, and no change, when it is not admitted.
+    #[pyo3(signature = (key: "object", /))]
+    fn add_false_positive(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
+        self.lock.write(py, |f| f.note_false_positive(hash)).or_raise(py)
+    }
+
+    /// As add_false_positive for many keys, in the caller's kind; takes what contains_many takes,
+    /// skips nulls.
+    #[pyo3(signature = (keys: "object") -> "Any")]
+    fn add_false_positives<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        batch::run(&Train { lock: &self.lock, work: Core::note_false_positive }, &self.hasher, keys, true)
+    }
+
+    /// Clears one bit of a key, so that it is admitted no more; False when it was not.
+    ///
+    /// scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
+    /// known false positives need; "ratio", the bit with most of these a member.
+    #[pyo3(signature = (key: "object", scheme: "str" = Choice::Ratio))]
+    #[pyo3(text_signature = "($self, key, scheme='ratio')")]
+    fn retouch(&self, key: &Bound<'_, PyAny>, #[pyo3(from_py_with = scheme)] scheme: Choice) -> PyResult<bool> {
+        let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
+        self.lock.write(py, |f| f.retouch(hash, scheme)).or_raise(py)
+    }
+
+    /// As retouch for many keys, one after the other, in the caller's kind; takes what contains_many
+    /// takes, skips nulls.
+    #[pyo3(signature = (keys: "object", scheme: "str" = Choice::Ratio) -> "Any")]
+    #[pyo3(text_signature = "($self, keys, scheme='ratio')")]
+    fn retouch_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = scheme)] scheme: Choice,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let work = |f: &mut Core, hash| f.retouch(hash, scheme);
+        batch::run(&Train { lock: &self.lock, work }, &self.hasher, keys, true)
+    }
+
+    /// Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
+    #[pyo3(signature = (share: "float", seed: "int" = 0))]
+    fn clear_random(&self, share: &Bound<'_, PyAny>, #[pyo3(from_py_with = params::seed)] seed: u64) -> PyResult<u64> {
+        let (py, share) = (share.py(), params::real("share", share)?);
+        self.lock.write(py, |f| f.clear_random(share, seed)).or_raise(py)
+    }
+
+    /// Estimated share of the members that are denied, from the cells: O(nbytes).
+    fn fnr(&self, py: Python<'_>) -> f64 {
+        self.lock.read(py, Core::fnr)
+    }
+}

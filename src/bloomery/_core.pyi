@@ -5,12 +5,14 @@ The native half of bloomery; import from `bloomery` instead.
 """
 
 import os
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 __all__ = [
+    "LINE_BYTES",
     "AgingBloomFilter",
     "ArrowColumn",
     "BloomFilter",
+    "CandidateDuplicates",
     "CompactApproximator",
     "CountingBloomFilter",
     "CuckooFilter",
@@ -26,7 +28,6 @@ __all__ = [
     "SpatialBloomFilter",
     "SpectralFilter",
     "StableBloomFilter",
-    "Suspects",
     "VariableIncrementFilter",
     "add_lines",
     "capacity_at",
@@ -38,11 +39,16 @@ __all__ = [
     "isa",
     "isas",
     "layout_for",
+    "layouts",
+    "least_fpr",
     "loads",
     "open",
+    "shapes_within",
     "size_for",
     "variants",
 ]
+
+LINE_BYTES: Final[int]
 
 @final
 class AgingBloomFilter:
@@ -558,6 +564,36 @@ class BloomFilter:
         >>> from bloomery import BloomFilter
         >>> BloomFilter.with_shape(1024, 7).num_bits
         1024
+        """
+
+@final
+class CandidateDuplicates:
+    """
+    The exact second look of `dedup --verify`: collects the lines that the filter held already, then
+    tells the true repetitions from the false positives.
+    """
+    def __len__(self, /) -> int:
+        """
+        Number of candidate lines, each counted once.
+        """
+    def __new__(cls, /) -> CandidateDuplicates: ...
+    def collect(
+        self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
+    ) -> tuple[int, int]:
+        """
+        First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
+        are not added again: for structures in which copies take slots.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Memory in use, approximately.
+        """
+    def partition(
+        self, /, block: bytes | bytearray | memoryview, *, dropped: bool = False
+    ) -> tuple[int, int, bytes | None, bytes | None]:
+        """
+        Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
         """
 
 @final
@@ -3933,36 +3969,6 @@ class StableBloomFilter:
         """
 
 @final
-class Suspects:
-    """
-    The exact second look of `dedup --verify`: remembers which lines the filter called seen, then
-    tells the true repetitions from the wrongly dropped.
-    """
-    def __len__(self, /) -> int:
-        """
-        Number of lines under suspicion, each counted once.
-        """
-    def __new__(cls, /) -> Suspects: ...
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Memory in use, approximately.
-        """
-    def note(
-        self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
-    ) -> tuple[int, int]:
-        """
-        First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
-        are not added again: for structures in which copies take room.
-        """
-    def sift(
-        self, /, block: bytes | bytearray | memoryview, *, dropped: bool = False
-    ) -> tuple[int, int, bytes | None, bytes | None]:
-        """
-        Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
-        """
-
-@final
 class VariableIncrementFilter:
     """
     A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -4262,6 +4268,19 @@ def layout_for(capacity: int, fpr: float) -> str:
     The layout that "auto" stands for.
     """
 
+def layouts() -> list[dict[str, Any]]:
+    """
+    One dict a layout of the plain filter.
+
+    `one_line`: all bits of a key lie in one cache line. `auto`: the layout "auto" may stand for it.
+    `parquet`: its bits are those of a Parquet file's filter.
+    """
+
+def least_fpr(items: int) -> float:
+    """
+    The lowest rate that constructors take for `items` keys.
+    """
+
 def loads(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> _Filter:
     """
     The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
@@ -4286,6 +4305,11 @@ def open(
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only).
     verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+    """
+
+def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
+    """
+    (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
     """
 
 def size_for(layout: str, capacity: int, fpr: float) -> tuple[int, int]:

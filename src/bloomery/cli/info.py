@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.parser import add_secret
+from bloomery.cli.options import add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -27,10 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Open the file and print its facts."""
     import bloomery
-    from bloomery.cli import filters
+    from bloomery.cli.filters.secret import secret_from
     from bloomery.cli.report import report
 
-    secret = filters.secret_from(args.secret_file)
+    secret = secret_from(args.secret_file)
     seen: Any = bloomery.open(args.filter, verify=args.verify, secret=secret)
     facts: dict[str, Any] = {"file": args.filter, **seen.info()}
     if hasattr(seen, "stage_info"):

@@ -7,7 +7,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.standard import flush
+from bloomery.cli.io.standard import flush
 
 if TYPE_CHECKING:
     import argparse

@@ -56,8 +56,23 @@ impl Layout {
         }
     }
 
+    /// True when all bits of a key lie in one cache line.
+    pub fn is_one_line(self) -> bool {
+        matches!(self, Layout::Blocked | Layout::Split)
+    }
+
+    /// True when `auto` may stand for it.
+    pub fn is_automatic(self) -> bool {
+        matches!(self, Layout::Classic | Layout::Blocked)
+    }
+
+    /// True when its bits are those of a Parquet file's filter.
+    pub fn is_parquet(self) -> bool {
+        self == Layout::Split
+    }
+
     /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
-    pub fn granule(self, num_hashes: u32) -> u64 {
+    fn granule(self, num_hashes: u32) -> u64 {
         match self {
             Layout::Classic => 1,
             Layout::Blocked => 512,
@@ -67,7 +82,7 @@ impl Layout {
     }
 
     /// Every k that a filter of this layout can have.
-    pub fn hashes(self) -> Vec<u32> {
+    fn hashes(self) -> Vec<u32> {
         match self {
             Layout::Blocked => (1..=columns::MAX_PER_COLUMN).map(|t| 4 * t).collect(),
             Layout::Split => vec![8],
@@ -172,6 +187,14 @@ impl Shape {
         })?;
         let num_bits = num_bits.next_multiple_of(layout.granule(num_hashes));
         Shape { layout, scheme, num_bits, num_hashes }.check()
+    }
+
+    /// The largest shape of at most `num_bits`, for every k that the layout can have.
+    pub fn within(layout: Layout, num_bits: u64) -> Result<Vec<Self>> {
+        let hashes = layout.hashes().into_iter().filter(|&k| num_bits >= layout.granule(k));
+        hashes
+            .map(|k| Self::explicit(layout, None, num_bits / layout.granule(k) * layout.granule(k), k.into()))
+            .collect()
     }
 
     fn check_scheme(layout: Layout, scheme: Option<Scheme>) -> Result<Scheme> {

@@ -65,13 +65,13 @@ def forgets(row: Row) -> bool:
 
 
 @cache
-def layouts(fact: str = "name") -> tuple[str, ...]:
-    """Return the layouts of the plain filter, or those of which ``fact`` is true.
+def layouts(having: str = "name") -> tuple[str, ...]:
+    """Return the layouts of the plain filter, or those that the core says ``having`` of.
 
-    ``fact`` is "one_line" (all bits of a key in one cache line), "auto" ("auto" may stand for it) or
+    ``having`` is "one_line" (all bits of a key in one cache line), "auto" ("auto" may stand for it) or
     "parquet" (the bits of a Parquet file's filter).
 
     >>> layouts("parquet")
     ('split',)
     """
-    return tuple(row["name"] for row in _core.layouts() if row[fact])
+    return tuple(row["name"] for row in _core.layouts() if row[having])

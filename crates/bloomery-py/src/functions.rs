@@ -208,7 +208,7 @@ pub(crate) fn size_for(
 #[pyfunction]
 #[pyo3(signature = (layout: "str", num_bits: "int") -> "list[tuple[int, int]]")]
 pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, u32)>> {
-    let num_bits = params::whole("num_bits", num_bits, 0)?;
+    let num_bits = params::whole("num_bits", num_bits, 1)?;
     let shapes = Shape::within(layout_of(layout)?, num_bits).or_raise(layout.py())?;
     Ok(shapes.into_iter().map(|shape| (shape.num_bits, shape.num_hashes)).collect())
 }

@@ -60,10 +60,10 @@ def run(args: argparse.Namespace) -> int:
         lines = _fill(args, seen, blocks, inputs, stops, progress)
         progress.clear()
         save(seen, args.out)
-    facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
+    stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
     text = f"{args.out}: {seen!r}\n{told}"
-    report(args, facts, [text], stdout_is_free=True)
+    report(args, stats, [text], stdout_is_free=True)
     return 0
 
 

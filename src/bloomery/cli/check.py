@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
                 break
             progress.show()
         progress.clear()
-    facts = {
+    stats = {
         "lines": lines,
         "found": found,
         "absent": lines - found,
         "fpr": seen.fpr() if args.json else None,
     }
     if args.json or args.count:
-        report(args, facts, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
+        report(args, stats, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
     return 0 if found == lines else 1

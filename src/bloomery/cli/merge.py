@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     if keys > merged.capacity + 2 * deviation:
         text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
         note(args, f"{args.out} is fuller than it was made for: {text}, not {merged.target_fpr:.3g}")
-    facts = {"file": args.out, "merged": len(args.filters), **merged.info()}
-    report(args, facts, [f"{args.out}: {merged!r}"], stdout_is_free=True)
+    stats = {"file": args.out, "merged": len(args.filters), **merged.info()}
+    report(args, stats, [f"{args.out}: {merged!r}"], stdout_is_free=True)
     return 0
 
 

@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
         finally:
             if state:
                 state.save(seen)
-    facts = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
-    report(args, facts, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
+    stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
+    report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
     return 0
 
 

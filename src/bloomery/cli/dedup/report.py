@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 def tell(args: argparse.Namespace, job: Job) -> None:
     """Print the report, and a warning where the filter is overfull."""
-    told = _told(args, job)
+    stats = _stats(args, job)
     if job.seen.num_added > job.seen.capacity and not forgets(job.seen):
         note(args, f"the filter holds {job.seen.num_added:,} lines and was sized for {job.seen.capacity:,}; "
                    "give more --memory or --expected, or --verify")  # fmt: skip
     free = bool(args.no_output or args.output) and args.output != "-" and args.json
-    report(args, told, _lines(args, told), stdout_is_free=free)
+    report(args, stats, _lines(args, stats), stdout_is_free=free)
 
 
-def _told(args: argparse.Namespace, job: Job) -> dict[str, Any]:
+def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
     tally, seen, seconds = job.tally, job.seen, max(job.progress.seconds, 1e-9)
-    told = {
+    stats = {
         "lines_in": tally.records,
         "lines_out": tally.kept,
         "dropped": tally.records - tally.kept,
@@ -48,16 +48,16 @@ def _told(args: argparse.Namespace, job: Job) -> dict[str, Any]:
         },
         "state": args.state,
     }
-    return told | ({"without_key": job.without_key} if args.select else {})
+    return stats | ({"without_key": job.without_key} if args.select else {})
 
 
-def _lines(args: argparse.Namespace, told: dict[str, Any]) -> list[str]:
-    lost = units.rate_text(told["expected_wrongly_dropped"])
+def _lines(args: argparse.Namespace, stats: dict[str, Any]) -> list[str]:
+    lost = units.rate_text(stats["expected_wrongly_dropped"])
     return [
-        f"lines in            {told['lines_in']:,}",
-        f"lines out           {told['lines_out']:,}",
+        f"lines in            {stats['lines_in']:,}",
+        f"lines out           {stats['lines_out']:,}",
         f"wrongly dropped     {'0 (verified)' if args.verify else f'{lost} expected'}",
-        f"speed               {units.size_text(told['bytes_per_second'])}/s",
-        f"peak memory         {units.size_text(told['peak_memory'])}"
+        f"speed               {units.size_text(stats['bytes_per_second'])}/s",
+        f"peak memory         {units.size_text(stats['peak_memory'])}"
         + (f" of {units.size_text(args.memory)}" if args.memory else ""),
     ]

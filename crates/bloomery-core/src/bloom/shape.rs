@@ -280,6 +280,23 @@ mod tests {
     }
 
     #[test]
+    fn shapes_within_are_the_largest_of_each_k() {
+        for (layout, _) in LAYOUTS {
+            for limit in [1, 63, 511, 512, 100_000] {
+                let shapes = Shape::within(layout, limit).unwrap();
+                for k in 1..=MAX_HASHES {
+                    let fits = |bits| {
+                        Shape { layout, scheme: layout.default_scheme(), num_bits: bits, num_hashes: k }.check().is_ok()
+                    };
+                    let largest = (1..=limit).rev().take(1024).find(|&bits| fits(bits));
+                    let found = shapes.iter().find(|shape| shape.num_hashes == k).map(|shape| shape.num_bits);
+                    assert_eq!(found, largest, "{layout:?} {limit} {k}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_default_layout_keeps_its_space_promise() {
         for (fpr, limit) in [(0.01, 10.1), (0.001, 15.8), (0.0001, 22.0)] {
             let shape = Shape::auto(1_000_000, fpr).unwrap();

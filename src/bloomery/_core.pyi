@@ -33,6 +33,7 @@ __all__ = [
     "capacity_at",
     "check_lines",
     "force_isa",
+    "format_numbers",
     "fpr_at",
     "hash_key",
     "hash_many",
@@ -807,13 +808,17 @@ class CountingBloomFilter:
     """
     A Bloom filter of counters: keys can be removed, and counted.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
-    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that
-    count() says "so many or more" from there on. threshold: the occurrences that matter, 1 for plain
-    membership; size and number of probes are chosen so that contains(key, at_least=threshold) is
-    wrong at a rate of at most fpr for keys never added, and fpr() speaks of that rate.
-    layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto":
-    blocked while it costs at most 1.6 times the space of classic. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity.
+    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that count() says
+    "so many or more" from there on.
+    threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
+    contains(key, at_least=threshold) is wrong at a rate of at most fpr for keys never added, and fpr()
+    speaks of that rate.
+    layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+    costs at most 1.6 times the space of classic.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     No key is denied that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
@@ -848,12 +853,12 @@ class CountingBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        counter_bits: int = ...,
-        threshold: int = ...,
-        layout: str = ...,
-        seed: int = ...,
+        counter_bits: int = 4,
+        threshold: int = 1,
+        layout: str = "auto",
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -988,7 +993,7 @@ class CountingBloomFilter:
         """
     def merge(self, /, other: CountingBloomFilter) -> None:
         """
-        The filter of both multisets, in place: counters add, up to their maximum.
+        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3769,11 +3774,15 @@ class StableBloomFilter:
     A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
     `fpr` for ever and old keys are forgotten gradually.
 
-    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with
-    a chance of one half. fpr: rate of false positives in the long run. cell_bits: 1, 2, 4 or 8; a
-    cell holds up to 2**cell_bits - 1. num_hashes: cells of a key; by default about 2 log10(1/fpr).
-    seed, secret: as for BloomFilter; the seed also drives the decay, so that the same keys in the
-    same order give the same bytes.
+    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a
+    chance of one half.
+    fpr: rate of false positives in the long run.
+    cell_bits: 1, 2, 4 or 8; a cell holds up to 2**cell_bits - 1.
+    num_hashes: cells of a key; by default about 2 log10(1/fpr).
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
+
+    The seed also drives the decay, so that the same keys in the same order give the same bytes.
 
     False negatives: by design; only the latest key is certain to be found, see recall(). Use
     AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
@@ -3800,11 +3809,11 @@ class StableBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        cell_bits: int = ...,
+        cell_bits: int = 2,
         num_hashes: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> StableBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -3951,6 +3960,16 @@ class StableBloomFilter:
     def seen(self, /) -> int:
         """
         Keys added since the filter was empty, repeats counted.
+        """
+    @property
+    def stable_fill(self, /) -> float:
+        """
+        Model share of cells that are not zero, on a stream in its stable state.
+        """
+    @property
+    def stable_fpr(self, /) -> float:
+        """
+        Model rate of false positives on a stream in its stable state.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -4224,6 +4243,11 @@ def check_lines(
 def force_isa(name: str) -> None:
     """
     Chooses the instructions for the whole process: for tests and measurements.
+    """
+
+def format_numbers() -> dict[str, list[tuple[int, str, str]]]:
+    """
+    What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
     """
 
 def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:

@@ -231,7 +231,7 @@ def test_an_unknown_need_is_answered_with_the_known(bloomery, refused):
 
 
 class Copies:
-    """A filter that takes room for every copy of a key."""
+    """A filter that takes memory for every copy of a key."""
 
     def __init__(self):
         self.keys = []

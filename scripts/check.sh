@@ -4,12 +4,13 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 failed=()
-# run NAME COMMAND...: prints the command's output only when it fails.
+# run NAME COMMAND...: prints the command's output only when it fails, and its notes.
 run() {
     local name="$1" output
     shift
     if output="$("$@" 2>&1)"; then
         printf 'ok      %s\n' "$name"
+        grep '^note: ' <<<"$output" || true
     else
         printf 'FAILED  %s\n%s\n' "$name" "$output"
         failed+=("$name")
@@ -26,6 +27,7 @@ run "stub is current" python scripts/stubs.py --check
 run "stubtest" python -m mypy.stubtest bloomery._core --allowlist .mypy-stubtest-allowlist
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo
+run "circles of imports" python scripts/check_circles.py
 run "imports of third parties" python scripts/check_imports.py
 run "pages are current" python -m scripts.pages --check
 run "docs examples" python -m pytest -q tests/docs tests/typing

@@ -51,7 +51,9 @@ def mended(text: str) -> str:
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
     text = re.sub(r"(def __(?:and|or|le|ge)__\(self, other: )object", r"\1Self", text)
     text = text.replace(
-        "from typing import Any, final", "import os\nfrom typing import Any, Self, TypeAlias, final", 1
+        "from typing import Any, Final, final",
+        "import os\nfrom typing import Any, Final, Self, TypeAlias, final",
+        1,
     )
     return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"
 

@@ -5,12 +5,14 @@ The native half of bloomery; import from `bloomery` instead.
 """
 
 import os
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 __all__ = [
+    "LINE_BYTES",
     "AgingBloomFilter",
     "ArrowColumn",
     "BloomFilter",
+    "CandidateDuplicates",
     "CompactApproximator",
     "CountingBloomFilter",
     "CuckooFilter",
@@ -26,23 +28,28 @@ __all__ = [
     "SpatialBloomFilter",
     "SpectralFilter",
     "StableBloomFilter",
-    "Suspects",
     "VariableIncrementFilter",
     "add_lines",
     "capacity_at",
     "check_lines",
     "force_isa",
+    "format_numbers",
     "fpr_at",
     "hash_key",
     "hash_many",
     "isa",
     "isas",
     "layout_for",
+    "layouts",
+    "least_fpr",
     "loads",
     "open",
+    "shapes_within",
     "size_for",
     "variants",
 ]
+
+LINE_BYTES: Final[int]
 
 @final
 class AgingBloomFilter:
@@ -561,6 +568,36 @@ class BloomFilter:
         """
 
 @final
+class CandidateDuplicates:
+    """
+    The exact second look of `dedup --verify`: collects the lines that the filter held already, then
+    tells the true repetitions from the false positives.
+    """
+    def __len__(self, /) -> int:
+        """
+        Number of candidate lines, each counted once.
+        """
+    def __new__(cls, /) -> CandidateDuplicates: ...
+    def collect(
+        self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
+    ) -> tuple[int, int]:
+        """
+        First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
+        are not added again: for structures in which copies take slots.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Memory in use, approximately.
+        """
+    def partition(
+        self, /, block: bytes | bytearray | memoryview, *, dropped: bool = False
+    ) -> tuple[int, int, bytes | None, bytes | None]:
+        """
+        Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
+        """
+
+@final
 class CompactApproximator:
     """
     An approximate map from keys to small numbers: what it answers is never below the truth in the
@@ -771,13 +808,17 @@ class CountingBloomFilter:
     """
     A Bloom filter of counters: keys can be removed, and counted.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
-    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that
-    count() says "so many or more" from there on. threshold: the occurrences that matter, 1 for plain
-    membership; size and number of probes are chosen so that contains(key, at_least=threshold) is
-    wrong at a rate of at most fpr for keys never added, and fpr() speaks of that rate.
-    layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto":
-    blocked while it costs at most 1.6 times the space of classic. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity.
+    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that count() says
+    "so many or more" from there on.
+    threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
+    contains(key, at_least=threshold) is wrong at a rate of at most fpr for keys never added, and fpr()
+    speaks of that rate.
+    layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+    costs at most 1.6 times the space of classic.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     No key is denied that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
@@ -812,12 +853,12 @@ class CountingBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        counter_bits: int = ...,
-        threshold: int = ...,
-        layout: str = ...,
-        seed: int = ...,
+        counter_bits: int = 4,
+        threshold: int = 1,
+        layout: str = "auto",
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -952,7 +993,7 @@ class CountingBloomFilter:
         """
     def merge(self, /, other: CountingBloomFilter) -> None:
         """
-        The filter of both multisets, in place: counters add, up to their maximum.
+        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3733,11 +3774,15 @@ class StableBloomFilter:
     A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
     `fpr` for ever and old keys are forgotten gradually.
 
-    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with
-    a chance of one half. fpr: rate of false positives in the long run. cell_bits: 1, 2, 4 or 8; a
-    cell holds up to 2**cell_bits - 1. num_hashes: cells of a key; by default about 2 log10(1/fpr).
-    seed, secret: as for BloomFilter; the seed also drives the decay, so that the same keys in the
-    same order give the same bytes.
+    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a
+    chance of one half.
+    fpr: rate of false positives in the long run.
+    cell_bits: 1, 2, 4 or 8; a cell holds up to 2**cell_bits - 1.
+    num_hashes: cells of a key; by default about 2 log10(1/fpr).
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
+
+    The seed also drives the decay, so that the same keys in the same order give the same bytes.
 
     False negatives: by design; only the latest key is certain to be found, see recall(). Use
     AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
@@ -3764,11 +3809,11 @@ class StableBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        cell_bits: int = ...,
+        cell_bits: int = 2,
         num_hashes: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> StableBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -3917,6 +3962,16 @@ class StableBloomFilter:
         Keys added since the filter was empty, repeats counted.
         """
     @property
+    def stable_fill(self, /) -> float:
+        """
+        Model share of cells that are not zero, on a stream in its stable state.
+        """
+    @property
+    def stable_fpr(self, /) -> float:
+        """
+        Model rate of false positives on a stream in its stable state.
+        """
+    @property
     def target_fpr(self, /) -> float:
         """
         Rate asked for at capacity.
@@ -3930,36 +3985,6 @@ class StableBloomFilter:
         Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
 
         Keys before one that is refused are added. Cost: see docs/benchmarks.md.
-        """
-
-@final
-class Suspects:
-    """
-    The exact second look of `dedup --verify`: remembers which lines the filter called seen, then
-    tells the true repetitions from the wrongly dropped.
-    """
-    def __len__(self, /) -> int:
-        """
-        Number of lines under suspicion, each counted once.
-        """
-    def __new__(cls, /) -> Suspects: ...
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Memory in use, approximately.
-        """
-    def note(
-        self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
-    ) -> tuple[int, int]:
-        """
-        First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
-        are not added again: for structures in which copies take room.
-        """
-    def sift(
-        self, /, block: bytes | bytearray | memoryview, *, dropped: bool = False
-    ) -> tuple[int, int, bytes | None, bytes | None]:
-        """
-        Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
         """
 
 @final
@@ -4220,6 +4245,11 @@ def force_isa(name: str) -> None:
     Chooses the instructions for the whole process: for tests and measurements.
     """
 
+def format_numbers() -> dict[str, list[tuple[int, str, str]]]:
+    """
+    What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
+    """
+
 def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:
     """
     Model rate of a filter of this shape that holds `items` keys.
@@ -4262,6 +4292,19 @@ def layout_for(capacity: int, fpr: float) -> str:
     The layout that "auto" stands for.
     """
 
+def layouts() -> list[dict[str, Any]]:
+    """
+    One dict a layout of the plain filter.
+
+    `one_line`: all bits of a key lie in one cache line. `auto`: the layout "auto" may stand for it.
+    `parquet`: its bits are those of a Parquet file's filter.
+    """
+
+def least_fpr(items: int) -> float:
+    """
+    The lowest rate that constructors take for `items` keys.
+    """
+
 def loads(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> _Filter:
     """
     The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
@@ -4286,6 +4329,11 @@ def open(
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only).
     verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+    """
+
+def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
+    """
+    (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
     """
 
 def size_for(layout: str, capacity: int, fpr: float) -> tuple[int, int]:

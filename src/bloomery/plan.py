@@ -17,7 +17,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bloomery import _core
+from bloomery import _core, registry
 from bloomery.errors import FilterMemoryError, ParameterError
 
 if TYPE_CHECKING:
@@ -39,14 +39,9 @@ _BASE_NS = 3.0
 _STRETCH = 1.2
 #: What a need asks of a layout or structure beyond the registry's capabilities.
 PARQUET = "parquet"
-#: Capabilities of classes whose ``add`` takes more than a key: of use to those only who ask for them.
-_PAIRS = frozenset({"label", "value"})
-_FORGETS = "by design"
 _MOST_ITEMS = 1 << 62
-#: No constructor takes a rate below this one, or below twice the share of its hashes that are taken.
-_LEAST_FPR = 1e-15
 _HASHES = 2.0**64
-#: A filter that admits more than half of all strangers is shown to those only who ask for it.
+#: A filter that finds more than half of all absent keys is shown to those only who ask for it.
 _USEFUL_FPR = 0.5
 
 
@@ -74,8 +69,8 @@ class Choice:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the bit array."""
-        return -(-self.num_bits // 512) * 64
+        """Bytes of the bit array, in whole lines."""
+        return -(-self.num_bits // (8 * _core.LINE_BYTES)) * _core.LINE_BYTES
 
     @property
     def bits_per_key(self) -> float:
@@ -100,7 +95,7 @@ def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     else:
         (size, low), (larger, high) = _LINE_NS[index - 1 : index + 1]
         line = low + (high - low) * math.log(nbytes / size) / math.log(larger / size)
-    lines = 1.0 if layout in {"blocked", "split"} else (num_hashes + min(2, num_hashes)) / 2
+    lines = 1.0 if layout in registry.layouts("one_line") else (num_hashes + min(2, num_hashes)) / 2
     return _BASE_NS + lines * line
 
 
@@ -147,7 +142,7 @@ def choices(
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, float]:
         wasteful = row.bits_per_key > _STRETCH * least
-        forgets = row.false_negatives == _FORGETS
+        forgets = registry.forgets(registry.row_named(row.structure))
         return (not row.fits, forgets, wasteful, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
@@ -163,22 +158,13 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
         raise ParameterError(f"fpr must be between 0 and 1 (exclusive), got {fpr}")
-    if fpr is not None and fpr < (least := least_fpr(items or 1)):
+    if fpr is not None and fpr < (least := _core.least_fpr(items or 1)):
         keys = "any capacity" if items is None else f"{items} items"
         raise ParameterError(
             f"fpr must be at least {least:.1e} for {keys} (keys are 64-bit hashes), got {fpr}"
         )
-    if memory is not None and memory < 64:  # noqa: PLR2004 - one line
-        raise ParameterError(f"memory must be at least 64 bytes, got {memory}")
-
-
-def least_fpr(items: int) -> float:
-    """Return the lowest rate that the constructors take for ``items``. Constant time.
-
-    >>> least_fpr(1000), round(least_fpr(10**9), 12)
-    (1e-15, 1.08e-10)
-    """
-    return max(_LEAST_FPR, 2.0 * items / _HASHES)
+    if memory is not None and memory < _core.LINE_BYTES:
+        raise ParameterError(f"memory must be at least {_core.LINE_BYTES} bytes, got {memory}")
 
 
 def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out: dict[str, str]) -> str:
@@ -194,7 +180,7 @@ def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out:
 
 
 def _check_needs(needs: frozenset[str]) -> None:
-    known = {PARQUET}.union(*(row["capabilities"] for row in _core.variants()))
+    known = {PARQUET}.union(*(row["capabilities"] for row in registry.rows()))
     if unknown := needs - known:
         raise ParameterError(
             f"unknown need {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}"
@@ -209,9 +195,9 @@ def _layouts(
     left_out: dict[str, str],
 ) -> list[Choice]:
     """Return the layouts of the plain filter; those that have no shape go to ``left_out``."""
-    row = next(row for row in _core.variants() if row["name"] == "bloom")
+    row = registry.with_role("plain")
     found = []
-    for layout in ("split",) if PARQUET in needs else row["layouts"]:
+    for layout in registry.layouts("parquet") if PARQUET in needs else row["layouts"]:
         try:
             choice = _choice(row["name"], layout, items, fpr, memory)
         except (ParameterError, FilterMemoryError) as error:
@@ -226,14 +212,23 @@ def _meeting(needs: frozenset[str]) -> list[dict[str, Any]]:
     """Return the rows of the registry that meet ``needs``."""
     meet = [
         row
-        for row in _core.variants()
+        for row in registry.rows()
         if needs - {PARQUET} <= set(row["capabilities"])
-        and (PARQUET not in needs or row["name"] == "bloom")
-        and (needs & _PAIRS or not _PAIRS & set(row["capabilities"]))
+        and (PARQUET not in needs or row["role"] == "plain")
+        and (row["adds"] == "key" or needs & _of_pairs())
     ]
     if not meet:
         raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
     return meet
+
+
+def _of_pairs() -> set[str]:
+    """Return what only classes can do whose ``add`` takes more than a key: of use to who asks for it."""
+    keys, pairs = (
+        {word for row in registry.rows() if row["adds"] == adds for word in row["capabilities"]}
+        for adds in ("key", "pair")
+    )
+    return pairs - keys
 
 
 def _structure(
@@ -265,7 +260,7 @@ def _structure(
 def _nbytes(row: dict[str, Any], items: int, fpr: float) -> int | None:
     """Return the bytes that the class of ``row`` would take; None where it refuses."""
     try:
-        nbytes: int = getattr(_core, row["class"]).nbytes_for(items, fpr)
+        nbytes: int = registry.class_of(row).nbytes_for(items, fpr)
     except (ParameterError, FilterMemoryError):
         return None
     return nbytes
@@ -329,7 +324,7 @@ def _choice(
         keys, bits, hashes = _within(layout, 8 * (memory or 0), items, fpr)
         if bits == 0 or keys == 0:
             return None
-    reached = max(_core.fpr_at(layout, bits, hashes, keys), least_fpr(keys))
+    reached = max(_core.fpr_at(layout, bits, hashes, keys), _core.least_fpr(keys))
     fits = memory is None or bits <= 8 * memory
     return Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes), fits)
 
@@ -337,7 +332,7 @@ def _choice(
 def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:
     """Return (keys, bits, k) of the best shape of at most ``bits``, no larger than is of any use."""
     # 64-bit hashes end the rate that many keys can have, or the keys that a rate can have.
-    rate = least_fpr(items or 1) if fpr is None else fpr
+    rate = _core.least_fpr(items or 1) if fpr is None else fpr
     keys = int(rate * _HASHES / 2) if items is None else items
     try:
         enough, hashes = _core.size_for(layout, keys, rate)
@@ -353,16 +348,10 @@ def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tup
 
 def _best_in(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int]:
     """Return the shape of at most ``bits`` with the lowest rate at ``items``, or most keys at ``fpr``."""
-    best, found = -math.inf, (0, 0)
-    for hashes in {"blocked": (4, 8, 12), "split": (8,)}.get(layout, tuple(range(1, 65))):
-        granule = {"blocked": 512, "split": 256, "partitioned": hashes}.get(layout, 1)
-        fitting = bits // granule * granule
-        if not fitting:
-            continue
+
+    def score(shape: tuple[int, int]) -> float:
         if items is not None:
-            score = -_core.fpr_at(layout, fitting, hashes, items)
-        else:
-            score = float(_core.capacity_at(layout, fitting, hashes, fpr or 0.5))
-        if score > best:
-            best, found = score, (fitting, hashes)
-    return found
+            return -_core.fpr_at(layout, *shape, items)
+        return float(_core.capacity_at(layout, *shape, fpr or 0.5))
+
+    return max(_core.shapes_within(layout, bits), key=score, default=(0, 0))

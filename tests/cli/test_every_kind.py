@@ -10,13 +10,13 @@ import pytest
 from support import most_counted, variants_with
 
 import bloomery as package
-from bloomery.cli import filters
+from bloomery.cli.filters.kinds import grows, kinds
 from bloomery.plan import choices
 from bloomery.recipes.dedup import add_new, keeps_copies, unique
 from bloomery.recipes.seen import mark_lines, old_lines
 
 ROWS = {row["name"]: row for row in package.variants()}
-KINDS = [row["name"] for row in filters.kinds()]
+KINDS = [row["name"] for row in kinds()]
 KEEPING = [kind for kind in KINDS if ROWS[kind]["false_negatives"] != "by design"]
 FORGETTING = [kind for kind in KINDS if kind not in KEEPING]
 COUNT = 2000
@@ -24,7 +24,7 @@ COUNT = 2000
 
 def sized(kind: str, option: str = "--expected", count: int = 2 * COUNT) -> list[str]:
     """The options of a kind: its size, unless it grows."""
-    return ["--kind", kind] if filters.grows(kind) else ["--kind", kind, option, str(count)]
+    return ["--kind", kind] if grows(kind) else ["--kind", kind, option, str(count)]
 
 
 def rate_of(kind: str) -> float:
@@ -77,7 +77,7 @@ def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
     assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KEEPING if not filters.grows(kind)])
+@pytest.mark.parametrize("kind", [kind for kind in KEEPING if not grows(kind)])
 def test_dedup_within_a_memory(bloomery, exact, text, kind):
     options = ["--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
     done = bloomery("dedup", *options, stdin=text, check=0)
@@ -132,7 +132,7 @@ def test_build_check_info(bloomery, program, text, tmp_path, kind):
     assert bloomery("check", path, "--absent", stdin=b"never\n", check=1).stdout == b"never\n"
     facts = json.loads(bloomery("info", path, "--json", check=0).stdout)
     assert facts["class"] == ROWS[kind]["class"]
-    if "count" in ROWS[kind]["capabilities"] and ROWS[kind]["family"] != "table":
+    if "count" in ROWS[kind]["capabilities"] and not ROWS[kind]["once"]:
         most = min(11, most_counted(found))
         assert found.count("again and again") >= most, "a structure that counts is given every line"
 
@@ -172,7 +172,7 @@ def test_a_wrong_kind_is_one_line_that_names_the_others(bloomery, refused, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not filters.grows(kind)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not grows(kind)])
 def test_a_fixed_kind_wants_its_size(bloomery, refused, tmp_path, kind):
     assert "--expected" in refused(bloomery("seen", "--kind", kind, stdin=b"a\n"))
     assert "--expected" in refused(bloomery("dedup", "--kind", kind, stdin=b"a\n"))
@@ -231,7 +231,7 @@ def test_an_unknown_need_is_answered_with_the_known(bloomery, refused):
 
 
 class Copies:
-    """A filter that takes room for every copy of a key."""
+    """A filter that takes memory for every copy of a key."""
 
     def __init__(self):
         self.keys = []

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import Variant, variants_with
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
@@ -24,6 +25,17 @@ def test_a_second_run_goes_on_within_its_memory(bloomery, tmp_path):
         done = bloomery("dedup", "--memory", "40M", "--state", tmp_path / "s", stdin=text, check=0)
         assert done.stdout == new
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+GROWING = [variant for variant in variants_with("grow") if variant.row["role"] == "growing"]
+
+
+@pytest.mark.parametrize("variant", GROWING, ids=lambda variant: variant.id)
+def test_dedup_goes_on_with_a_growing_state_of_any_stages(bloomery, tmp_path, variant: Variant):
+    seen = variant.make(1000, 1e-3)
+    seen.add("a")
+    seen.save(tmp_path / "s")
+    assert bloomery("dedup", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0).stdout == b"b\n"
 
 
 @pytest.mark.parametrize(

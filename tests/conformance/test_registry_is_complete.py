@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ FIELDS = {
     "merging",
     "formula",
     "paper",
+    "role",
+    "adds",
+    "once",
+    "fixed",
 }
 # What a word of the registry promises: each of these methods. Classes whose add takes pairs have batches of
 # their own, so they promise less under "add".
@@ -87,6 +92,26 @@ def test_rows_are_whole_and_unique() -> None:
     for field in ("id", "name", "class"):
         values = [row[field] for row in ROWS]
         assert len(set(values)) == len(values)
+
+
+def test_each_role_is_played_by_one_structure() -> None:
+    assert sorted(row["role"] for row in ROWS if row["role"]) == ["growing", "plain"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
+    arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
+    assert row["adds"] == ("key" if set(arguments) == {"self", "key"} else "pair")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["fixed"]], ids=lambda row: str(row["name"]))
+def test_fixed_keywords_keep_a_filter_at_its_bytes(row: dict[str, Any]) -> None:
+    cls = getattr(bloomery, row["class"])
+    fixed, free = cls(1000, 0.01, **row["fixed"]), cls(1000, 0.01)
+    free.update(range(5000))
+    with pytest.raises(bloomery.FilterFull):
+        fixed.update(range(5000))
+    assert fixed.nbytes <= cls.nbytes_for(1000, 0.01) < free.nbytes
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))

@@ -167,6 +167,10 @@ CASES: list[tuple[str, str, str]] = [
     ("_core.size_for('classic', 10**18, 0.01)", IMPOSSIBLE, str(HUGE)),
     ("_core.layout_for(10**15, 0.01)", IMPOSSIBLE, "0000"),
     ("_core.layout_for(10**12, 0.01)", "", ""),
+    ("_core.shapes_within('auto', 1024)", "ParameterError", "auto"),
+    ("_core.shapes_within('classic', 0)", "ParameterError", "0"),
+    ("_core.shapes_within('split', 2**58)", "ParameterError", str(2**58)),
+    ("_core.least_fpr(-1)", "ParameterError", "-1"),
 ]
 
 

@@ -22,8 +22,7 @@
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, structure, registry, growing, bloom, counting, labelled, table |
-//! | [`lines`] | records of a text stream, for the command line | error, cells, key, structure |
-//! | [`suspects`] | the exact second look at what a filter dropped | error, cells, key, structure, lines |
+//! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;
 pub mod cells;
@@ -35,15 +34,14 @@ pub mod hash;
 pub mod isa;
 pub mod key;
 pub mod labelled;
-pub mod lines;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;
 pub mod stages;
 pub mod structure;
-pub mod suspects;
 pub mod table;
 pub mod team;
+pub mod text;
 pub mod window;
 
 pub use error::{Error, Result};

@@ -3,9 +3,8 @@
 use bloomery_core::bloom::{Layout, Shape};
 use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
-use bloomery_core::registry;
-use bloomery_core::sizing::{check_fpr, largest_items};
-use bloomery_core::structure::declaration::narrow;
+use bloomery_core::registry::{self, Variant};
+use bloomery_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -127,6 +126,49 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("merging", variant.merging)?;
         row.set_item("formula", variant.formula)?;
         row.set_item("paper", variant.paper)?;
+        set_uses(&row, variant)?;
+        rows.append(row)?;
+    }
+    Ok(rows)
+}
+
+/// What tools ask of a structure before they make one.
+///
+/// `role`: "plain" is made where nothing else is asked for, "growing" where the number of keys is not
+/// known. `adds`: what `add` takes, a key or a pair. `once`: copies of a key take slots, so that each key
+/// is added once. `fixed`: keywords that keep it within the bytes of `nbytes_for`.
+fn set_uses(row: &Bound<'_, PyDict>, variant: &Variant) -> PyResult<()> {
+    let role = match variant.id {
+        registry::BLOOM => Some("plain"),
+        registry::SCALABLE => Some("growing"),
+        _ => None,
+    };
+    let pairs = variant.capabilities.iter().any(|word| ["label", "value"].contains(word));
+    let fixed = PyDict::new(row.py());
+    if variant.id == registry::DYNAMIC_CUCKOO {
+        fixed.set_item("max_stages", 1)?;
+    }
+    row.set_item("role", role)?;
+    row.set_item("adds", if pairs { "pair" } else { "key" })?;
+    // A cell of a d-left table counts; in the other tables a copy takes a slot.
+    row.set_item("once", variant.family == "table" && variant.id != registry::D_LEFT)?;
+    row.set_item("fixed", fixed)
+}
+
+/// One dict a layout of the plain filter.
+///
+/// `one_line`: all bits of a key lie in one cache line. `auto`: the layout "auto" may stand for it.
+/// `parquet`: its bits are those of a Parquet file's filter.
+#[pyfunction]
+#[pyo3(signature = () -> "list[dict[str, Any]]")]
+pub(crate) fn layouts(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for &(layout, name) in Layout::NAMES {
+        let row = PyDict::new(py);
+        row.set_item("name", name)?;
+        row.set_item("one_line", layout.is_one_line())?;
+        row.set_item("auto", layout.is_automatic())?;
+        row.set_item("parquet", layout.is_parquet())?;
         rows.append(row)?;
     }
     Ok(rows)
@@ -162,6 +204,22 @@ pub(crate) fn size_for(
     Ok((shape.num_bits, shape.num_hashes))
 }
 
+/// (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", num_bits: "int") -> "list[tuple[int, int]]")]
+pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, u32)>> {
+    let num_bits = params::whole("num_bits", num_bits, 1)?;
+    let shapes = Shape::within(layout_of(layout)?, num_bits).or_raise(layout.py())?;
+    Ok(shapes.into_iter().map(|shape| (shape.num_bits, shape.num_hashes)).collect())
+}
+
+/// The lowest rate that constructors take for `items` keys.
+#[pyfunction]
+#[pyo3(signature = (items: "int") -> "float")]
+pub(crate) fn least_fpr(items: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(sizing::least_fpr(params::whole("items", items, 0)? as f64))
+}
+
 /// The layout that "auto" stands for.
 #[pyfunction]
 #[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]
@@ -181,21 +239,6 @@ fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: 
     let named = layout_of(layout)?;
     let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::whole("num_hashes", num_hashes, 1)?);
     Shape::explicit(named, None, num_bits, num_hashes).or_raise(layout.py())
-}
-
-/// Every number of bits that a key can set in a filter of `layout`, in ascending order.
-#[pyfunction]
-#[pyo3(signature = (layout: "str") -> "list[int]")]
-pub(crate) fn num_hashes_of(layout: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    layout_of(layout).map(Layout::hashes)
-}
-
-/// The number of bits of a filter of `layout` and `num_hashes` is a multiple of this: of its blocks, or of one bit
-/// in each part.
-#[pyfunction]
-#[pyo3(signature = (layout: "str", num_hashes: "int") -> "int")]
-pub(crate) fn granule_of(layout: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<u64> {
-    Ok(layout_of(layout)?.granule(narrow(params::whole("num_hashes", num_hashes, 1)?)))
 }
 
 /// Model rate of a filter of this shape that holds `items` keys.

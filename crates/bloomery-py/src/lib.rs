@@ -8,7 +8,7 @@
 //! | `answers` | marks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
 //! | `biased_lock` | one filter, many threads |
-//! | `files`, `params`, `errors`, `functions`, `lines` | what their names say |
+//! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
@@ -24,10 +24,10 @@ mod files;
 mod functions;
 mod gathered;
 mod keys;
-mod lines;
 mod objects;
 mod operations;
 mod params;
+mod text;
 
 /// The native half of bloomery; import from `bloomery` instead.
 #[pymodule]
@@ -72,9 +72,11 @@ mod _core {
     use super::classes::variable_increment::VariableIncrementFilter;
     #[pymodule_export]
     use super::functions::{
-        capacity_at, force_isa, format_numbers, fpr_at, granule_of, hash_key, hash_many, isa, isas, layout_for, loads,
-        num_hashes_of, open, size_for, variants,
+        capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, layouts, least_fpr,
+        loads, open, shapes_within, size_for, variants,
     };
     #[pymodule_export]
-    use super::lines::{Suspects, add_lines, check_lines};
+    const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
+    #[pymodule_export]
+    use super::text::{CandidateDuplicates, add_lines, check_lines};
 }

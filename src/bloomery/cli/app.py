@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Interrupted, Refusal, explain
-from bloomery.cli.standard import flush, occupy
+from bloomery.cli.io.standard import flush, occupy
 from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
-from bloomery.cli.parser import QUIET, add_inputs, add_records, add_shape
-from bloomery.cli.roles import require_different
+from bloomery.cli.io.roles import require_different
+from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape
 
 if TYPE_CHECKING:
     import argparse
 
-    from bloomery.cli.filters import Seen
+    from bloomery.cli.filters.kinds import Seen
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 
@@ -37,8 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
-    from bloomery.cli import filters
-    from bloomery.cli.inputs import Blocks, sources
+    from bloomery.cli.filters.files import save
+    from bloomery.cli.filters.kinds import grows
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.sources import sources
     from bloomery.cli.progress import Progress
     from bloomery.cli.report import report
     from bloomery.cli.stops import Stops
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         blocks = Blocks(inputs, stops)
         progress = Progress(blocks, quiet=args.quiet)
         capacity = args.capacity
-        if capacity is None and not filters.grows(args.kind) and all(source.repeatable for source in inputs):
+        if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
             capacity = _count(blocks, progress)
             inputs = sources(args.files)
             blocks = Blocks(inputs, stops)
@@ -57,20 +59,20 @@ def run(args: argparse.Namespace) -> int:
         seen = _empty(args, capacity)
         lines = _fill(args, seen, blocks, inputs, stops, progress)
         progress.clear()
-        filters.save(seen, args.out)
-    facts: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
+        save(seen, args.out)
+    stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
     text = f"{args.out}: {seen!r}\n{told}"
-    report(args, facts, [text], stdout_is_free=True)
+    report(args, stats, [text], stdout_is_free=True)
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
-    from bloomery.cli import filters
+    from bloomery import registry
     from bloomery.cli.failures import Refusal, refuse_idle_options
 
     refuse_idle_options(args)
-    if args.kind is not None and filters.row_named(args.kind)["false_negatives"] == "by design":
+    if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
     require_different(args.files, {"OUT": args.out})
 
@@ -85,31 +87,32 @@ def _count(blocks: Any, progress: Any) -> int:
 
 
 def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
-    from bloomery.cli import filters
     from bloomery.cli.failures import Refusal
+    from bloomery.cli.filters.kinds import grows
+    from bloomery.cli.filters.make import growing, sized
 
     fpr = args.fpr or FPR
-    if filters.grows(args.kind):
-        return filters.growing(args, args.capacity or _FIRST_STAGE, fpr, quick=False)
+    if grows(args.kind):
+        return growing(args, args.capacity or _FIRST_STAGE, fpr, quick=False)
     if capacity is None:
         if args.kind is not None:
             raise Refusal(
                 f"--kind {args.kind} has a fixed size, and a pipe cannot be counted first: give --capacity"
             )
-        return filters.growing(args, _FIRST_STAGE, fpr, quick=False)
-    return filters.sized(args, capacity, fpr, quick=False)
+        return growing(args, _FIRST_STAGE, fpr, quick=False)
+    return sized(args, capacity, fpr, quick=False)
 
 
 def _fill(args: argparse.Namespace, seen: Seen, blocks: Any, inputs: Any, stops: Any, progress: Any) -> int:
     from bloomery import _core
-    from bloomery.cli import filters
+    from bloomery.cli.filters.kinds import row_of
     from bloomery.recipes.dedup import add_new, fresh, remember
 
-    # A table has room for a few copies of one line only.
-    once = filters.row_of(seen)["family"] == "table"
+    # Copies of one line would fill a few slots and then be refused.
+    once = row_of(seen)["once"]
     lines = 0
     if args.select:
-        from bloomery.cli.records import Records
+        from bloomery.cli.io.records import Records
 
         for batch in Records(args, blocks, inputs, stops):
             keys = [key for key in batch.keys if key is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomery.cli.parser import add_inputs, add_secret
+from bloomery.cli.options import add_inputs, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -31,14 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Look all lines up; return 0 when none was absent, else 1."""
     from bloomery import _core
-    from bloomery.cli import filters
-    from bloomery.cli.inputs import Blocks, sources
-    from bloomery.cli.output import Output
+    from bloomery.cli.filters.files import load
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.output import Output
+    from bloomery.cli.io.sources import sources
     from bloomery.cli.progress import Progress
     from bloomery.cli.report import report
     from bloomery.cli.stops import Stops
 
-    seen = filters.load(args.filter, args, verify=args.verify)
+    seen = load(args.filter, args, verify=args.verify)
     printing = not (args.count or args.quiet)
     output = Output(None) if printing else None
     lines = found = 0
@@ -56,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
                 break
             progress.show()
         progress.clear()
-    facts = {
+    stats = {
         "lines": lines,
         "found": found,
         "absent": lines - found,
         "fpr": seen.fpr() if args.json else None,
     }
     if args.json or args.count:
-        report(args, facts, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
+        report(args, stats, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
     return 0 if found == lines else 1

@@ -6,8 +6,6 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bloomery.cli.parser import build_parser
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -54,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import json
 
-    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](build_parser())
+    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](args.parser)
     if args.json:
         print(json.dumps({"shell": args.shell, "script": script}))
     elif not args.quiet:

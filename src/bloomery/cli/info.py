@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.parser import add_secret
+from bloomery.cli.options import add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -25,19 +25,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Open the file and print its facts."""
+    """Open the file and print what it holds."""
     import bloomery
-    from bloomery.cli import filters
+    from bloomery.cli.filters.secret import secret_from
     from bloomery.cli.report import report
 
-    secret = filters.secret_from(args.secret_file)
+    secret = secret_from(args.secret_file)
     seen: Any = bloomery.open(args.filter, verify=args.verify, secret=secret)
-    facts: dict[str, Any] = {"file": args.filter, **seen.info()}
+    stats: dict[str, Any] = {"file": args.filter, **seen.info()}
     if hasattr(seen, "stage_info"):
-        facts["stage_info"] = seen.stage_info()
-    width = max(map(len, facts))
-    lines = [f"{name:<{width}}  {_text(value)}" for name, value in facts.items() if name != "stage_info"]
-    report(args, facts, lines, stdout_is_free=True)
+        stats["stage_info"] = seen.stage_info()
+    width = max(map(len, stats))
+    lines = [f"{name:<{width}}  {_text(value)}" for name, value in stats.items() if name != "stage_info"]
+    report(args, stats, lines, stdout_is_free=True)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.parser import QUIET, add_secret
+from bloomery.cli.options import QUIET, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -27,18 +27,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Unite and save."""
-    from bloomery.cli import filters
+    from bloomery.cli.filters.files import save
     from bloomery.cli.report import note, report
 
     merged = _merged(args)
-    filters.save(merged, args.out)
+    save(merged, args.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:
         text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
         note(args, f"{args.out} is fuller than it was made for: {text}, not {merged.target_fpr:.3g}")
-    facts = {"file": args.out, "merged": len(args.filters), **merged.info()}
-    report(args, facts, [f"{args.out}: {merged!r}"], stdout_is_free=True)
+    stats = {"file": args.out, "merged": len(args.filters), **merged.info()}
+    report(args, stats, [f"{args.out}: {merged!r}"], stdout_is_free=True)
     return 0
 
 
@@ -47,10 +47,10 @@ def _merged(args: argparse.Namespace) -> Any:
     import warnings
 
     import bloomery
-    from bloomery.cli import filters
     from bloomery.cli.failures import Refusal
+    from bloomery.cli.filters.secret import secret_from
 
-    secret = filters.secret_from(args.secret_file)
+    secret = secret_from(args.secret_file)
     merged: Any = None
     for path in args.filters:
         part: Any = bloomery.open(path, secret=secret)

@@ -1,22 +1,46 @@
-"""The parser: one subcommand a module, and the options that several share."""
+"""The parser: one subcommand a module."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import units
+from bloomery.cli import build, check, completion, dedup, info, merge, plan, seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import ModuleType
 
     from _typeshed import SupportsWrite
 
-COMMANDS = ("dedup", "seen", "build", "check", "info", "merge", "plan", "completion")
+
+class Command(Protocol):
+    """What the module of a command has."""
+
+    HELP: str
+    DETAIL: str
+    EXAMPLE: str
+    #: What ``--quiet`` does.
+    QUIET: str
+
+    def configure(self, parser: argparse.ArgumentParser, /) -> None:
+        """Declare the options."""
+
+    def run(self, args: argparse.Namespace, /) -> int:
+        """Do the work and return the exit code."""
+
+
+COMMANDS: dict[str, Command] = {
+    "dedup": dedup,
+    "seen": seen,
+    "build": build,
+    "check": check,
+    "info": info,
+    "merge": merge,
+    "plan": plan,
+    "completion": completion,
+}
 
 DESCRIPTION = """Have I seen this line? Bloom filters for files and streams."""
 EPILOG = """exit codes: 0 done, or all found; 1 some absent (check); 2 an error, told in one line on
@@ -34,11 +58,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""
         self.exit(2, f"bloomery: {' '.join(message.split())} (see {self.prog} --help)\n")
-
-
-def command(name: str) -> ModuleType:
-    """Return the module of a command: ``HELP``, ``EXAMPLE``, ``configure`` and ``run``."""
-    return importlib.import_module(f"bloomery.cli.{name}")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -72,68 +91,19 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(prog="bloomery", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"bloomery {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
-    for name in COMMANDS:
-        module = command(name)
-        summary: str = module.HELP
+    for name, command in COMMANDS.items():
+        summary = command.HELP
         sub = commands.add_parser(
             name,
             help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}. {module.DETAIL}".strip(),
-            epilog=f"example:\n  {module.EXAMPLE}",
+            description=f"{summary[0].upper()}{summary[1:]}. {command.DETAIL}".strip(),
+            epilog=f"example:\n  {command.EXAMPLE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        module.configure(sub)
+        command.configure(sub)
         common = sub.add_argument_group("report")
         common.add_argument("--json", action="store_true", help="print the report as one JSON object")
-        common.add_argument("-q", "--quiet", action="store_true", help=module.QUIET)
-        sub.set_defaults(run=module.run)
+        common.add_argument("-q", "--quiet", action="store_true", help=command.QUIET)
+        sub.set_defaults(run=command.run, parser=parser)
     return parser, commands.choices
-
-
-QUIET = "print no progress, warnings or report"
-
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the files to read."""
-    parser.add_argument("files", nargs="*", metavar="FILE", help='input; "-" or none is standard input')
-
-
-def add_records(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of the key within a record."""
-    group = parser.add_argument_group("records")
-    group.add_argument(
-        "--select",
-        metavar="COLUMN",
-        help="the key is this column, by name or number from 1 (CSV, TSV), or this dotted key (JSON lines)",
-    )
-    group.add_argument(
-        "--format", choices=("csv", "tsv", "jsonl"), help="of the input; guessed from the file name otherwise"
-    )
-    group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
-
-
-def add_secret(parser: argparse.ArgumentParser) -> None:
-    """Add the file with the secret of a keyed filter."""
-    parser.add_argument(
-        "--secret-file", metavar="FILE", help="secret of a keyed filter: 16 bytes, or 32 hexadecimal digits"
-    )
-
-
-def add_shape(parser: argparse.ArgumentParser, *, fpr: float) -> None:
-    """Add what a new filter is made from; ``fpr`` is the default, told in the help."""
-    from bloomery.cli.filters import kinds
-
-    rows = kinds()
-    layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
-    group = parser.add_argument_group("filter")
-    group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
-    group.add_argument(
-        "--kind",
-        choices=[row["name"] for row in rows],
-        metavar="NAME",
-        help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
-    )
-    group.add_argument("--layout", choices=["auto", *layouts], default="auto", help="arrangement of the bits")
-    group.add_argument("--seed", type=int, metavar="N", help="seed of the hash (default 0)")
-    add_secret(group)  # type: ignore[arg-type]

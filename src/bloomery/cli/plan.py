@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HELP = "compare what filters for so many items would cost"
 DETAIL = """Give two of --items, --fpr and --memory; with all three, what does not fit is marked. Without
 --needs the table has the layouts of the plain filter; with it, every structure that can do what is
-needed, and when it may deny a key that was added. The times are expected of batches on one core,
+needed, and when it may have false negatives. The times are expected of batches on one core,
 within a factor of two."""
 EXAMPLE = "bloomery plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
@@ -54,13 +54,13 @@ def run(args: argparse.Namespace) -> int:
     needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
     left_out: dict[str, str] = {}
     rows = choices(args.items, args.fpr, memory=args.memory, needs=needed, left_out=left_out)
-    facts = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
+    stats = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
     lines = _layouts(rows) if rows[0].num_hashes else _structures(rows)
     lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
-    report(args, {"choices": facts, "left_out": left_out}, lines, stdout_is_free=True)
+    report(args, {"choices": stats, "left_out": left_out}, lines, stdout_is_free=True)
     return 0 if rows[0].recommended else 1
 
 

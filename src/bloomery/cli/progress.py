@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
-    from bloomery.cli.inputs import Blocks
+    from bloomery.cli.io.blocks import Blocks
 
 _EVERY_SECONDS = 0.2
 

@@ -7,7 +7,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.standard import flush
+from bloomery.cli.io.standard import flush
 
 if TYPE_CHECKING:
     import argparse
@@ -26,16 +26,16 @@ def plain(value: Any) -> Any:
 
 
 def report(
-    args: argparse.Namespace, facts: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool
+    args: argparse.Namespace, stats: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool
 ) -> None:
     """Print the end of a command.
 
-    With ``--json`` the facts are one line: on stdout when it carries nothing else, else on stderr.
+    With ``--json`` the stats are one line: on stdout when it carries nothing else, else on stderr.
     Without, ``lines`` go to stderr, or to stdout when that is free; ``--quiet`` silences them.
     """
     stream = sys.stdout if stdout_is_free else sys.stderr
     if args.json:
-        print(json.dumps(plain(dict(facts))), file=stream)
+        print(json.dumps(plain(dict(stats))), file=stream)
     elif not args.quiet:
         print("\n".join(lines), file=stream)
     flush() if stdout_is_free else stream.flush()

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal
-from bloomery.cli.parser import QUIET, add_inputs, add_shape
-from bloomery.cli.roles import require_different
+from bloomery.cli.io.roles import require_different
+from bloomery.cli.options import QUIET, add_inputs, add_shape
 
 if TYPE_CHECKING:
     import argparse
 
-    from bloomery.cli.filters import Seen
-    from bloomery.cli.inputs import Blocks
-    from bloomery.cli.output import Output
-    from bloomery.cli.state import State
+    from bloomery.cli.answers import Answers
+    from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.filters.state import State
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.output import Output
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 
@@ -52,11 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer until the input ends."""
-    from bloomery.cli import filters
-    from bloomery.cli.inputs import Blocks, sources
-    from bloomery.cli.output import Output
+    from bloomery.cli.filters.kinds import FORGETS, forgets, row_of
+    from bloomery.cli.filters.state import State, held
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.output import Output
+    from bloomery.cli.io.sources import sources
     from bloomery.cli.report import note, report
-    from bloomery.cli.state import State, held
     from bloomery.cli.stops import Stops
 
     require_different(args.files, {"the answers": "-", "--state": args.state})
@@ -65,66 +67,54 @@ def run(args: argparse.Namespace) -> int:
         output = Output(None)
         state = State(args.state, args) if args.state else None
         seen = state.load() if state and state.exists else _empty(args)
-        if filters.forgets(seen):
-            note(args, filters.FORGETS.format(filters.row_of(seen)["name"]))
+        if forgets(seen):
+            note(args, FORGETS.format(row_of(seen)["name"]))
         blocks = Blocks(inputs, stops, size=1 << 16, tick=args.save_every if state else None)
         try:
-            lines, new = _answer(args, seen, blocks, output, state)
+            lines, new = _answer_all(args, _answers(args, seen, output), blocks, state)
         finally:
             if state:
                 state.save(seen)
-    facts = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
-    report(args, facts, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
+    stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
+    report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
     return 0
 
 
 def _empty(args: argparse.Namespace) -> Seen:
-    from bloomery.cli import filters
+    from bloomery.cli.filters.kinds import grows
+    from bloomery.cli.filters.make import growing, sized
 
     if args.expected is not None:
-        if filters.grows(args.kind):
+        if grows(args.kind):
             raise Refusal(f"--kind {args.kind} grows: it does not take --expected")
-        return filters.sized(args, args.expected, args.fpr or FPR, quick=True)
-    if args.kind is not None and not filters.grows(args.kind):
+        return sized(args, args.expected, args.fpr or FPR, quick=True)
+    if args.kind is not None and not grows(args.kind):
         raise Refusal(f"--kind {args.kind} has a fixed size: give --expected")
-    return filters.growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
+    return growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
 
 
-def _answer(
-    args: argparse.Namespace, seen: Seen, blocks: Blocks, output: Output, state: State | None
+def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
+    from bloomery.cli import answers
+    from bloomery.cli.filters.state import remember_printed
+    from bloomery.recipes.dedup import remember
+
+    if args.mark:
+        return answers.Marked(seen, output)
+    if args.old_only:
+        return answers.Old(seen, output)
+    return answers.New(seen, output, remember_printed if args.state else remember)
+
+
+def _answer_all(
+    args: argparse.Namespace, answers: Answers, blocks: Blocks, state: State | None
 ) -> tuple[int, int]:
-    from bloomery import _core
-    from bloomery.cli import filters
-    from bloomery.cli.state import remember_printed
-    from bloomery.recipes.dedup import fresh, keeps_copies, remember
-    from bloomery.recipes.seen import mark_lines, old_lines
-
+    """Answer every line, and save the state from time to time; return (lines, new lines)."""
     lines = new = 0
-    # Where adding again renews a line, lines that were seen are added too.
-    renew = filters.forgets(seen)
     saved = time.monotonic()
     for block in blocks:
-        if args.mark:
-            records, fresh_ones, text = mark_lines(bytes(block), seen)
-            output.write(text)
-        elif args.old_only and keeps_copies(seen):
-            records, fresh_ones, text = old_lines(bytes(block), seen)
-            output.write(text)
-        elif args.old_only:
-            records, fresh_ones, _, text_or_none = _core.add_lines(seen, block, kept=False, dropped=True)
-            output.write(text_or_none or b"")
-        else:
-            records, fresh_ones, text, known = fresh(block, seen, dropped=renew)
-            before = output.written
-            try:
-                output.write(text)
-            finally:  # only what went out is remembered
-                out = output.written - before
-                whole = text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1]
-                (remember_printed if state else remember)(whole, seen)
-                remember(known, seen)
-        lines, new = lines + records, new + fresh_ones
+        records, fresh = answers.answer(block)
+        lines, new = lines + records, new + fresh
         if state and time.monotonic() - saved >= args.save_every:
-            state.save(seen)
+            state.save(answers.seen)
             saved = time.monotonic()
     return lines, new

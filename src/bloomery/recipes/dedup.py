@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bloomery import BloomFilter, ScalableBloomFilter, _core
+from bloomery import _core, registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     #: Any filter whose ``add`` takes the key alone.
     Seen = Any
     Block = bytes | bytearray | memoryview
-    Sifted = tuple[int, int, bytes, bytes]
+    Parts = tuple[int, int, bytes, bytes]
 
 T = TypeVar("T")
 
-#: Rate of the throw-away filter that finds repetitions inside one block: below one line in 10^12.
-_WITHIN_BLOCK_FPR = 1e-12
-
-
+#: One line in 10^12.
+_SCRATCH_FPR = 1e-12
 #: The rate of other structures is looked up anew after this share of new keys.
 _RATE_STEP = 32
 #: The keys offered are summed in steps of this share of them: exact to 1e-4 in the loss.
@@ -37,7 +35,7 @@ _SATURATED = 1.0 - 1e-9
 
 
 def keeps_copies(seen: Seen) -> bool:
-    """Tell whether adding a key again takes more room: such filters are given new keys only.
+    """Tell whether adding a key again takes more memory: such filters are given new keys only.
 
     >>> from bloomery import BloomFilter
     >>> keeps_copies(BloomFilter(100))
@@ -85,8 +83,8 @@ def unique(
 class Load:
     """The model's false-positive rate of a filter at its counted load, without scanning bits.
 
-    Unlike ``seen.fpr()``, `rate` costs microseconds however large the filter is; of a growing
-    filter the stages are looked at once, when a new one opens. Structures other than these two are
+    Unlike ``seen.fpr()``, `rate` costs microseconds however large the plain filter is, and a growing
+    one made of plain stages: these are looked at once, when a new one opens. Other structures are
     asked for their ``fpr()`` whenever they hold some hundredths more.
 
     >>> from bloomery import BloomFilter
@@ -97,38 +95,44 @@ class Load:
     def __init__(self, seen: Seen) -> None:
         """Follow ``seen``."""
         self._seen = seen
+        self._role = (registry.row_of(seen) or {}).get("role")
         self._stages = 0
-        self._denied = 1.0
+        self._absent = 1.0
         self._earlier = 0
         self._asked: tuple[int, float] | None = None
-        self._last = _Offered("classic", 1, 1)
-        if isinstance(seen, BloomFilter):
+        self._last: _Offered | None = None
+        if self._role == "plain":
             self._last = _Offered(seen.layout, seen.num_bits, seen.num_hashes)
         self._before = self.rate()
 
     def rate(self) -> float:
         """Return the rate now."""
         seen = self._seen
-        if isinstance(seen, BloomFilter):
-            return self._last.rate(seen.num_added)
-        if not isinstance(seen, ScalableBloomFilter):
+        if self._role == "growing" and seen.stages != self._stages:
+            self._look_at(seen.stage_info())
+        if self._last is None:
             return self._of_any(seen)
-        if seen.stages != self._stages:
-            *full, last = seen.stage_info()
-            self._stages = seen.stages
-            self._earlier = sum(stage["num_added"] for stage in full)
-            self._last = _Offered.of_stage(last)
-            self._denied = 1.0
-            for stage in full:
-                self._denied *= 1.0 - _Offered.of_stage(stage).rate(stage["num_added"])
-        return 1.0 - self._denied * (1.0 - self._last.rate(max(seen.num_added - self._earlier, 0)))
+        rate = self._last.rate(max(seen.num_added - self._earlier, 0))
+        # A rate of 1e-17 would be lost beside 1.
+        return rate if self._absent == 1.0 else 1.0 - self._absent * (1.0 - rate)
+
+    def _look_at(self, stages: list[dict[str, Any]]) -> None:
+        """Take the rates of all stages but the last as they are from now on."""
+        self._stages = len(stages)
+        plain = registry.with_role("plain")["class"]
+        if any(stage["class"] != plain for stage in stages):
+            return
+        *full, last = stages
+        self._earlier = sum(stage["num_added"] for stage in full)
+        self._last = _Offered.of_stage(last)
+        self._absent = math.prod(1.0 - _Offered.of_stage(stage).rate(stage["num_added"]) for stage in full)
 
     def lost(self, kept: int) -> float:
         """Return how many new keys were probably taken for known since the last call, ``kept`` being kept.
 
         Of u new keys at rate p, u p are lost and u (1 - p) kept: that is p / (1 - p) for each kept.
         """
-        if isinstance(self._seen, BloomFilter):
+        if self._role == "plain" and self._last is not None:
             before = self._last.keys - self._last.kept
             self.rate()
             return self._last.keys - self._last.kept - before
@@ -166,8 +170,8 @@ class _Offered:
         """Return the rate with ``kept`` keys, which may only grow from call to call."""
         here = self._at(self.keys)
         while kept - self.kept >= 1 and here < _SATURATED:
-            room = max(1.0, kept / _KEY_STEPS, self.keys / _KEY_STEPS)
-            step = min(room, (kept - self.kept) / (1.0 - here))
+            longest = max(1.0, kept / _KEY_STEPS, self.keys / _KEY_STEPS)
+            step = min(longest, (kept - self.kept) / (1.0 - here))
             self.kept += step * (1.0 - self._at(self.keys + step / 2))
             self.keys += step
             here = self._at(self.keys)
@@ -201,7 +205,7 @@ class Tally:
         return min(self.lost, float(self.records - self.kept))
 
 
-def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
+def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     r"""Add the lines of ``block``; return (lines, new ones, their bytes, the others' bytes).
 
     A line ends at a newline; a carriage return before it is not part of the key. The others are
@@ -216,7 +220,18 @@ def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
     return records, kept, new or b"", old or b""
 
 
-def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
+def scratch(keys: int) -> Seen:
+    """Return a throw-away filter that finds repetitions among ``keys`` keys.
+
+    >>> scratch(100).add("a")
+    True
+    """
+    # "auto" would size each layout it may stand for: a fifth of the time of a block.
+    layout = next(name for name in registry.layouts("auto") if name not in registry.layouts("one_line"))
+    return registry.class_of(registry.with_role("plain"))(keys + 1, _SCRATCH_FPR, layout=layout)
+
+
+def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     r"""As `sift`, but leave ``seen`` as it is, so that lines are remembered once they are written.
 
     Repetitions inside the block are dropped too. Follow it with `remember` on what was written.
@@ -230,7 +245,7 @@ def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Sifted:
     records, _, found, absent = _core.check_lines(seen, block, found=dropped, absent=True)
     if not absent:
         return records, 0, b"", found or b""
-    within = BloomFilter(absent.count(b"\n") + 1, _WITHIN_BLOCK_FPR, layout="classic")
+    within = scratch(absent.count(b"\n"))
     _, kept, new, again = _core.add_lines(within, absent, kept=True, dropped=dropped)
     return records, kept, new or b"", (found or b"") + (again or b"")
 

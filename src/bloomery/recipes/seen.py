@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bloomery.recipes.dedup import add_new
+from bloomery import _core
+from bloomery.recipes.dedup import add_new, keeps_copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     #: Any filter whose ``add`` takes the key alone.
     Seen = Any
+    Block = bytes | bytearray | memoryview
 
 T = TypeVar("T")
 
@@ -63,14 +65,17 @@ def mark_lines(
     return len(ended), sum(news), marked
 
 
-def old_lines(block: bytes, seen: Seen) -> tuple[int, int, bytes]:
+def old_lines(block: Block, seen: Seen) -> tuple[int, int, bytes]:
     r"""Add the lines of ``block``; return (lines, new lines, those seen before, in order).
 
     >>> from bloomery import BloomFilter
     >>> old_lines(b"a\nb\na\n", BloomFilter(100))
     (3, 2, b'a\n')
     """
-    ended = _lines(block)
+    if not keeps_copies(seen):
+        records, new, _, old = _core.add_lines(seen, block, kept=False, dropped=True)
+        return records, new, old or b""
+    ended = _lines(bytes(block))
     news = add_new([line.removesuffix(b"\n").removesuffix(b"\r") for line in ended], seen)
     return (
         len(ended),

@@ -56,8 +56,23 @@ impl Layout {
         }
     }
 
+    /// True when all bits of a key lie in one cache line.
+    pub fn is_one_line(self) -> bool {
+        matches!(self, Layout::Blocked | Layout::Split)
+    }
+
+    /// True when `auto` may stand for it.
+    pub fn is_automatic(self) -> bool {
+        matches!(self, Layout::Classic | Layout::Blocked)
+    }
+
+    /// True when its bits are those of a Parquet file's filter.
+    pub fn is_parquet(self) -> bool {
+        self == Layout::Split
+    }
+
     /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
-    pub fn granule(self, num_hashes: u32) -> u64 {
+    fn granule(self, num_hashes: u32) -> u64 {
         match self {
             Layout::Classic => 1,
             Layout::Blocked => 512,
@@ -67,7 +82,7 @@ impl Layout {
     }
 
     /// Every k that a filter of this layout can have.
-    pub fn hashes(self) -> Vec<u32> {
+    fn hashes(self) -> Vec<u32> {
         match self {
             Layout::Blocked => (1..=columns::MAX_PER_COLUMN).map(|t| 4 * t).collect(),
             Layout::Split => vec![8],
@@ -174,6 +189,14 @@ impl Shape {
         Shape { layout, scheme, num_bits, num_hashes }.check()
     }
 
+    /// The largest shape of at most `num_bits`, for every k that the layout can have.
+    pub fn within(layout: Layout, num_bits: u64) -> Result<Vec<Self>> {
+        let hashes = layout.hashes().into_iter().filter(|&k| num_bits >= layout.granule(k));
+        hashes
+            .map(|k| Self::explicit(layout, None, num_bits / layout.granule(k) * layout.granule(k), k.into()))
+            .collect()
+    }
+
     fn check_scheme(layout: Layout, scheme: Option<Scheme>) -> Result<Scheme> {
         let scheme = scheme.unwrap_or(layout.default_scheme());
         if layout.schemes().contains(&scheme) {
@@ -251,6 +274,23 @@ mod tests {
                     let rate = shape.law().fpr(capacity as f64);
                     assert!(rate <= fpr, "{shape:?} {rate}");
                     assert!(capacity < 10_000 || rate > 0.8 * fpr || fpr > 0.2, "{shape:?} {rate} for {fpr}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_within_are_the_largest_of_each_k() {
+        for (layout, _) in LAYOUTS {
+            for limit in [1, 63, 511, 512, 100_000] {
+                let shapes = Shape::within(layout, limit).unwrap();
+                for k in 1..=MAX_HASHES {
+                    let fits = |bits| {
+                        Shape { layout, scheme: layout.default_scheme(), num_bits: bits, num_hashes: k }.check().is_ok()
+                    };
+                    let largest = (1..=limit).rev().take(1024).find(|&bits| fits(bits));
+                    let found = shapes.iter().find(|shape| shape.num_hashes == k).map(|shape| shape.num_bits);
+                    assert_eq!(found, largest, "{layout:?} {limit} {k}");
                 }
             }
         }

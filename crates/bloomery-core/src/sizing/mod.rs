@@ -52,14 +52,18 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
     Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", shown(fpr))))
 }
 
-/// Refuses a rate that 64-bit hashes cannot honour at this capacity: two keys share a hash with
-/// probability 2^-64, so n keys put a floor of n / 2^64 under every rate.
+/// The lowest rate that constructors take for so many keys: two share a 64-bit hash with probability
+/// 2^-64, so n keys put a floor of n / 2^64 under every rate, and half of it is left to the structure.
+pub fn least_fpr(items: f64) -> f64 {
+    (2.0 * items / 2f64.powi(64)).max(LEAST_FPR)
+}
+
+/// Refuses a rate that 64-bit hashes cannot honour at this capacity.
 pub fn check_reachable(capacity: u64, fpr: f64) -> Result<()> {
-    let floor = capacity as f64 / 2f64.powi(64);
-    if fpr >= 2.0 * floor && fpr >= LEAST_FPR {
+    let least = least_fpr(capacity as f64);
+    if fpr >= least {
         return Ok(());
     }
-    let least = (2.0 * floor).max(LEAST_FPR);
     Err(Error::Parameter(format!(
         "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {}",
         shown(fpr)

@@ -16,12 +16,12 @@ pub struct Tally {
     /// Records looked at.
     pub records: u64,
     /// Records that were new (adding), found (checking) or kept (verifying).
-    pub marked: u64,
+    pub selected: u64,
 }
 
 /// One record in a block: where it starts, where its key ends, where the next one starts.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Record {
+pub(super) struct Record {
     start: usize,
     key_end: usize,
     end: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// The key of the record in its block.
-    pub(crate) fn key(self, block: &[u8]) -> &[u8] {
+    pub(super) fn key(self, block: &[u8]) -> &[u8] {
         &block[self.start..self.key_end]
     }
 }
@@ -70,9 +70,9 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Runs `answer` over all records of `block`, a chunk at a time; copies the marked ones to `kept`
+/// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
 /// and the rest to `dropped`, both in order. Runs of neighbours are copied at once.
-pub(crate) fn sift(
+pub(super) fn partition(
     hasher: &KeyHasher,
     block: &[u8],
     mut kept: Option<&mut Vec<u8>>,
@@ -80,7 +80,7 @@ pub(crate) fn sift(
     mut answer: impl FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
 ) -> Result<Tally> {
     let mut records = [Record::default(); CHUNK];
-    let (mut hashes, mut marks) = ([0u64; CHUNK], [0u8; CHUNK]);
+    let (mut hashes, mut mask) = ([0u64; CHUNK], [0u8; CHUNK]);
     let mut source = Records::new(block);
     let mut tally = Tally::default();
     loop {
@@ -88,21 +88,21 @@ pub(crate) fn sift(
         if n == 0 {
             return Ok(tally);
         }
-        answer(&records[..n], &hashes[..n], &mut marks[..n])?;
+        answer(&records[..n], &hashes[..n], &mut mask[..n])?;
         let mut run = 0;
         while run < n {
-            let mark = marks[run];
+            let selected = mask[run];
             let mut end = run + 1;
-            while end < n && marks[end] == mark {
+            while end < n && mask[end] == selected {
                 end += 1;
             }
-            let out = if mark != 0 { kept.as_deref_mut() } else { dropped.as_deref_mut() };
+            let out = if selected != 0 { kept.as_deref_mut() } else { dropped.as_deref_mut() };
             if let Some(out) = out {
                 let run = &block[records[run].start..records[end - 1].end];
                 reserve(out, run.len())?;
                 out.extend_from_slice(run);
             }
-            tally.marked += u64::from(mark) * (end - run) as u64;
+            tally.selected += u64::from(selected) * (end - run) as u64;
             run = end;
         }
         tally.records += n as u64;
@@ -117,7 +117,7 @@ pub fn add<F: Addable>(
     dropped: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
     let hasher = *filter.hasher();
-    sift(&hasher, block, kept, dropped, |_, hashes, marks| filter.add_hashes(hashes, Some(marks)))
+    partition(&hasher, block, kept, dropped, |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
 }
 
 /// Checks every record of `block`; found ones are copied to `found`, the others to `absent`.
@@ -127,27 +127,27 @@ pub fn check<F: Filter>(
     found: Option<&mut Vec<u8>>,
     absent: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
-    sift(filter.hasher(), block, found, absent, |_, hashes, marks| {
-        filter.contains_hashes(hashes, marks);
+    partition(filter.hasher(), block, found, absent, |_, hashes, mask| {
+        filter.contains_hashes(hashes, mask);
         Ok(())
     })
 }
 
 /// Adds every record of `block` and returns the hashes of those that were not new. With `once`, those
-/// are not added again: for structures in which copies take room.
-pub fn note<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
+/// are not added again: for structures in which copies take slots.
+pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
-    let tally = sift(&hasher, block, None, None, |_, hashes, marks| {
+    let tally = partition(&hasher, block, None, None, |_, hashes, mask| {
         if once {
-            for (&hash, mark) in hashes.iter().zip(marks.iter_mut()) {
-                *mark = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
+            for (&hash, new) in hashes.iter().zip(mask.iter_mut()) {
+                *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
             }
         } else {
-            filter.add_hashes(hashes, Some(marks))?;
+            filter.add_hashes(hashes, Some(mask))?;
         }
         reserve(&mut seen, hashes.len())?;
-        seen.extend(hashes.iter().zip(marks.iter()).filter(|(_, mark)| **mark == 0).map(|(hash, _)| *hash));
+        seen.extend(hashes.iter().zip(mask.iter()).filter(|(_, new)| **new == 0).map(|(hash, _)| *hash));
         Ok(())
     })?;
     Ok((tally, seen))

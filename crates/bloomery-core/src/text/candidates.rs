@@ -1,8 +1,8 @@
-//! The exact second look: which of the records a filter called seen were true repetitions.
+//! Candidate duplicates: which of the records that a filter held already were true repetitions.
 //!
-//! A first pass notes the hashes of all records that were not new; every wrongly dropped record is
-//! among them, since a filter never denies. The second pass keeps a record at once when its hash is
-//! not noted (it occurs once), and compares the others byte for byte. Memory follows the number of
+//! A first pass collects the hashes of all records that were not new; every wrongly dropped record is
+//! among them, since a filter has no false negatives. The second pass keeps a record at once when its hash is
+//! no candidate (it occurs once), and compares the others byte for byte. Memory follows the number of
 //! distinct repeated records, not the size of the input.
 
 use std::collections::HashSet;
@@ -11,8 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::cells::allocation::short;
 use crate::error::Result;
 use crate::key::KeyHasher;
-use crate::lines::{self, Tally};
 use crate::structure::batch::CHUNK;
+use crate::text::records::{Tally, partition};
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;
@@ -37,16 +37,16 @@ impl Hasher for Through {
     }
 }
 
-/// Hashes under suspicion, and the exact text of those met in the second pass.
+/// Hashes of candidate duplicates, and the exact text of those met in the second pass.
 #[derive(Default)]
-pub struct Suspects {
+pub struct CandidateDuplicates {
     hasher: Option<KeyHasher>,
     hashes: HashSet<u64, BuildHasherDefault<Through>>,
     met: HashSet<Box<[u8]>>,
     met_bytes: usize,
 }
 
-impl Suspects {
+impl CandidateDuplicates {
     /// First pass: remembers hashes made by `hasher`.
     pub fn remember(&mut self, hasher: KeyHasher, hashes: &[u64]) -> Result<()> {
         self.hasher = Some(hasher);
@@ -57,7 +57,7 @@ impl Suspects {
         Ok(())
     }
 
-    /// True when `key`, of a hash under suspicion, was not met before.
+    /// True when `key`, a candidate, was not met before.
     fn meet(&mut self, key: &[u8]) -> Result<bool> {
         if self.met.contains(key) {
             return Ok(false);
@@ -71,22 +71,22 @@ impl Suspects {
     }
 
     /// Second pass: copies first occurrences to `kept`, true repetitions to `dropped`.
-    pub fn sift(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Result<Tally> {
+    pub fn partition(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Result<Tally> {
         let hasher = self.hasher.unwrap_or(KeyHasher::seeded(0));
-        lines::sift(&hasher, block, Some(kept), dropped, |records, hashes, marks| {
-            for ((record, hash), mark) in records.iter().zip(hashes).zip(marks) {
-                *mark = u8::from(!self.hashes.contains(hash) || self.meet(record.key(block))?);
+        partition(&hasher, block, Some(kept), dropped, |records, hashes, mask| {
+            for ((record, hash), keep) in records.iter().zip(hashes).zip(mask) {
+                *keep = u8::from(!self.hashes.contains(hash) || self.meet(record.key(block))?);
             }
             Ok(())
         })
     }
 
-    /// Number of hashes under suspicion.
+    /// Number of candidates, by hash.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// True when nothing was called seen.
+    /// True when there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -101,18 +101,19 @@ impl Suspects {
 mod tests {
     use super::*;
     use crate::bloom::{BloomFilter, Layout, Shape};
+    use crate::text::collect;
 
     #[test]
     fn a_hopeless_filter_still_gives_the_exact_result() {
         let shape = Shape::explicit(Layout::Classic, None, 64, 1).unwrap();
         let mut filter = BloomFilter::new(shape, 10, 0.5, KeyHasher::seeded(0), false).unwrap();
         let block: Vec<u8> = (0..500).flat_map(|i| format!("{}\n", i % 300).into_bytes()).collect();
-        let mut suspects = Suspects::default();
-        let (_, seen) = lines::note(&mut filter, &block, false).unwrap();
-        suspects.remember(KeyHasher::seeded(0), &seen).unwrap();
+        let mut candidates = CandidateDuplicates::default();
+        let (_, seen) = collect(&mut filter, &block, false).unwrap();
+        candidates.remember(KeyHasher::seeded(0), &seen).unwrap();
         let mut kept = Vec::new();
-        let tally = suspects.sift(&block, &mut kept, None).unwrap();
+        let tally = candidates.partition(&block, &mut kept, None).unwrap();
         let expected: Vec<u8> = (0..300).flat_map(|i| format!("{i}\n").into_bytes()).collect();
-        assert_eq!((tally.records, tally.marked, kept), (500, 300, expected));
+        assert_eq!((tally.records, tally.selected, kept), (500, 300, expected));
     }
 }

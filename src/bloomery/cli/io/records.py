@@ -10,12 +10,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.blocks import Blocks
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from bloomery.cli.inputs import Blocks, Source
+    from bloomery.cli.io.sources import Source
     from bloomery.cli.stops import Stops
 
     #: The bytes of a record, and its cells.
@@ -65,8 +66,6 @@ class Records:
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield batches; raises `Refusal` that names file and record where one cannot be read."""
-        from bloomery.cli.inputs import Blocks
-
         for index, source in enumerate(self._inputs):
             lines = _lines(Blocks([source], self._stops))
             kind = format_of(self._args, source.name)

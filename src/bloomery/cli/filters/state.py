@@ -9,10 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bloomery import BloomFilter, _core
-from bloomery.cli import filters
+import bloomery
+from bloomery import _core
 from bloomery.cli.failures import Refusal, explain
-from bloomery.cli.output import is_special
+from bloomery.cli.filters.files import check_options, load
+from bloomery.cli.filters.kinds import row_of
+from bloomery.cli.filters.secret import secret_from
+from bloomery.cli.io.output import is_special
 from bloomery.cli.units import size_text
 from bloomery.errors import FilterFull
 from bloomery.recipes.dedup import remember
@@ -20,6 +23,8 @@ from bloomery.recipes.dedup import remember
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+
+    from bloomery.cli.filters.kinds import Seen
 
 
 def _target_of(path: str) -> Path:
@@ -78,7 +83,7 @@ def _locked(lock: Path, path: str) -> int:
         os.close(descriptor)
 
 
-def remember_printed(lines: bytes, seen: filters.Seen) -> None:
+def remember_printed(lines: bytes, seen: Seen) -> None:
     """Remember lines that are out; when the filter cannot take them all, tell how many will come again.
 
     Printed twice is better than never: the other order would lose lines when the output fails.
@@ -106,28 +111,32 @@ class State:
         self._target = _target_of(path)
         self.exists = self._target.exists()
 
-    def load(self, room: int | None = None) -> filters.Seen:
-        """Return yesterday's filter, every byte checked, as one that can be added to."""
-        found = filters.load(self.path, self._args, verify="full")
-        filters.check_options(found, self.path, self._args)
-        if room is None:
+    def load(self, nbytes: int | None = None) -> Seen:
+        """Return the filter of an earlier run, every byte checked, as one that can be added to.
+
+        Within a memory budget it may take ``nbytes`` of it.
+        """
+        found = load(self.path, self._args, verify="full")
+        check_options(found, self.path, self._args)
+        if nbytes is None:
             return found.copy()
-        if found.nbytes > room:
+        if found.nbytes > nbytes:
             raise Refusal(
-                f"{self.path}: the state has {size_text(found.nbytes)}, --memory leaves {size_text(room)}"
+                f"{self.path}: the state has {size_text(found.nbytes)}, --memory leaves {size_text(nbytes)}"
             )
-        if not isinstance(found, BloomFilter):
-            kind = filters.row_of(found)["name"]
-            raise Refusal(f"{self.path}: a state of kind {kind} cannot go with --memory; drop the option")
+        row = row_of(found)
+        if "write-in-place" not in row["capabilities"]:
+            name = row["name"]
+            raise Refusal(f"{self.path}: a state of kind {name} cannot go with --memory; drop the option")
         found.close()
         working = self._target.with_name(f".{self._target.name}.{os.getpid()}.working")
         shutil.copyfile(self._target, working)
         self._working = working
-        return BloomFilter.open(working, mode="r+", secret=filters.secret_from(self._args.secret_file))
+        return bloomery.open(working, mode="r+", secret=secret_from(self._args.secret_file))
 
-    def save(self, seen: filters.Seen) -> None:
+    def save(self, seen: Seen) -> None:
         """Replace the file at once and for good."""
-        if self._working is None or not isinstance(seen, BloomFilter):
+        if self._working is None:
             seen.save(self._target)
             return
         seen.flush()

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bloomery.cli.standard import require_output
+from bloomery.cli.io.standard import require_output
 
 if TYPE_CHECKING:
-    from bloomery.cli.inputs import Block
+    from bloomery.cli.io.blocks import Block
 
 
 def is_special(path: str) -> bool:

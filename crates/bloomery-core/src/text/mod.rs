@@ -1,0 +1,7 @@
+//! Text for the command line: records of a stream, and the exact second look at what a filter dropped.
+
+mod candidates;
+mod records;
+
+pub use candidates::CandidateDuplicates;
+pub use records::{Tally, add, check, collect};

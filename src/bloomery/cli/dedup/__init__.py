@@ -1,0 +1,54 @@
+"""``bloomery dedup``: drop repeated lines in bounded memory, order kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.cli.dedup.options import check, configure
+from bloomery.cli.options import QUIET
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bloomery.cli.dedup.job import Job, Pass
+
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+
+HELP = "drop repeated lines, order kept, in bounded memory"
+DETAIL = """A line that was not seen before is printed unchanged; a repeated one is dropped, and a new
+one wrongly with a probability below --fpr. The filter is sized by --memory, by --expected, or
+grows. The report on stderr states how many lines were probably dropped wrongly; with --verify none
+are. A --kind that forgets by design prints a line again when the last one like it is long ago."""
+EXAMPLE = "bloomery dedup --memory 2G urls.txt > unique.txt"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the job and report."""
+    from bloomery.cli.dedup.job import Job
+    from bloomery.cli.dedup.report import tell
+    from bloomery.cli.filters.state import held
+
+    check(args)
+    with held(args.state):
+        job = Job(args)
+        with job.stops:
+            job.run(_pass(args, job))
+    tell(args, job)
+    return 0
+
+
+def _pass(args: argparse.Namespace, job: Job) -> Pass:
+    """Return the pass over lines, or over records with a chosen key."""
+    from bloomery.recipes.dedup import keeps_copies
+
+    if args.select:
+        from bloomery.cli.dedup import selected
+
+        if args.verify:
+            return selected.Verified(job)
+        return selected.Deferred(job) if job.state else selected.Direct(job)
+    from bloomery.cli.dedup import passes
+
+    if args.verify:
+        return passes.Verified(job)
+    return passes.Deferred(job) if job.state or keeps_copies(job.seen) else passes.Direct(job)

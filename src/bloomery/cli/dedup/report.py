@@ -1,0 +1,63 @@
+"""What ``bloomery dedup`` tells at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli import units
+from bloomery.cli.dedup import memory
+from bloomery.cli.filters.kinds import forgets
+from bloomery.cli.report import note, report
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bloomery.cli.dedup.job import Job
+
+
+def tell(args: argparse.Namespace, job: Job) -> None:
+    """Print the report, and a warning where the filter is overfull."""
+    stats = _stats(args, job)
+    if job.seen.num_added > job.seen.capacity and not forgets(job.seen):
+        note(args, f"the filter holds {job.seen.num_added:,} lines and was sized for {job.seen.capacity:,}; "
+                   "give more --memory or --expected, or --verify")  # fmt: skip
+    free = bool(args.no_output or args.output) and args.output != "-" and args.json
+    report(args, stats, _lines(args, stats), stdout_is_free=free)
+
+
+def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
+    tally, seen, seconds = job.tally, job.seen, max(job.progress.seconds, 1e-9)
+    stats = {
+        "lines_in": tally.records,
+        "lines_out": tally.kept,
+        "dropped": tally.records - tally.kept,
+        "expected_wrongly_dropped": 0.0 if args.verify else tally.wrongly_dropped,
+        "exact": bool(args.verify),
+        "bytes": job.blocks.taken,
+        "seconds": seconds,
+        "bytes_per_second": job.blocks.taken / seconds,
+        "peak_memory": memory.peak(),
+        "memory": args.memory,
+        "filter": {
+            "class": type(seen).__name__,
+            "nbytes": seen.nbytes,
+            "capacity": seen.capacity,
+            "target_fpr": seen.target_fpr,
+            "layout": getattr(seen, "layout", None),
+            "num_added": seen.num_added,
+        },
+        "state": args.state,
+    }
+    return stats | ({"without_key": job.without_key} if args.select else {})
+
+
+def _lines(args: argparse.Namespace, stats: dict[str, Any]) -> list[str]:
+    lost = units.rate_text(stats["expected_wrongly_dropped"])
+    return [
+        f"lines in            {stats['lines_in']:,}",
+        f"lines out           {stats['lines_out']:,}",
+        f"wrongly dropped     {'0 (verified)' if args.verify else f'{lost} expected'}",
+        f"speed               {units.size_text(stats['bytes_per_second'])}/s",
+        f"peak memory         {units.size_text(stats['peak_memory'])}"
+        + (f" of {units.size_text(args.memory)}" if args.memory else ""),
+    ]

@@ -1,0 +1,99 @@
+"""The filter of ``bloomery dedup``: loaded, of the memory that is left, or guessed from the input."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bloomery import _core, registry
+from bloomery.cli.dedup import memory
+from bloomery.cli.dedup.options import FPR
+from bloomery.cli.failures import Refusal
+from bloomery.cli.filters import make
+from bloomery.cli.filters.shapes import least_bits
+from bloomery.cli.io.sources import MAGICS
+from bloomery.cli.units import size_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.filters.state import State
+    from bloomery.cli.io.blocks import Blocks
+
+#: Half of a usual L2 cache: larger blocks leave it and are slower (720 MB/s, 4 MiB 560 MB/s).
+_BLOCK = 1 << 18
+_LEAST_BLOCK = 1 << 16
+_LEAST_FILTER = 1 << 16
+#: A budget leaves this share for what the warm-up does not show, such as freed memory in pieces.
+_SLACK = 100
+_GUESS_BYTES = 256 << 20
+_FIRST_STAGE = 1 << 21
+
+
+def block_size(budget: int | None) -> int:
+    """Return the bytes of a block, less than usual in a small budget."""
+    return _BLOCK if budget is None else max(_LEAST_BLOCK, min(_BLOCK, budget // 256))
+
+
+class Sizing:
+    """How the memory is shared: ``candidates`` bytes of it are for candidate duplicates, None for any."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        """Measure what a budget leaves, after a warm-up of all that is no filter."""
+        self._args = args
+        self._fpr = args.fpr or FPR
+        self.candidates: int | None = None
+        self._left = None if args.memory is None else _left(args)
+
+    def filter(self, state: State | None, blocks: Blocks) -> Seen:
+        """Return the filter of ``state`` where it exists, else a new one."""
+        args, left = self._args, self._left
+        if state and state.exists:
+            # Python is not the same size to the page every day: two hundredths stay within the promise.
+            return state.load(None if left is None else left + 2 * args.memory // _SLACK)
+        if left is not None:
+            if args.verify:  # half for the filter, half for the hashes of candidate duplicates
+                left = self.candidates = left // 2
+            return make.within(args, left, self._fpr)
+        if args.expected is not None:
+            return make.sized(args, args.expected, self._fpr, quick=True)
+        return make.growing(args, _lines_of(args.files, blocks.total, self._fpr), self._fpr, quick=True)
+
+
+def _left(args: argparse.Namespace) -> int:
+    """Return the bytes that the budget leaves to the filter, after a warm-up of all else."""
+    import json  # noqa: F401 - the report's, before memory is measured
+
+    block = os.urandom(block_size(args.memory))
+    scratch = registry.class_of(registry.with_role("plain"))(len(block), 0.01)
+    _core.add_lines(scratch, block, kept=True, dropped=True)
+    _core.add_lines(scratch, block, kept=True, dropped=bool(args.dupes_output))
+    del scratch, block
+    used = memory.peak() + args.memory // _SLACK
+    if args.select:
+        used += 8 << 20  # records, keys and answers of a batch, as Python objects
+    least = (used + _LEAST_FILTER) * (_SLACK + 1) // _SLACK
+    if args.memory < least:
+        # What Python itself takes differs a little from run to run.
+        mebibytes = -(-least // (1 << 20)) + 1
+        raise Refusal(
+            f"--memory {size_text(args.memory)} is too little: "
+            f"the least is {mebibytes}M, most of it Python itself"
+        )
+    left: int = args.memory - used
+    return left
+
+
+def _lines_of(files: list[str], total: int | None, fpr: float) -> int:
+    """Return lines to make the first stage for: files tell by their size and first lines."""
+    if not total or not files or "-" in files:
+        return _FIRST_STAGE
+    with Path(files[0]).open("rb") as file:
+        sample = file.read(_BLOCK)
+    lines = sample.count(b"\n") + 1
+    packed = 8 if sample.startswith(MAGICS) else 1
+    guess = int(packed * total * lines / max(len(sample), 1) * 1.05) + 1024
+    most = 8 * _GUESS_BYTES * guess // least_bits(guess, max(fpr / 2, _core.least_fpr(guess)))
+    return min(guess, max(most, 1))

@@ -1,0 +1,60 @@
+"""Files of filters: opened as the class they hold, checked against the options, saved."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import bloomery
+from bloomery.cli.failures import Refusal
+from bloomery.cli.filters.kinds import grows, kinds, row_of
+from bloomery.cli.filters.secret import secret_from
+from bloomery.cli.io.output import Output, is_special
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bloomery.cli.filters.kinds import Seen
+
+
+def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen:
+    """Open a filter's file as it is, mapped; whichever class it holds."""
+    found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
+    if row_of(found) not in kinds():
+        raise Refusal(f"{path}: holds a {type(found).__name__}, which takes no lines")
+    return found
+
+
+def save(seen: Seen, path: str) -> None:
+    """Save as `Output` writes: a link stays a link, a device or pipe is written and not replaced."""
+    if is_special(path):
+        Output(path).write(seen.to_bytes())
+    else:
+        seen.save(os.path.realpath(path))
+
+
+def _made_for(seen: Seen) -> int:
+    """Return the capacity that a filter was made with: that of the first stage where there are stages."""
+    first, *_ = getattr(seen, "stage_capacities", [seen.capacity])
+    return int(first)
+
+
+def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
+    """Refuse options that contradict a filter that exists already."""
+    kind = row_of(seen)["name"]
+    asked = {
+        "kind": (args.kind, kind),
+        "fpr": (args.fpr, seen.target_fpr),
+        "seed": (args.seed, seen.seed),
+        "layout": (None if args.layout == "auto" else args.layout, getattr(seen, "layout", None)),
+        "expected": (getattr(args, "expected", None), None if grows(kind) else _made_for(seen)),
+    }
+    if getattr(args, "memory", None) is not None and args.expected is None:
+        del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
+    wrong = [
+        f"--{name} {want} (it has {have})" for name, (want, have) in asked.items() if want not in {None, have}
+    ]
+    if wrong:
+        raise Refusal(
+            f"{path}: the state was made otherwise: {', '.join(wrong)}; drop the option, or name a new state"
+        )

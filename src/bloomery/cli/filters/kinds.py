@@ -1,0 +1,38 @@
+"""Kinds: the structures that --kind names, and what the registry says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bloomery import registry
+
+#: Any filter whose ``add`` takes the key alone.
+Seen = Any
+
+#: The note on stderr about such a --kind.
+FORGETS = "--kind {} forgets lines by design: one that was seen long ago passes as new"
+
+
+def kinds() -> list[registry.Row]:
+    """Return the registry rows that --kind names: those whose ``add`` takes the key alone."""
+    return [row for row in registry.rows() if "add" in row["capabilities"] and row["adds"] == "key"]
+
+
+def is_plain(kind: str | None) -> bool:
+    """Tell whether a --kind is what a known size gets anyhow."""
+    return kind is None or registry.row_named(kind)["role"] == "plain"
+
+
+def grows(kind: str | None) -> bool:
+    """Tell whether a --kind takes any number of lines."""
+    return kind is not None and registry.row_named(kind)["role"] == "growing"
+
+
+def row_of(seen: Seen) -> registry.Row:
+    """Return the registry row of a filter."""
+    return next(row for row in registry.rows() if registry.class_of(row) is type(seen))
+
+
+def forgets(seen: Seen) -> bool:
+    """Tell whether a filter has false negatives, by design, for lines of long ago."""
+    return registry.forgets(row_of(seen))

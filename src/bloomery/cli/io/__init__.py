@@ -1,0 +1,1 @@
+"""What comes in and goes out: sources, blocks of lines, records, outputs, the standard streams."""

@@ -1,0 +1,57 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.cli import units
+
+if TYPE_CHECKING:
+    import argparse
+
+QUIET = "print no progress, warnings or report"
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the files to read."""
+    parser.add_argument("files", nargs="*", metavar="FILE", help='input; "-" or none is standard input')
+
+
+def add_records(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of the key within a record."""
+    group = parser.add_argument_group("records")
+    group.add_argument(
+        "--select",
+        metavar="COLUMN",
+        help="the key is this column, by name or number from 1 (CSV, TSV), or this dotted key (JSON lines)",
+    )
+    group.add_argument(
+        "--format", choices=("csv", "tsv", "jsonl"), help="of the input; guessed from the file name otherwise"
+    )
+    group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
+
+
+def add_secret(parser: argparse.ArgumentParser) -> None:
+    """Add the file with the secret of a keyed filter."""
+    parser.add_argument(
+        "--secret-file", metavar="FILE", help="secret of a keyed filter: 16 bytes, or 32 hexadecimal digits"
+    )
+
+
+def add_shape(parser: argparse.ArgumentParser, *, fpr: float) -> None:
+    """Add what a new filter is made from; ``fpr`` is the default, told in the help."""
+    from bloomery.cli.filters.kinds import kinds
+
+    rows = kinds()
+    layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
+    group = parser.add_argument_group("filter")
+    group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
+    group.add_argument(
+        "--kind",
+        choices=[row["name"] for row in rows],
+        metavar="NAME",
+        help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
+    )
+    group.add_argument("--layout", choices=["auto", *layouts], default="auto", help="arrangement of the bits")
+    group.add_argument("--seed", type=int, metavar="N", help="seed of the hash (default 0)")
+    add_secret(group)  # type: ignore[arg-type]

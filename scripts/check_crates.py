@@ -21,12 +21,12 @@ KERNELS = {
     "counting/nibbles.rs",
     "hash/xxh3.rs",
     "isa.rs",
+    "parallel/compact.rs",
+    "parallel/lines.rs",
     "scheme/columns.rs",
-    "scheme/deal/lines.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
     "scheme/planes.rs",
-    "scheme/sift.rs",
 }
 
 

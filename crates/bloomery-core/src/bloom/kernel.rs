@@ -1,13 +1,14 @@
 //! From layout and scheme to loops: the one place where they are matched.
 
 use super::shape::{Layout, Shape};
+use crate::parallel;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
-use crate::scheme::{ProbeKernel, Scheme, deal, lines};
+use crate::scheme::{ProbeKernel, Scheme, lines};
 use crate::structure::HashSource;
 
 /// The loops of one shape.
@@ -123,7 +124,7 @@ impl Kernel {
         threads: usize,
         new: Option<&mut [u8]>,
     ) -> u64 {
-        dispatch!(self, L => deal::lines::add::<L>(words, source, threads, new),
-                  P, probe => deal::probes::add::<P>(probe, words, source, threads, new))
+        dispatch!(self, L => parallel::lines::add::<L>(words, source, threads, new),
+                  P, probe => parallel::probes::add::<P>(probe, words, source, threads, new))
     }
 }

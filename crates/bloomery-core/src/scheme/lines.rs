@@ -1,10 +1,10 @@
 //! Line kernels: filters that touch one line a key. The loops are written once, here, and
 //! compiled twice: for any machine and for the vector set of this one.
 
-use super::DEALT_AHEAD;
+use super::BUCKET_AHEAD;
 use crate::isa::{Isa, prefetch};
 
-/// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
+/// How far ahead of the current key lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;
 
 /// Marks and checks one line for a hash.
@@ -91,7 +91,7 @@ pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: im
     let (eights, _) = hashes[..hashes.len() - ahead].as_chunks::<8>();
     let (later, _) = hashes[ahead..].as_chunks::<8>();
     for (i, (eight, later)) in eights.iter().zip(later).enumerate() {
-        prefetch(eight.as_ptr().wrapping_add(DEALT_AHEAD));
+        prefetch(eight.as_ptr().wrapping_add(BUCKET_AHEAD));
         for (j, (&hash, &later)) in eight.iter().zip(later).enumerate() {
             prefetch(lines.address::<K>(later));
             // SAFETY: as the caller vouches.

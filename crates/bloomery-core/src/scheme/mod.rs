@@ -15,17 +15,14 @@
 //! | 5 | `enhanced-double` | classic, partitioned | [`enhanced`] |
 
 pub mod columns;
-pub mod deal;
 pub mod double;
 pub mod enhanced;
 pub mod lines;
 pub mod mcg;
 pub mod parquet;
-pub mod patience;
 pub mod planes;
 pub mod positions;
 pub mod probes;
-pub mod sift;
 
 pub use lines::LineKernel;
 pub use probes::ProbeKernel;
@@ -37,10 +34,10 @@ pub fn fastrange(hash: u64, range: u64) -> u64 {
     ((u128::from(hash) * u128::from(range)) >> 64) as u64
 }
 
-/// How far ahead of the item in hand hashes and positions are fetched. Those that another core dealt lie in its
-/// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one that its own core dealt 2.9;
-/// fetched, they take the same. 256 and 512 measure like 128, 1024 is too far.
-const DEALT_AHEAD: usize = 128;
+/// How far ahead hashes and positions in a bucket are fetched. Those that another core put there lie in its
+/// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one from its own core 2.9; fetched,
+/// they take the same. 256 and 512 measure like 128, 1024 is too far.
+pub(crate) const BUCKET_AHEAD: usize = 128;
 
 /// The scheme's number, as it stands in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,9 @@ use super::compact::{Compacted, Range, scatter, split};
 use super::rounds::{Partition, build};
 use super::workers::lock;
 use crate::key::source::{CHUNK, HashSource};
-use crate::scheme::lines::{LineKernel, LineScheme, Lines, add_lines};
+use crate::scheme::block::Block;
+use crate::scheme::lines::{Lines, add_lines};
+use crate::scheme::pattern::LineScheme;
 
 /// Keys of a round, which touches 164 KiB with answers.
 const ROUND: usize = 1 << 14;
@@ -30,31 +32,31 @@ fn add_rounds<S: LineScheme, const TELL: bool>(
     threads: usize,
     new: &mut [u8],
 ) -> u64 {
-    let unit = S::Portable::WORDS;
+    let unit = S::Words::WORDS;
     let total = (words.len() / unit) as u64;
     let per_owner = total.div_ceil(threads as u64).max(1);
     let parts: Vec<&mut [u64]> = words.chunks_mut(per_owner as usize * unit).collect();
-    let ranges = (0..parts.len() as u64).map(|i| range_of::<S::Portable>(i * per_owner, per_owner, total)).collect();
+    let ranges = (0..parts.len() as u64).map(|i| range_of::<S>(i * per_owner, per_owner, total)).collect();
     build(&ByLine::<S, TELL> { total, per_owner, ranges, scheme: PhantomData }, parts, source, new)
 }
 
 /// The hashes whose line is one of `lines` from `first_line` on.
-fn range_of<K: LineKernel>(first_line: u64, lines: u64, total: u64) -> Range {
-    let first = first_hash::<K>(first_line, total).unwrap_or(u64::MAX);
-    let last = first_hash::<K>(first_line + lines, total).map_or(u64::MAX, |next| next - 1);
+fn range_of<S: LineScheme>(first_line: u64, lines: u64, total: u64) -> Range {
+    let first = first_hash::<S>(first_line, total).unwrap_or(u64::MAX);
+    let last = first_hash::<S>(first_line + lines, total).map_or(u64::MAX, |next| next - 1);
     Range { first, span: last - first }
 }
 
 /// The lowest hash whose line is `line` or later, by bisection.
-fn first_hash<K: LineKernel>(line: u64, total: u64) -> Option<u64> {
+fn first_hash<S: LineScheme>(line: u64, total: u64) -> Option<u64> {
     let mut below = 0u64;
     for bit in (0..64).rev() {
         let next = below | 1 << bit;
-        if K::line(next - 1, total) < line {
+        if S::line(next - 1, total) < line {
             below = next;
         }
     }
-    (K::line(below, total) >= line).then_some(below)
+    (S::line(below, total) >= line).then_some(below)
 }
 
 /// Keys of one round for one owner.

@@ -8,7 +8,7 @@ use super::workers::lock;
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
 use crate::key::source::HashSource;
-use crate::scheme::BUCKET_AHEAD;
+use crate::scheme::ahead::BUCKET_AHEAD;
 use crate::scheme::probes::{ProbeKernel, Sequence};
 
 /// Keys of a round, 16 KiB of positions for each of their probes.

@@ -88,7 +88,7 @@ pub fn prefetch(address: *const u64) {
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above; stable Rust has no intrinsic for it.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;

@@ -99,7 +99,7 @@ impl Kernel {
                   P, probe => probe.contains_all::<P>(words, hashes, found))
     }
 
-    /// Adds many, in order; returns how many were new and marks them in `new`.
+    /// Adds many, in order; returns how many were new and writes 1 for them into `new`, 0 for the others.
     pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
         match new {
             None => {
@@ -116,7 +116,7 @@ impl Kernel {
     }
 
     /// Adds all keys of `source` on several threads; same bits and same answers as one thread gives.
-    /// Marks the new keys in `new`, returns how many there were.
+    /// Writes 1 for each new key and 0 for the others into `new`, returns how many were new.
     pub fn add_threads(
         &self,
         words: &mut [u64],

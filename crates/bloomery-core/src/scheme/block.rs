@@ -121,12 +121,12 @@ pub trait Block: Copy {
     /// # Safety
     /// `line` is valid for reading a block and aligned to its size.
     #[inline(always)]
-    unsafe fn load(line: *const u64) -> Self {
+    unsafe fn read(line: *const u64) -> Self {
         // SAFETY: the caller's promise; any bits are a block.
         unsafe { line.cast::<Self>().read() }
     }
 
-    /// Sets the bits of `self` in `held`, which was loaded from `line`.
+    /// Sets the bits of `self` in `held`, which was read from `line`.
     ///
     /// # Safety
     /// As [`Register`]; `line` is valid for writing a block, aligned to its size and nobody else's.

@@ -135,8 +135,8 @@ pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell
     }
 }
 
-/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and in its kind
-/// of answer, so that a look can be the last jump of the interpreter's call.
+/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and with its
+/// answer, so that a look can be the last jump of the interpreter's call.
 type LookFn = unsafe extern "C" fn(base: *mut u64, total: u64, hash: u64) -> i32;
 
 /// Looks at single lines, on the instruction set that was in use when the filter was made: the
@@ -239,5 +239,56 @@ mod vector {
     pub(super) unsafe fn add_all<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
         // SAFETY: the caller's promise, passed on.
         unsafe { add_loop::<S>(Vector::new(), lines, hashes, tell) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::Columns;
+    use super::super::parquet::Parquet;
+    use super::*;
+    use crate::cells::Memory;
+    use crate::isa::on_each;
+
+    /// Every loop and every single look against the words of the scheme, on every instruction set.
+    fn agrees<S: LineScheme<Words = [u64; N]>, const N: usize>() {
+        let hashes: Vec<u64> = (1..=300u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let lines = 24 / N * 8;
+        let (mut model, mut want) = (vec![0u64; lines * N], Vec::new());
+        for &hash in &hashes {
+            let at = S::line(hash, lines as u64) as usize * N;
+            let (line, bits) = (&mut model[at..at + N], S::words(hash));
+            want.push(line.iter().zip(bits).any(|(held, bits)| bits & !held != 0));
+            line.iter_mut().zip(bits).for_each(|(held, bits)| *held |= bits);
+        }
+        on_each(|isa| {
+            let mut memory = [0, 1].map(|_| Memory::zeroed(model.len() as u64).unwrap());
+            let [batch, single] = memory.each_mut().map(|memory| memory.words_mut().unwrap());
+            let mut new = Vec::new();
+            let count = add::<S>(batch, &hashes, |_, fresh| new.push(fresh));
+            assert_eq!((&*batch, &new), (&*model, &want), "{isa:?}");
+            assert_eq!(count, new.iter().map(|&fresh| u64::from(fresh)).sum());
+            assert_eq!(hashes.iter().map(|&hash| add_one::<S>(single, hash)).collect::<Vec<_>>(), want);
+            assert_eq!(batch, single);
+            let asked: Vec<u64> =
+                (0..1000u64).map(|i| i.wrapping_mul(0xd134_2543_de82_ef95)).chain(hashes.clone()).collect();
+            let mut found = vec![0; asked.len()];
+            contains::<S>(batch, &asked, &mut found);
+            let one_line = OneLine::of::<S>(batch.len());
+            for (&hash, found) in asked.iter().zip(found) {
+                let line = &model[S::line(hash, lines as u64) as usize * N..][..N];
+                let held = line.iter().zip(S::words(hash)).all(|(held, bits)| bits & !held == 0);
+                let looks = [i32::from(found), i32::from(contains_one::<S>(batch, hash)), one_line.look(batch, hash)];
+                assert_eq!(looks, [i32::from(held); 3], "{isa:?} {hash}");
+            }
+        });
+    }
+
+    #[test]
+    fn every_instruction_set_writes_and_finds_the_bits_of_the_scheme() {
+        agrees::<Columns<1>, 8>();
+        agrees::<Columns<2>, 8>();
+        agrees::<Columns<3>, 8>();
+        agrees::<Parquet, 4>();
     }
 }

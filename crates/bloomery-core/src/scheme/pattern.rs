@@ -2,7 +2,7 @@
 
 use super::block::Block;
 
-/// A scheme of the line kind.
+/// A scheme with one line a key.
 pub trait LineScheme {
     /// Its blocks in plain Rust.
     type Words: Block;
@@ -37,7 +37,7 @@ pub trait InstructionSet: Copy {
     #[inline(always)]
     unsafe fn contains<S: LineScheme>(self, line: *const u64, hash: u64) -> bool {
         // SAFETY: the caller's promise; `self` is proof of the instruction set.
-        unsafe { !self.pattern::<S>(hash).misses(Block::load(line)) }
+        unsafe { !self.pattern::<S>(hash).misses(Block::read(line)) }
     }
 
     /// Sets all bits of `hash` in `line`; true when one of them was clear.
@@ -49,7 +49,7 @@ pub trait InstructionSet: Copy {
         let bits = self.pattern::<S>(hash);
         // SAFETY: the caller's promise; `self` is proof of the instruction set.
         unsafe {
-            let held = Block::load(line);
+            let held = Block::read(line);
             let new = bits.misses(held);
             bits.set(held, line);
             new

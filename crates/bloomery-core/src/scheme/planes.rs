@@ -77,7 +77,7 @@ impl<S: LineScheme> View<S> {
         let mut held = 0;
         for plane in 0..self.planes {
             // SAFETY: the slot has that many lines.
-            held |= u64::from(unsafe { !bits.misses(Block::load(slot.wrapping_add(plane * LINE_WORDS))) }) << plane;
+            held |= u64::from(unsafe { !bits.misses(Block::read(slot.wrapping_add(plane * LINE_WORDS))) }) << plane;
         }
         held
     }
@@ -150,7 +150,7 @@ impl<S: LineScheme, T: FnMut(usize, bool)> Visit for Write<S, T> {
             self.capacity -= 1;
             let line = slot.wrapping_add(self.active * LINE_WORDS);
             // SAFETY: as above; `active` is below the number of planes.
-            unsafe { bits.set(Block::load(line), line) };
+            unsafe { bits.set(Block::read(line), line) };
         }
         (self.tell)(i, held == 0);
         true

@@ -18,15 +18,17 @@ USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
 KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
-    "counting/nibbles.rs",
     "hash/xxh3.rs",
     "isa.rs",
+    "parallel/compact.rs",
+    "parallel/lines.rs",
+    "scheme/ahead.rs",
+    "scheme/block.rs",
     "scheme/columns.rs",
-    "scheme/deal/lines.rs",
     "scheme/lines.rs",
     "scheme/parquet.rs",
+    "scheme/pattern.rs",
     "scheme/planes.rs",
-    "scheme/sift.rs",
 }
 
 

@@ -85,7 +85,12 @@ pub fn prefetch(address: *const u64) {
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; stable Rust has no intrinsic for it.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
 }
 
@@ -93,7 +98,7 @@ pub fn prefetch(address: *const u64) {
 /// Runs `test` on every set of this machine, one after the other in the whole process.
 pub fn on_each(mut test: impl FnMut(Isa)) {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _held = crate::team::lock(&ONE_AT_A_TIME);
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let before = Isa::current();
     for isa in Isa::available() {
         assert!(Isa::force(isa));

@@ -6,14 +6,14 @@
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
 //! | [`isa`] | which vector instructions this machine has | nothing |
-//! | [`team`] | work shared among threads | nothing |
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash; batches of keys as hashes | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
 //! | [`sizing`] | m, k and rates, one law a layout | error |
-//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, team, cells, sizing |
+//! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
+//! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
-//! | [`structure`] | what every structure has: traits, load, differences, batches | error, team, key, cells, sizing, container |
+//! | [`structure`] | what every structure has: traits, load, differences, batches | error, key, cells, sizing, parallel, container |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, structure, registry |
 //! | [`bloom`] | the classic family | all of the above |
@@ -34,13 +34,13 @@ pub mod hash;
 pub mod isa;
 pub mod key;
 pub mod labelled;
+pub mod parallel;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;
 pub mod stages;
 pub mod structure;
 pub mod table;
-pub mod team;
 pub mod text;
 pub mod window;
 

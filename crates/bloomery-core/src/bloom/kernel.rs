@@ -1,13 +1,14 @@
 //! From layout and scheme to loops: the one place where they are matched.
 
 use super::shape::{Layout, Shape};
+use crate::parallel;
 use crate::scheme::columns::Columns;
 use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::parquet::Parquet;
-use crate::scheme::{ProbeKernel, Scheme, deal, lines};
+use crate::scheme::{ProbeKernel, Scheme, lines};
 use crate::structure::HashSource;
 
 /// The loops of one shape.
@@ -98,7 +99,7 @@ impl Kernel {
                   P, probe => probe.contains_all::<P>(words, hashes, found))
     }
 
-    /// Adds many, in order; returns how many were new and marks them in `new`.
+    /// Adds many, in order; returns how many were new and writes 1 for them into `new`, 0 for the others.
     pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
         match new {
             None => {
@@ -115,7 +116,7 @@ impl Kernel {
     }
 
     /// Adds all keys of `source` on several threads; same bits and same answers as one thread gives.
-    /// Marks the new keys in `new`, returns how many there were.
+    /// Writes 1 for each new key and 0 for the others into `new`, returns how many were new.
     pub fn add_threads(
         &self,
         words: &mut [u64],
@@ -123,7 +124,7 @@ impl Kernel {
         threads: usize,
         new: Option<&mut [u8]>,
     ) -> u64 {
-        dispatch!(self, L => deal::lines::add::<L>(words, source, threads, new),
-                  P, probe => deal::probes::add::<P>(probe, words, source, threads, new))
+        dispatch!(self, L => parallel::lines::add::<L>(words, source, threads, new),
+                  P, probe => parallel::probes::add::<P>(probe, words, source, threads, new))
     }
 }

@@ -10,7 +10,7 @@ pub fn short(bytes: usize) -> Error {
     ))
 }
 
-/// Makes room in `vec` for `more` values; what grows step by step is moved seldom, as by `push`.
+/// Reserves capacity in `vec` for `more` values; what grows step by step is moved seldom, as by `push`.
 #[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     vec.try_reserve(more).map_err(|_| short(vec.len().saturating_add(more).saturating_mul(size_of::<T>())))

@@ -6,7 +6,7 @@
 
 use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
-use super::spread::{self, AHEAD, Spread};
+use super::spread::{self, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -153,11 +153,8 @@ impl CountingBloomFilter {
         match self.kernel {
             Kernel::Line(line) => line.reach_all(self.words(), hashes, least, found),
             Kernel::Spread(spread) => {
-                (0..AHEAD).for_each(|i| spread.fetch_at(self.words(), hashes, i));
-                for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-                    spread.fetch_at(self.words(), hashes, i + AHEAD);
-                    *found = u8::from(spread.least(self.words(), hash) >= least);
-                }
+                let words = self.words();
+                spread.answer(words, hashes, found, |hash| u8::from(spread.least(words, hash) >= least));
             }
         }
     }
@@ -267,22 +264,18 @@ impl Addable for CountingBloomFilter {
         if self.load.is_roomy() { self.bump(hash) } else { None }
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.words_mut()?;
         let fresh = match kernel {
             Kernel::Line(line) => line.add_all(words, hashes, new),
             Kernel::Spread(spread) => {
-                (0..AHEAD).for_each(|i| spread.fetch_at(words, hashes, i));
                 let mut fresh = 0;
-                for (i, &hash) in hashes.iter().enumerate() {
-                    spread.fetch_at(words, hashes, i + AHEAD);
+                spread.change(words, hashes, new, |words, hash| {
                     let is_new = spread.add(words, hash) == 0;
                     fresh += u64::from(is_new);
-                    if let Some(new) = new.as_deref_mut() {
-                        new[i] = u8::from(is_new);
-                    }
-                }
+                    is_new
+                });
                 fresh
             }
         };
@@ -317,23 +310,19 @@ impl Removable for CountingBloomFilter {
         Ok(taken)
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.words_mut()?;
         let (taken, gone) = match kernel {
             Kernel::Line(line) => line.remove_all(words, hashes, removed),
             Kernel::Spread(spread) => {
-                (0..AHEAD).for_each(|i| spread.fetch_at(words, hashes, i));
                 let (mut taken, mut gone) = (0, 0);
-                for (i, &hash) in hashes.iter().enumerate() {
-                    spread.fetch_at(words, hashes, i + AHEAD);
+                spread.change(words, hashes, removed, |words, hash| {
                     let least = spread.remove(words, hash);
                     taken += u64::from(least > 0);
                     gone += u64::from(least == 1);
-                    if let Some(removed) = removed.as_deref_mut() {
-                        removed[i] = u8::from(least > 0);
-                    }
-                }
+                    least > 0
+                });
                 (taken, gone)
             }
         };
@@ -356,11 +345,8 @@ impl Countable for CountingBloomFilter {
         match self.kernel {
             Kernel::Line(line) => line.count_all(self.words(), hashes, counts),
             Kernel::Spread(spread) => {
-                (0..AHEAD).for_each(|i| spread.fetch_at(self.words(), hashes, i));
-                for (i, (&hash, count)) in hashes.iter().zip(counts).enumerate() {
-                    spread.fetch_at(self.words(), hashes, i + AHEAD);
-                    *count = spread.least(self.words(), hash);
-                }
+                let words = self.words();
+                spread.answer(words, hashes, counts, |hash| spread.least(words, hash));
             }
         }
     }

@@ -15,12 +15,14 @@
 //! twice: for any machine and for the vector set of this one.
 
 use crate::cells::LINE_WORDS;
-use crate::isa::{Isa, prefetch};
+use crate::isa::prefetch;
+use crate::scheme::ahead::{Visit, each};
 use crate::scheme::fastrange;
+use crate::scheme::pattern::InstructionSet;
 
 /// The multiplier of `columns`.
 const M1: u64 = 0xd134_2543_de82_ef95;
-/// Lines fetched ahead of the key in hand: 8.4 ns a look-up in 57 MB, with 32 lines 8.9.
+/// Lines fetched ahead of the current key: 8.4 ns a look-up in 57 MB, with 32 lines 8.9.
 const AHEAD: usize = 64;
 
 type Line = [u64; LINE_WORDS];
@@ -115,21 +117,11 @@ impl<const W: u32, const K: usize> Key<W, K> {
     }
 }
 
-/// What a loop does with the line of each hash.
-trait Look {
-    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line);
-}
-
-/// The same for loops that write.
-trait Change {
-    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line);
-}
-
 #[rustfmt::skip] // one arm a line
 /// Runs `$work` with width and number of lanes as constants.
-macro_rules! for_kind {
-    ($kind:expr, $W:ident, $K:ident => $work:expr) => {
-        match ($kind.width, $kind.lanes) {
+macro_rules! with_constants {
+    ($nibbles:expr, $W:ident, $K:ident => $work:expr) => {
+        match ($nibbles.width, $nibbles.lanes) {
             (2, 4) => { const $W: u32 = 2; const $K: usize = 4; $work }
             (2, _) => { const $W: u32 = 2; const $K: usize = 8; $work }
             (4, 4) => { const $W: u32 = 4; const $K: usize = 4; $work }
@@ -142,123 +134,125 @@ macro_rules! for_kind {
     };
 }
 
-/// The loops, once for `$lines` shared and once for them exclusive. No closures inside: they would
-/// not inherit the instruction set.
-macro_rules! ring {
-    ($name:ident, $Op:ident, $method:ident, [$($exclusive:tt)*], $get:ident, $vector:ident, $go:ident) => {
-        #[inline(always)]
-        fn $name<const W: u32, const K: usize, T: $Op>(lines: &$($exclusive)* [Line], hashes: &[u64], op: &mut T) {
-            let (total, base) = (lines.len() as u64, lines.as_ptr());
-            let ahead = AHEAD.min(hashes.len());
-            for &hash in &hashes[..ahead] {
-                prefetch(base.wrapping_add(fastrange(hash, total) as usize).cast());
-            }
-            let rest = hashes.len() - ahead;
-            for (i, (&hash, &next)) in hashes.iter().zip(&hashes[ahead..]).enumerate() {
-                prefetch(base.wrapping_add(fastrange(next, total) as usize).cast());
-                if let Some(line) = lines.$get(fastrange(hash, total) as usize) {
-                    op.$method::<W, K>(i, hash, line);
-                }
-            }
-            for (i, &hash) in hashes[rest..].iter().enumerate() {
-                if let Some(line) = lines.$get(fastrange(hash, total) as usize) {
-                    op.$method::<W, K>(rest + i, hash, line);
-                }
-            }
-        }
-
-        /// # Safety
-        /// AVX2 must be present.
-        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-        unsafe fn $vector<const W: u32, const K: usize, T: $Op>(
-            lines: &$($exclusive)* [Line],
-            hashes: &[u64],
-            op: &mut T,
-        ) {
-            $name::<W, K, T>(lines, hashes, op);
-        }
-
-        #[inline]
-        fn $go<T: $Op>(kind: &Nibbles, words: &$($exclusive)* [u64], hashes: &[u64], op: &mut T) {
-            let portable = Isa::current() == Isa::Portable;
-            let lines = lines_of!([$($exclusive)*] words);
-            for_kind!(kind, W, K => {
-                if portable {
-                    $name::<W, K, T>(lines, hashes, op)
-                } else {
-                    // SAFETY: the instruction set was detected; the loop itself is plain Rust.
-                    unsafe { $vector::<W, K, T>(lines, hashes, op) }
-                }
-            })
-        }
-    };
+/// The line of `hash`; none only where there are no lines.
+#[inline(always)]
+fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {
+    lines.get(fastrange(hash, lines.len() as u64) as usize)
 }
 
-/// Words as whole lines.
-macro_rules! lines_of {
-    ([] $words:expr) => {
-        $words.as_chunks::<LINE_WORDS>().0
-    };
-    ([mut] $words:expr) => {
-        $words.as_chunks_mut::<LINE_WORDS>().0
-    };
+/// [`line_of`] for writing.
+#[inline(always)]
+fn line_of_mut(lines: &mut [Line], hash: u64) -> Option<&mut Line> {
+    lines.get_mut(fastrange(hash, lines.len() as u64) as usize)
 }
 
-ring!(look_loop, Look, look, [], get, look_vector, look_all);
-ring!(change_loop, Change, change, [mut], get_mut, change_vector, change_all);
+#[inline(always)]
+fn fetch_line(lines: &[Line], hash: u64) {
+    prefetch(lines.as_ptr().wrapping_add(fastrange(hash, lines.len() as u64) as usize).cast());
+}
 
-struct Reach<'a> {
+/// Tells which keys have no counter below `least`.
+struct Reach<'a, const W: u32, const K: usize> {
+    lines: &'a [Line],
     least: u64,
     found: &'a mut [u8],
 }
 
-impl Look for Reach<'_> {
+impl<const W: u32, const K: usize> Visit for Reach<'_, W, K> {
+    const AHEAD: usize = AHEAD;
+
     #[inline(always)]
-    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line) {
-        self.found[i] = u8::from(Key::<W, K>::new(hash).reaches(line, self.least));
+    fn fetch(&self, hash: u64) {
+        fetch_line(self.lines, hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
+        if let Some(line) = line_of(self.lines, hash) {
+            self.found[i] = u8::from(Key::<W, K>::new(hash).reaches(line, self.least));
+        }
+        true
     }
 }
 
-struct Count<'a>(&'a mut [u64]);
+/// Tells the least counter of keys.
+struct Count<'a, const W: u32, const K: usize> {
+    lines: &'a [Line],
+    counts: &'a mut [u64],
+}
 
-impl Look for Count<'_> {
+impl<const W: u32, const K: usize> Visit for Count<'_, W, K> {
+    const AHEAD: usize = AHEAD;
+
     #[inline(always)]
-    fn look<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &Line) {
-        self.0[i] = Key::<W, K>::new(hash).least(line);
+    fn fetch(&self, hash: u64) {
+        fetch_line(self.lines, hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
+        if let Some(line) = line_of(self.lines, hash) {
+            self.counts[i] = Key::<W, K>::new(hash).least(line);
+        }
+        true
     }
 }
 
-struct Add<'a> {
+/// Adds keys and counts the new ones.
+struct Add<'a, const W: u32, const K: usize> {
+    lines: &'a mut [Line],
     new: Option<&'a mut [u8]>,
     fresh: u64,
 }
 
-impl Change for Add<'_> {
+impl<const W: u32, const K: usize> Visit for Add<'_, W, K> {
+    const AHEAD: usize = AHEAD;
+
     #[inline(always)]
-    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line) {
-        let new = Key::<W, K>::new(hash).add(line);
-        self.fresh += u64::from(new);
-        if let Some(marks) = &mut self.new {
-            marks[i] = u8::from(new);
+    fn fetch(&self, hash: u64) {
+        fetch_line(self.lines, hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
+        if let Some(line) = line_of_mut(self.lines, hash) {
+            let new = Key::<W, K>::new(hash).add(line);
+            self.fresh += u64::from(new);
+            if let Some(mask) = &mut self.new {
+                mask[i] = u8::from(new);
+            }
         }
+        true
     }
 }
 
-struct Remove<'a> {
+/// Removes keys; counts those that were there, and those of them that are absent now.
+struct Remove<'a, const W: u32, const K: usize> {
+    lines: &'a mut [Line],
     removed: Option<&'a mut [u8]>,
     taken: u64,
     gone: u64,
 }
 
-impl Change for Remove<'_> {
+impl<const W: u32, const K: usize> Visit for Remove<'_, W, K> {
+    const AHEAD: usize = AHEAD;
+
     #[inline(always)]
-    fn change<const W: u32, const K: usize>(&mut self, i: usize, hash: u64, line: &mut Line) {
-        let (taken, gone) = Key::<W, K>::new(hash).remove(line);
-        self.taken += u64::from(taken);
-        self.gone += u64::from(gone);
-        if let Some(marks) = &mut self.removed {
-            marks[i] = u8::from(taken);
+    fn fetch(&self, hash: u64) {
+        fetch_line(self.lines, hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
+        if let Some(line) = line_of_mut(self.lines, hash) {
+            let (taken, gone) = Key::<W, K>::new(hash).remove(line);
+            self.taken += u64::from(taken);
+            self.gone += u64::from(gone);
+            if let Some(mask) = &mut self.removed {
+                mask[i] = u8::from(taken);
+            }
         }
+        true
     }
 }
 
@@ -271,50 +265,50 @@ impl Nibbles {
     /// The least counter of one hash.
     #[inline(always)]
     pub fn count_one(&self, words: &[u64], hash: u64) -> u64 {
-        let lines = words.as_chunks::<LINE_WORDS>().0;
-        let Some(line) = lines.get(fastrange(hash, lines.len() as u64) as usize) else { return 0 };
-        for_kind!(self, W, K => Key::<W, K>::new(hash).least(line))
+        let Some(line) = line_of(words.as_chunks().0, hash) else { return 0 };
+        with_constants!(self, W, K => Key::<W, K>::new(hash).least(line))
     }
 
     /// Adds one hash; true when it was new.
     #[inline(always)]
     pub fn add_one(&self, words: &mut [u64], hash: u64) -> bool {
-        let lines = words.as_chunks_mut::<LINE_WORDS>().0;
-        let Some(line) = lines.get_mut(fastrange(hash, lines.len() as u64) as usize) else { return false };
-        for_kind!(self, W, K => Key::<W, K>::new(hash).add(line))
+        let Some(line) = line_of_mut(words.as_chunks_mut().0, hash) else { return false };
+        with_constants!(self, W, K => Key::<W, K>::new(hash).add(line))
     }
 
     /// Removes one hash unless it is certainly absent; tells whether, and whether it is absent now.
     #[inline(always)]
     pub fn remove_one(&self, words: &mut [u64], hash: u64) -> (bool, bool) {
-        let lines = words.as_chunks_mut::<LINE_WORDS>().0;
-        let Some(line) = lines.get_mut(fastrange(hash, lines.len() as u64) as usize) else { return (false, false) };
-        for_kind!(self, W, K => Key::<W, K>::new(hash).remove(line))
+        let Some(line) = line_of_mut(words.as_chunks_mut().0, hash) else { return (false, false) };
+        with_constants!(self, W, K => Key::<W, K>::new(hash).remove(line))
     }
 
-    /// Marks in `found` each hash whose counters are all `least` or more.
+    /// Writes 1 into `found` for each hash whose counters are all `least` or more, else 0.
     pub fn reach_all(&self, words: &[u64], hashes: &[u64], least: u64, found: &mut [u8]) {
-        look_all(self, words, hashes, &mut Reach { least, found });
+        let lines = words.as_chunks().0;
+        with_constants!(self, W, K => { each(hashes, Reach::<W, K> { lines, least, found }); })
     }
 
     /// The least counter of each hash.
     pub fn count_all(&self, words: &[u64], hashes: &[u64], counts: &mut [u64]) {
-        look_all(self, words, hashes, &mut Count(counts));
+        let lines = words.as_chunks().0;
+        with_constants!(self, W, K => { each(hashes, Count::<W, K> { lines, counts }); })
     }
 
     /// Adds each hash; the number of new ones.
     pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
-        let mut op = Add { new, fresh: 0 };
-        change_all(self, words, hashes, &mut op);
-        op.fresh
+        let lines = words.as_chunks_mut().0;
+        with_constants!(self, W, K => each(hashes, Add::<W, K> { lines, new, fresh: 0 }).1.fresh)
     }
 
     /// Removes each hash that is not certainly absent; how many there were, and how many of them
     /// are absent now.
     pub fn remove_all(&self, words: &mut [u64], hashes: &[u64], removed: Option<&mut [u8]>) -> (u64, u64) {
-        let mut op = Remove { removed, taken: 0, gone: 0 };
-        change_all(self, words, hashes, &mut op);
-        (op.taken, op.gone)
+        let lines = words.as_chunks_mut().0;
+        with_constants!(self, W, K => {
+            let (_, done) = each(hashes, Remove::<W, K> { lines, removed, taken: 0, gone: 0 });
+            (done.taken, done.gone)
+        })
     }
 }
 
@@ -327,14 +321,14 @@ mod tests {
     fn portable_and_vector_loops_agree_with_a_model_of_single_counters() {
         for width in [2u32, 4, 8, 16] {
             for lanes in [4u32, 8] {
-                let kind = Nibbles::new(width, lanes);
+                let nibbles = Nibbles::new(width, lanes);
                 let hashes: Vec<u64> =
                     (0..3000u64).map(|i| (i % 900).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
                 let mut results = Vec::new();
                 on_each(|_| {
                     let (mut words, mut new, mut gone) = (vec![0u64; 40], vec![0; 3000], vec![0; 700]);
-                    kind.add_all(&mut words, &hashes, Some(&mut new));
-                    kind.remove_all(&mut words, &hashes[..700], Some(&mut gone));
+                    nibbles.add_all(&mut words, &hashes, Some(&mut new));
+                    nibbles.remove_all(&mut words, &hashes[..700], Some(&mut gone));
                     results.push((words, new, gone));
                 });
                 assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{width} {lanes}");

@@ -3,9 +3,12 @@
 //! Position i is that of scheme 1, `mcg`; a position that an earlier probe of the same key has taken
 //! is left out, so that a key adds to a cell once and takes from it once.
 
+use std::convert::Infallible;
+
 use super::shape::MAX_HASHES;
 use crate::cells::Packed;
 use crate::isa::prefetch;
+use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 
@@ -53,14 +56,6 @@ impl Spread {
         positions
     }
 
-    /// Asks for the lines of `hashes[i]`, if there is one.
-    #[inline(always)]
-    pub fn fetch_at(&self, words: &[u64], hashes: &[u64], i: usize) {
-        if let Some(&hash) = hashes.get(i) {
-            self.fetch(words, hash);
-        }
-    }
-
     /// Asks for the lines of `hash`.
     #[inline(always)]
     pub fn fetch(&self, words: &[u64], hash: u64) {
@@ -69,6 +64,26 @@ impl Spread {
             let bit = sequence.next() * u64::from(self.packed.width());
             prefetch(words.as_ptr().wrapping_add((bit >> 6) as usize));
         }
+    }
+
+    /// Answers each of `hashes` into `out`, cells fetched ahead.
+    #[inline(always)]
+    pub fn answer<T>(&self, words: &[u64], hashes: &[u64], out: &mut [T], answer: impl Fn(u64) -> T) {
+        answer_ahead(AHEAD, hashes, out, |hash| self.fetch(words, hash), answer);
+    }
+
+    /// Changes `words` for each of `hashes`, cells fetched ahead; `mask`, if given, tells which changes are true.
+    #[inline(always)]
+    pub fn change(
+        &self,
+        words: &mut [u64],
+        hashes: &[u64],
+        mask: Option<&mut [u8]>,
+        mut change: impl FnMut(&mut [u64], u64) -> bool,
+    ) {
+        let fetch = |words: &[u64], hash| self.fetch(words, hash);
+        let Ok(()) =
+            change_ahead(AHEAD, words, hashes, mask, fetch, |words, hash| Ok::<bool, Infallible>(change(words, hash)));
     }
 
     /// The least of the cells of `hash`, looking no further than a zero.

@@ -12,7 +12,7 @@ use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse, xxh3_words}
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
 
-/// What kind of thing a key is. Equal bytes in two domains are two keys.
+/// The type of a key. Equal bytes in two domains are two keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Domain {

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
+use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::sizing::classic::Classic;
@@ -255,18 +256,6 @@ impl<V: Kind> Valued<V> {
         }
     }
 
-    /// Calls `visit` for each key in order, its cells fetched ahead.
-    #[inline(always)]
-    fn ahead(&self, hashes: &[u64], mut visit: impl FnMut(usize, u64)) {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            visit(i, hash);
-        }
-    }
-
     /// Adds a pair; true when the key was certainly new.
     pub fn put_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
         let stored = self.encode(value)?;
@@ -275,7 +264,7 @@ impl<V: Kind> Valued<V> {
 
     /// Adds pairs in order; `new`, if given, is as long and gets 1 for each new key. All values are
     /// checked before the first pair is added.
-    pub fn put_hashes(&mut self, hashes: &[u64], values: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+    pub fn put_hashes(&mut self, hashes: &[u64], values: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         if hashes.len() != values.len() {
             return Err(Error::Parameter(format!(
                 "there must be as many {}s as keys, got {} for {}",
@@ -287,17 +276,10 @@ impl<V: Kind> Valued<V> {
         for &value in values {
             self.encode(value)?;
         }
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, (&hash, &value)) in hashes.iter().zip(values).enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            let fresh = self.put_hash(hash, value)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        }
-        Ok(())
+        let mut values = values.iter();
+        change_ahead(AHEAD, self, hashes, new, Self::fetch, |filter, hash| {
+            values.next().map_or(Ok(false), |&value| filter.put_hash(hash, value))
+        })
     }
 
     /// The value of a key: the bottom when it was certainly never added.
@@ -307,7 +289,7 @@ impl<V: Kind> Valued<V> {
 
     /// One value a hash; the slices are equally long.
     pub fn get_hashes(&self, hashes: &[u64], values: &mut [u64]) {
-        self.ahead(hashes, |i, hash| values[i] = self.get_hash(hash));
+        answer_ahead(AHEAD, hashes, values, |hash| self.fetch(hash), |hash| self.get_hash(hash));
     }
 
     /// Forgets every key.
@@ -342,7 +324,7 @@ where
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        self.ahead(hashes, |i, hash| found[i] = u8::from(self.meet(hash) != 0));
+        answer_ahead(AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.meet(hash) != 0));
     }
 
     load_answers!(added);

@@ -18,8 +18,9 @@
 //! Why the multiplications: the line has used up the top bits of `h`; the products' upper 56 bits
 //! depend on the rest.
 
+use super::block::{Widest, widest};
 use super::fastrange;
-use super::lines::{LineKernel, LineScheme};
+use super::pattern::LineScheme;
 use crate::cells::LINE_WORDS;
 
 /// Odd multipliers with good spectra (Steele and Vigna, "Computationally easy, spectrally good
@@ -33,21 +34,42 @@ pub const MAX_PER_COLUMN: u32 = 3;
 /// The scheme with `T` positions a column.
 pub struct Columns<const T: usize>;
 
+#[rustfmt::skip] // one arm a line
+/// Runs `$work` with the scheme of `$per_column` positions a column as type `$S`.
+macro_rules! by_columns {
+    ($per_column:expr, $S:ident => $work:expr) => {
+        match $per_column {
+            1 => { type $S = $crate::scheme::columns::Columns<1>; $work }
+            2 => { type $S = $crate::scheme::columns::Columns<2>; $work }
+            _ => { type $S = $crate::scheme::columns::Columns<3>; $work }
+        }
+    };
+}
+pub(crate) use by_columns;
+
 impl<const T: usize> LineScheme for Columns<T> {
-    type Portable = Portable<T>;
-    #[cfg(target_arch = "x86_64")]
-    type Vector = avx2::Avx2<T>;
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-    type Vector = neon::Neon<T>;
-    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-    type Vector = Portable<T>;
+    type Words = [u64; LINE_WORDS];
+    type Registers = [Widest; widest(LINE_WORDS)];
+
+    #[inline(always)]
+    fn line(hash: u64, lines: u64) -> u64 {
+        fastrange(hash, lines)
+    }
+
+    #[inline(always)]
+    fn words(hash: u64) -> Self::Words {
+        pattern::<T>(hash)
+    }
+
+    #[inline(always)]
+    #[allow(unused_unsafe)] // where there are no vectors
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { vector::pattern::<T>(hash) }
+    }
 }
 
-/// Plain Rust.
-#[derive(Clone, Copy)]
-pub struct Portable<const T: usize>;
-
-/// The eight words of a key's pattern in its line.
+/// The words of a key's pattern, in storage order.
 #[inline(always)]
 fn pattern<const T: usize>(hash: u64) -> [u64; LINE_WORDS] {
     let (g, g2) = (hash.wrapping_mul(M1), hash.wrapping_mul(M2));
@@ -69,56 +91,19 @@ fn pattern<const T: usize>(hash: u64) -> [u64; LINE_WORDS] {
             set(p1 ^ (e + u64::from(e >= d2)));
         }
     }
-    words
+    words.map(u64::to_le)
 }
 
-impl<const T: usize> LineKernel for Portable<T> {
-    const WORDS: usize = LINE_WORDS;
-
-    #[inline(always)]
-    fn line(hash: u64, lines: u64) -> u64 {
-        fastrange(hash, lines)
-    }
-
-    #[inline(always)]
-    unsafe fn contains(line: *const u64, hash: u64) -> bool {
-        let mut missing = 0;
-        for (i, word) in pattern::<T>(hash).iter().enumerate() {
-            // SAFETY: the caller gives a line of WORDS words.
-            missing |= word.to_le() & !unsafe { *line.add(i) };
-        }
-        missing == 0
-    }
-
-    #[inline(always)]
-    unsafe fn add(line: *mut u64, hash: u64) -> bool {
-        let mut missing = 0;
-        for (i, word) in pattern::<T>(hash).iter().enumerate() {
-            // SAFETY: the caller gives a line of WORDS words that nobody else uses.
-            let cell = unsafe { &mut *line.add(i) };
-            missing |= word.to_le() & !*cell;
-            *cell |= word.to_le();
-        }
-        missing != 0
-    }
-}
-
+/// Four columns in the four 64-bit lanes of a register; low words in one, high in another.
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::{M1, M2, Portable};
-    use crate::scheme::lines::LineKernel;
+mod vector {
+    use super::{M1, M2};
     use std::arch::x86_64::*;
 
-    /// Four columns in the four 64-bit lanes of a register; low words in one, high in another.
-    #[derive(Clone, Copy)]
-    pub struct Avx2<const T: usize>;
-
-    /// The (low, high) halves of the pattern.
-    ///
     /// # Safety
     /// AVX2 must be present.
     #[inline(always)]
-    unsafe fn pattern<const T: usize>(hash: u64) -> (__m256i, __m256i) {
+    pub(super) unsafe fn pattern<const T: usize>(hash: u64) -> [__m256i; 2] {
         // SAFETY: register arithmetic only; AVX2 by the caller's promise.
         unsafe {
             let seven = _mm256_set1_epi64x(127);
@@ -148,64 +133,32 @@ mod avx2 {
                     high = _mm256_or_si256(high, _mm256_sllv_epi64(one, _mm256_sub_epi64(p3, half)));
                 }
             }
-            (low, high)
-        }
-    }
-
-    impl<const T: usize> LineKernel for Avx2<T> {
-        const WORDS: usize = Portable::<T>::WORDS;
-
-        #[inline(always)]
-        fn line(hash: u64, lines: u64) -> u64 {
-            Portable::<T>::line(hash, lines)
-        }
-
-        #[inline(always)]
-        unsafe fn contains(line: *const u64, hash: u64) -> bool {
-            // SAFETY: a line is 64 bytes, 64-byte aligned; AVX2 by the caller's promise.
-            unsafe {
-                let (low, high) = pattern::<T>(hash);
-                let line = line.cast::<__m256i>();
-                let missing = _mm256_or_si256(
-                    _mm256_andnot_si256(_mm256_load_si256(line), low),
-                    _mm256_andnot_si256(_mm256_load_si256(line.add(1)), high),
-                );
-                _mm256_testz_si256(missing, missing) != 0
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn add(line: *mut u64, hash: u64) -> bool {
-            // SAFETY: as in `contains`; nobody else uses the line.
-            unsafe {
-                let (low, high) = pattern::<T>(hash);
-                let line = line.cast::<__m256i>();
-                let (old_low, old_high) = (_mm256_load_si256(line), _mm256_load_si256(line.add(1)));
-                _mm256_store_si256(line, _mm256_or_si256(old_low, low));
-                _mm256_store_si256(line.add(1), _mm256_or_si256(old_high, high));
-                let missing = _mm256_or_si256(_mm256_andnot_si256(old_low, low), _mm256_andnot_si256(old_high, high));
-                _mm256_testz_si256(missing, missing) == 0
-            }
+            [low, high]
         }
     }
 }
 
+/// Columns 0, 1 and 2, 3 in the lanes of two registers, low and high words apart.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod neon {
-    use super::{M1, M2, Portable};
-    use crate::scheme::lines::LineKernel;
+mod vector {
+    use super::{M1, M2};
     use std::arch::aarch64::*;
 
-    /// Columns 0, 1 and 2, 3 in the lanes of two registers, low and high words apart.
-    #[derive(Clone, Copy)]
-    pub struct Neon<const T: usize>;
+    /// # Safety
+    /// None beyond NEON, which every AArch64 machine has.
+    #[inline(always)]
+    pub(super) unsafe fn pattern<const T: usize>(hash: u64) -> [uint64x2_t; 4] {
+        // SAFETY: as the caller promises.
+        let ((low, high), (low2, high2)) = unsafe { (columns::<T>(hash, 0), columns::<T>(hash, 2)) };
+        [low, low2, high, high2]
+    }
 
     /// The words (j, j + 1) and (j + 4, j + 5) of the pattern, for j = `pair` (0 or 2).
     ///
     /// # Safety
-    /// None beyond NEON, which every AArch64 machine has.
+    /// As [`pattern`].
     #[inline(always)]
-    unsafe fn pattern<const T: usize>(hash: u64, pair: i64) -> (uint64x2_t, uint64x2_t) {
+    unsafe fn columns<const T: usize>(hash: u64, pair: i64) -> (uint64x2_t, uint64x2_t) {
         // SAFETY: register arithmetic only; the two-word loads read local arrays.
         unsafe {
             let lanes = |first: i64| {
@@ -242,44 +195,8 @@ mod neon {
             (low, high)
         }
     }
-
-    impl<const T: usize> LineKernel for Neon<T> {
-        const WORDS: usize = Portable::<T>::WORDS;
-
-        #[inline(always)]
-        fn line(hash: u64, lines: u64) -> u64 {
-            Portable::<T>::line(hash, lines)
-        }
-
-        #[inline(always)]
-        unsafe fn contains(line: *const u64, hash: u64) -> bool {
-            // SAFETY: a line is eight words.
-            unsafe {
-                let mut missing = vdupq_n_u64(0);
-                for pair in [0usize, 2] {
-                    let (low, high) = pattern::<T>(hash, pair as i64);
-                    missing = vorrq_u64(missing, vbicq_u64(low, vld1q_u64(line.add(pair))));
-                    missing = vorrq_u64(missing, vbicq_u64(high, vld1q_u64(line.add(pair + 4))));
-                }
-                vmaxvq_u32(vreinterpretq_u32_u64(missing)) == 0
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn add(line: *mut u64, hash: u64) -> bool {
-            // SAFETY: a line is eight words; nobody else uses it.
-            unsafe {
-                let mut missing = vdupq_n_u64(0);
-                for pair in [0usize, 2] {
-                    let (low, high) = pattern::<T>(hash, pair as i64);
-                    for (at, bits) in [(pair, low), (pair + 4, high)] {
-                        let old = vld1q_u64(line.add(at));
-                        vst1q_u64(line.add(at), vorrq_u64(old, bits));
-                        missing = vorrq_u64(missing, vbicq_u64(bits, old));
-                    }
-                }
-                vmaxvq_u32(vreinterpretq_u32_u64(missing)) != 0
-            }
-        }
-    }
 }
+
+// No vectors: the words.
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+use super::columns as vector;

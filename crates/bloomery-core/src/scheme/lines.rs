@@ -1,36 +1,15 @@
 //! Line kernels: filters that touch one line a key. The loops are written once, here, and
 //! compiled twice: for any machine and for the vector set of this one.
 
-use super::DEALT_AHEAD;
+use std::marker::PhantomData;
+
+use super::ahead::{BUCKET_AHEAD, Visit, each};
+use super::block::Block;
+use super::pattern::{InstructionSet, LineScheme, Portable, Vector};
 use crate::isa::{Isa, prefetch};
 
-/// How far ahead of the key in hand lines are fetched. 8 is too short; 32 to 64 measure the same.
+/// How far ahead of the current key lines are fetched. 8 is too short; 32 to 64 measure the same.
 const AHEAD: usize = 32;
-
-/// Marks and checks one line for a hash.
-///
-/// # Safety
-/// Implementations may use vector instructions: call the methods only where those are available,
-/// with `line` valid for [`LineKernel::WORDS`] words and aligned to their size.
-pub trait LineKernel: Copy + Send + Sync {
-    /// 64-bit words of a line.
-    const WORDS: usize;
-
-    /// The line of `hash` among `lines`: below `lines`, and never falling as `hash` rises.
-    fn line(hash: u64, lines: u64) -> u64;
-
-    /// True when all cells of `hash` are set.
-    ///
-    /// # Safety
-    /// See the trait.
-    unsafe fn contains(line: *const u64, hash: u64) -> bool;
-
-    /// Sets all cells of `hash`; true when one of them was clear.
-    ///
-    /// # Safety
-    /// See the trait.
-    unsafe fn add(line: *mut u64, hash: u64) -> bool;
-}
 
 /// A filter's lines as the loops see them: `first` is the number of the line at `base`, so that a
 /// thread can work on its own part of a larger filter.
@@ -45,34 +24,51 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// All lines of a filter of `words` words at `base`.
     #[inline(always)]
-    fn address<K: LineKernel>(self, hash: u64) -> *mut u64 {
-        let index = (K::line(hash, self.total) - self.first) as usize;
-        self.base.wrapping_byte_add(index * K::WORDS * 8)
+    fn all<S: LineScheme>(base: *const u64, words: usize) -> Self {
+        Lines { base: base.cast_mut(), first: 0, total: (words / S::Words::WORDS) as u64 }
+    }
+
+    #[inline(always)]
+    fn address<S: LineScheme>(self, hash: u64) -> *mut u64 {
+        let index = (S::line(hash, self.total) - self.first) as usize;
+        self.base.wrapping_byte_add(index * size_of::<S::Words>())
     }
 }
 
-/// Checks `hashes` in order with lines fetched ahead.
-///
-/// # Safety
-/// As [`LineKernel`]; every hash's line must lie in `lines`; `found` is as long as `hashes`.
-#[inline(always)]
-pub unsafe fn contains_loop<K: LineKernel>(lines: Lines, hashes: &[u64], found: &mut [u8]) {
-    let ahead = AHEAD.min(hashes.len());
-    for &hash in &hashes[..ahead] {
-        prefetch(lines.address::<K>(hash));
+/// Checks hashes.
+struct Contains<'a, S> {
+    lines: Lines,
+    /// As long as the hashes.
+    found: &'a mut [u8],
+    scheme: PhantomData<S>,
+}
+
+impl<S: LineScheme> Visit for Contains<'_, S> {
+    const AHEAD: usize = AHEAD;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        prefetch(self.lines.address::<S>(hash));
     }
-    // No closure for the check: it would not inherit the instruction set (130 ns a key, not 6).
-    let (found, last_found) = found.split_at_mut(hashes.len() - ahead);
-    for ((&hash, &next), found) in hashes.iter().zip(&hashes[ahead..]).zip(found) {
-        prefetch(lines.address::<K>(next));
-        // SAFETY: the caller vouches for the instruction set and that every line is inside.
-        *found = u8::from(unsafe { K::contains(lines.address::<K>(hash), hash) });
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
+        // SAFETY: [`contains`] borrows all lines of the filter and compares the lengths; a check here costs 5 %.
+        unsafe {
+            *self.found.get_unchecked_mut(i) = u8::from(set.contains::<S>(self.lines.address::<S>(hash), hash));
+        }
+        true
     }
-    for (&hash, found) in hashes[hashes.len() - ahead..].iter().zip(last_found) {
-        // SAFETY: as above.
-        *found = u8::from(unsafe { K::contains(lines.address::<K>(hash), hash) });
-    }
+}
+
+/// Checks `hashes` against `words`, on the instruction set in use.
+#[inline]
+pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) {
+    assert!(hashes.len() == found.len());
+    let lines = Lines::all::<S>(words.as_ptr(), words.len());
+    each(hashes, Contains { lines, found, scheme: PhantomData::<S> });
 }
 
 /// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell` and returns how many
@@ -80,69 +76,49 @@ pub unsafe fn contains_loop<K: LineKernel>(lines: Lines, hashes: &[u64], found: 
 /// asking at each key whether a line begins costs 0.35 ns.
 ///
 /// # Safety
-/// As [`contains_loop`], and the lines are not accessed by anyone else meanwhile.
+/// Every hash's line must lie in `lines`, which nobody else accesses meanwhile.
 #[inline(always)]
-pub unsafe fn add_loop<K: LineKernel>(lines: Lines, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
+unsafe fn add_loop<S: LineScheme>(
+    set: impl InstructionSet,
+    lines: Lines,
+    hashes: &[u64],
+    mut tell: impl FnMut(usize, bool),
+) -> u64 {
     let mut count = 0;
     let ahead = AHEAD.min(hashes.len());
     for &hash in &hashes[..ahead] {
-        prefetch(lines.address::<K>(hash));
+        prefetch(lines.address::<S>(hash));
     }
     let (eights, _) = hashes[..hashes.len() - ahead].as_chunks::<8>();
     let (later, _) = hashes[ahead..].as_chunks::<8>();
     for (i, (eight, later)) in eights.iter().zip(later).enumerate() {
-        prefetch(eight.as_ptr().wrapping_add(DEALT_AHEAD));
+        prefetch(eight.as_ptr().wrapping_add(BUCKET_AHEAD));
         for (j, (&hash, &later)) in eight.iter().zip(later).enumerate() {
-            prefetch(lines.address::<K>(later));
+            prefetch(lines.address::<S>(later));
             // SAFETY: as the caller vouches.
-            let new = unsafe { K::add(lines.address::<K>(hash), hash) };
+            let new = unsafe { set.add::<S>(lines.address::<S>(hash), hash) };
             count += u64::from(new);
             tell(8 * i + j, new);
         }
     }
     let rest = 8 * eights.len();
     for &hash in &hashes[rest + ahead..] {
-        prefetch(lines.address::<K>(hash));
+        prefetch(lines.address::<S>(hash));
     }
     for (i, &hash) in hashes[rest..].iter().enumerate() {
         // SAFETY: as the caller vouches.
-        let new = unsafe { K::add(lines.address::<K>(hash), hash) };
+        let new = unsafe { set.add::<S>(lines.address::<S>(hash), hash) };
         count += u64::from(new);
         tell(rest + i, new);
     }
     count
 }
 
-/// A scheme of the line kind: the same rule in plain Rust and in this machine's vectors.
-pub trait LineScheme {
-    /// Plain Rust.
-    type Portable: LineKernel;
-    /// The vector twin; plain Rust where this architecture has none.
-    type Vector: LineKernel;
-}
-
-/// Checks `hashes` against `words`, on the instruction set in use.
-#[inline]
-pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) {
-    assert!(hashes.len() == found.len());
-    let total = (words.len() / S::Portable::WORDS) as u64;
-    let lines = Lines { base: words.as_ptr().cast_mut(), first: 0, total };
-    if Isa::is_vector() {
-        // SAFETY: the vector set was detected; `line` maps every hash below `total`; reading only.
-        unsafe { vector::contains::<S::Vector>(lines, hashes, found) }
-    } else {
-        // SAFETY: plain Rust; otherwise as above.
-        unsafe { contains_loop::<S::Portable>(lines, hashes, found) }
-    }
-}
-
 /// Adds `hashes` to a whole filter; tells each one's novelty to `tell`, returns how many were new.
 #[inline]
 pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
-    let total = (words.len() / S::Portable::WORDS) as u64;
-    let lines = Lines { base: words.as_mut_ptr(), first: 0, total };
     // SAFETY: `line` maps every hash below `total`; `&mut` excludes everyone else.
-    unsafe { add_lines::<S>(lines, hashes, tell) }
+    unsafe { add_lines::<S>(Lines::all::<S>(words.as_mut_ptr(), words.len()), hashes, tell) }
 }
 
 /// Adds `hashes` to `lines` on the instruction set in use; see [`add`].
@@ -152,15 +128,15 @@ pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(us
 pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
     if Isa::is_vector() {
         // SAFETY: the vector set was detected; the caller vouches for the lines.
-        unsafe { vector::add::<S::Vector>(lines, hashes, tell) }
+        unsafe { vector::add_all::<S>(lines, hashes, tell) }
     } else {
-        // SAFETY: plain Rust; the caller vouches for the lines.
-        unsafe { add_loop::<S::Portable>(lines, hashes, tell) }
+        // SAFETY: the caller vouches for the lines.
+        unsafe { add_loop::<S>(Portable, lines, hashes, tell) }
     }
 }
 
-/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and in its kind
-/// of answer, so that a look can be the last jump of the interpreter's call.
+/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and with its
+/// answer, so that a look can be the last jump of the interpreter's call.
 type LookFn = unsafe extern "C" fn(base: *mut u64, total: u64, hash: u64) -> i32;
 
 /// Looks at single lines, on the instruction set that was in use when the filter was made: the
@@ -176,10 +152,10 @@ impl OneLine {
     /// For filters of `words` words.
     pub fn of<S: LineScheme>(words: usize) -> Self {
         let look = match Isa::current() {
-            Isa::Portable => portable::look::<S::Portable> as LookFn,
-            _ => vector::look::<S::Vector>,
+            Isa::Portable => portable::look::<S> as LookFn,
+            _ => vector::look::<S>,
         };
-        OneLine { look, total: (words / S::Portable::WORDS) as u64, words }
+        OneLine { look, total: (words / S::Words::WORDS) as u64, words }
     }
 
     /// 1 when the cells of `hash` are set, else 0. Panics when `words` are fewer than this is for.
@@ -194,106 +170,125 @@ impl OneLine {
 /// Checks one hash.
 #[inline(always)]
 pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
-    let total = (words.len() / S::Portable::WORDS) as u64;
-    let base = words.as_ptr().cast_mut();
-    if Isa::is_vector() {
-        // SAFETY: the vector set was detected; the line lies below `total`; reading only.
-        unsafe { vector::contains_one::<S::Vector>(base, total, hash) }
-    } else {
-        // SAFETY: plain Rust; otherwise as above.
-        unsafe { portable::contains_one::<S::Portable>(base, total, hash) }
+    let Lines { base, total, .. } = Lines::all::<S>(words.as_ptr(), words.len());
+    // SAFETY: the vector set was detected; the line lies below `total`; reading only.
+    0 != unsafe {
+        if Isa::is_vector() { vector::look::<S>(base, total, hash) } else { portable::look::<S>(base, total, hash) }
     }
 }
 
 /// Adds one hash; true when it was new.
 #[inline(always)]
 pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
-    let total = (words.len() / S::Portable::WORDS) as u64;
-    let base = words.as_mut_ptr();
-    if Isa::is_vector() {
-        // SAFETY: as in `contains_one`, and `&mut` excludes everyone else.
-        unsafe { vector::add_one::<S::Vector>(base, total, hash) }
-    } else {
-        // SAFETY: plain Rust; otherwise as above.
-        unsafe { portable::add_one::<S::Portable>(base, total, hash) }
+    let Lines { base, total, .. } = Lines::all::<S>(words.as_mut_ptr(), words.len());
+    // SAFETY: as in `contains_one`, and `&mut` excludes everyone else.
+    unsafe {
+        if Isa::is_vector() { vector::add::<S>(base, total, hash) } else { portable::add::<S>(base, total, hash) }
     }
 }
 
-/// Single looks in plain Rust: calls of their own, so that the scalar entry points keep their
-/// registers for the vectors.
+/// Single keys in plain Rust: calls of their own, so that the scalar entry points keep their registers
+/// for the vectors. The parts of [`Lines`] come in registers.
 mod portable {
-    use super::{LineKernel, Lines};
+    use super::{InstructionSet, LineScheme, Lines, Portable};
 
     /// # Safety
     /// `base` holds `total` lines.
     #[inline(never)]
-    pub(super) unsafe fn contains_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+    pub(super) unsafe extern "C" fn look<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> i32 {
         let lines = Lines { base, first: 0, total };
         // SAFETY: the caller's promise; `line` maps every hash below `total`.
-        unsafe { K::contains(lines.address::<K>(hash), hash) }
+        i32::from(unsafe { Portable.contains::<S>(lines.address::<S>(hash), hash) })
     }
 
     /// # Safety
-    /// As [`contains_one`].
-    pub(super) unsafe extern "C" fn look<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> i32 {
-        // SAFETY: the caller's promise, passed on.
-        i32::from(unsafe { contains_one::<K>(base, total, hash) })
-    }
-
-    /// # Safety
-    /// As [`contains_one`], and the line is nobody else's meanwhile.
+    /// As [`look`], and the line is nobody else's meanwhile.
     #[inline(never)]
-    pub(super) unsafe fn add_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
+    pub(super) unsafe fn add<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> bool {
         let lines = Lines { base, first: 0, total };
-        // SAFETY: the caller's promise; `line` maps every hash below `total`.
-        unsafe { K::add(lines.address::<K>(hash), hash) }
+        // SAFETY: as for `look`.
+        unsafe { Portable.add::<S>(lines.address::<S>(hash), hash) }
     }
 }
 
-/// The loops compiled for the vector set: x86-64 needs the feature switched on around them.
+/// The same and the adding loop compiled for the vector set: x86-64 needs the feature switched on around them.
 mod vector {
-    use super::{LineKernel, Lines, add_loop, contains_loop};
+    use super::{InstructionSet, LineScheme, Lines, Vector, add_loop};
 
     /// # Safety
-    /// As [`contains_loop`], and AVX2 must be present.
+    /// `base` holds `total` lines, and AVX2 must be present.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn contains<K: LineKernel>(lines: Lines, hashes: &[u64], found: &mut [u8]) {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { contains_loop::<K>(lines, hashes, found) }
+    pub(super) unsafe extern "C" fn look<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> i32 {
+        let lines = Lines { base, first: 0, total };
+        // SAFETY: the caller's promise; `line` maps every hash below `total`.
+        i32::from(unsafe { Vector::new().contains::<S>(lines.address::<S>(hash), hash) })
+    }
+
+    /// # Safety
+    /// As [`look`], and the line is nobody else's meanwhile.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    pub(super) unsafe fn add<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> bool {
+        let lines = Lines { base, first: 0, total };
+        // SAFETY: as for `look`.
+        unsafe { Vector::new().add::<S>(lines.address::<S>(hash), hash) }
     }
 
     /// # Safety
     /// As [`add_loop`], and AVX2 must be present.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn add<K: LineKernel>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
+    pub(super) unsafe fn add_all<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
         // SAFETY: the caller's promise, passed on.
-        unsafe { add_loop::<K>(lines, hashes, tell) }
+        unsafe { add_loop::<S>(Vector::new(), lines, hashes, tell) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::Columns;
+    use super::super::parquet::Parquet;
+    use super::*;
+    use crate::cells::Memory;
+    use crate::isa::on_each;
+
+    /// Every loop and every single look against the words of the scheme, on every instruction set.
+    fn agrees<S: LineScheme<Words = [u64; N]>, const N: usize>() {
+        let hashes: Vec<u64> = (1..=300u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let lines = 24 / N * 8;
+        let (mut model, mut want) = (vec![0u64; lines * N], Vec::new());
+        for &hash in &hashes {
+            let at = S::line(hash, lines as u64) as usize * N;
+            let (line, bits) = (&mut model[at..at + N], S::words(hash));
+            want.push(line.iter().zip(bits).any(|(held, bits)| bits & !held != 0));
+            line.iter_mut().zip(bits).for_each(|(held, bits)| *held |= bits);
+        }
+        on_each(|isa| {
+            let mut memory = [0, 1].map(|_| Memory::zeroed(model.len() as u64).unwrap());
+            let [batch, single] = memory.each_mut().map(|memory| memory.words_mut().unwrap());
+            let mut new = Vec::new();
+            let count = add::<S>(batch, &hashes, |_, fresh| new.push(fresh));
+            assert_eq!((&*batch, &new), (&*model, &want), "{isa:?}");
+            assert_eq!(count, new.iter().map(|&fresh| u64::from(fresh)).sum());
+            assert_eq!(hashes.iter().map(|&hash| add_one::<S>(single, hash)).collect::<Vec<_>>(), want);
+            assert_eq!(batch, single);
+            let asked: Vec<u64> =
+                (0..1000u64).map(|i| i.wrapping_mul(0xd134_2543_de82_ef95)).chain(hashes.clone()).collect();
+            let mut found = vec![0; asked.len()];
+            contains::<S>(batch, &asked, &mut found);
+            let one_line = OneLine::of::<S>(batch.len());
+            for (&hash, found) in asked.iter().zip(found) {
+                let line = &model[S::line(hash, lines as u64) as usize * N..][..N];
+                let held = line.iter().zip(S::words(hash)).all(|(held, bits)| bits & !held == 0);
+                let looks = [i32::from(found), i32::from(contains_one::<S>(batch, hash)), one_line.look(batch, hash)];
+                assert_eq!(looks, [i32::from(held); 3], "{isa:?} {hash}");
+            }
+        });
     }
 
-    /// # Safety
-    /// As [`contains`], for one hash. The parts of [`Lines`] come in registers.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn contains_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
-        let lines = Lines { base, first: 0, total };
-        // SAFETY: the caller's promise, passed on.
-        unsafe { K::contains(lines.address::<K>(hash), hash) }
-    }
-
-    /// # Safety
-    /// As [`contains_one`].
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe extern "C" fn look<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> i32 {
-        let lines = Lines { base, first: 0, total };
-        // SAFETY: the caller's promise, passed on.
-        i32::from(unsafe { K::contains(lines.address::<K>(hash), hash) })
-    }
-
-    /// # Safety
-    /// As [`add`], for one hash.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    pub(super) unsafe fn add_one<K: LineKernel>(base: *mut u64, total: u64, hash: u64) -> bool {
-        let lines = Lines { base, first: 0, total };
-        // SAFETY: the caller's promise, passed on.
-        unsafe { K::add(lines.address::<K>(hash), hash) }
+    #[test]
+    fn every_instruction_set_writes_and_finds_the_bits_of_the_scheme() {
+        agrees::<Columns<1>, 8>();
+        agrees::<Columns<2>, 8>();
+        agrees::<Columns<3>, 8>();
+        agrees::<Parquet, 4>();
     }
 }

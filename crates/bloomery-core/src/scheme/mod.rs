@@ -1,9 +1,9 @@
 //! Schemes: how a 64-bit hash becomes cell positions. One numbered scheme a file.
 //!
 //! A scheme that has reached a file is never edited; a better one gets a new number, a new file
-//! and a golden file. Two kinds of kernel exist:
+//! and a golden file. Two sorts of kernel exist:
 //!
-//! * [`LineKernel`]: one line (block) a key, marked and checked as a whole, with vector twins;
+//! * [`lines`]: one line (block) a key, written and checked as a whole; the scheme gives the [`pattern`];
 //! * [`ProbeKernel`]: k positions anywhere in the filter.
 //!
 //! | id | name | layouts | file |
@@ -14,20 +14,19 @@
 //! | 4 | `double` | classic, partitioned | [`double`] |
 //! | 5 | `enhanced-double` | classic, partitioned | [`enhanced`] |
 
+pub mod ahead;
+pub mod block;
 pub mod columns;
-pub mod deal;
 pub mod double;
 pub mod enhanced;
 pub mod lines;
 pub mod mcg;
 pub mod parquet;
-pub mod patience;
+pub mod pattern;
 pub mod planes;
 pub mod positions;
 pub mod probes;
-pub mod sift;
 
-pub use lines::LineKernel;
 pub use probes::ProbeKernel;
 
 /// High 64 bits of the product: maps a uniform `hash` to `0..range` without division, from its
@@ -36,11 +35,6 @@ pub use probes::ProbeKernel;
 pub fn fastrange(hash: u64, range: u64) -> u64 {
     ((u128::from(hash) * u128::from(range)) >> 64) as u64
 }
-
-/// How far ahead of the item in hand hashes and positions are fetched. Those that another core dealt lie in its
-/// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one that its own core dealt 2.9;
-/// fetched, they take the same. 256 and 512 measure like 128, 1024 is too far.
-const DEALT_AHEAD: usize = 128;
 
 /// The scheme's number, as it stands in files; `bloom/shape.rs` has the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,10 +10,14 @@
 //!   and `x ^ x >> 32` (`h` itself in plane 0), or a false answer in one layer would be repeated
 //!   in the next, which holds the same keys.
 
-use super::columns::Columns;
-use super::lines::{LineKernel, LineScheme};
+use std::marker::PhantomData;
+
+use super::ahead::{Visit, each};
+use super::block::Block;
+use super::columns::by_columns;
+use super::pattern::{InstructionSet, LineScheme};
 use crate::cells::{LINE_BYTES, LINE_WORDS};
-use crate::isa::{Isa, prefetch};
+use crate::isa::prefetch;
 
 /// Keys fetched ahead; each asks for one to several neighbouring lines.
 const AHEAD: usize = 16;
@@ -35,60 +39,45 @@ pub struct Rule {
     /// The plane that is written to; must be below the number of planes.
     pub active: usize,
     /// Keys it still takes.
-    pub room: u64,
+    pub capacity: u64,
     /// True: a key is written unless the active plane has it; false: unless any plane has it.
     pub refresh: bool,
 }
 
-/// The cells as the loops see them.
+/// The cells as the loops see them; valid for the slice they were made of.
 #[derive(Clone, Copy)]
-struct View {
+struct View<S> {
     base: *mut u64,
     planes: usize,
     slots: u64,
+    scheme: PhantomData<S>,
 }
 
-impl View {
+impl<S: LineScheme> View<S> {
+    /// The first of the lines of the slot of `hash`, inside for every hash: `line` maps below `slots`.
     #[inline(always)]
-    fn slot<K: LineKernel>(self, hash: u64) -> *mut u64 {
-        self.base.wrapping_add(K::line(hash, self.slots) as usize * self.planes * LINE_WORDS)
+    fn slot(&self, hash: u64) -> *mut u64 {
+        self.base.wrapping_add(S::line(hash, self.slots) as usize * self.planes * LINE_WORDS)
     }
 
     #[inline(always)]
-    fn fetch<K: LineKernel>(self, hash: u64) {
-        let slot = self.slot::<K>(hash);
+    fn fetch(&self, hash: u64) {
+        let slot = self.slot(hash);
         for plane in 0..self.planes.min(FETCHED) {
             prefetch(slot.wrapping_add(plane * LINE_WORDS));
         }
     }
 
-    /// Fetches the first keys' lines.
-    #[inline(always)]
-    fn warm<K: LineKernel>(self, hashes: &[u64]) {
-        for &hash in &hashes[..AHEAD.min(hashes.len())] {
-            self.fetch::<K>(hash);
-        }
-    }
-
-    /// Fetches the lines of the key [`AHEAD`] of key `i`.
-    #[inline(always)]
-    fn fetch_next<K: LineKernel>(self, hashes: &[u64], i: usize) {
-        if let Some(&next) = hashes.get(i + AHEAD) {
-            self.fetch::<K>(next);
-        }
-    }
-
-    /// The planes that hold `hash`, one bit each.
+    /// The planes of `slot` that hold `bits`, one bit each.
     ///
     /// # Safety
-    /// As [`LineKernel`].
+    /// As [`Register`](super::block::Register); a slot of this view.
     #[inline(always)]
-    unsafe fn held<K: LineKernel>(self, hash: u64) -> u64 {
-        let slot = self.slot::<K>(hash);
+    unsafe fn held(&self, slot: *mut u64, bits: impl Block) -> u64 {
         let mut held = 0;
         for plane in 0..self.planes {
-            // SAFETY: the slot lies inside (`line` maps below `slots`), and so do all its planes.
-            held |= u64::from(unsafe { K::contains(slot.wrapping_add(plane * LINE_WORDS), hash) }) << plane;
+            // SAFETY: the slot has that many lines.
+            held |= u64::from(unsafe { !bits.misses(Block::read(slot.wrapping_add(plane * LINE_WORDS))) }) << plane;
         }
         held
     }
@@ -107,101 +96,96 @@ fn twisted(hash: u64, plane: usize) -> u64 {
     x ^ (x >> 32)
 }
 
-/// A loop over keys, written once and compiled for every instruction set.
-trait Job {
-    type Out;
-    /// # Safety
-    /// As [`LineKernel`]; the view's words are valid, and nobody else uses them while they are written.
-    unsafe fn run<K: LineKernel>(self, view: View) -> Self::Out;
+/// Tells which planes hold a key.
+struct Find<S, T> {
+    view: View<S>,
+    tell: T,
 }
 
-struct Find<'a, T>(&'a [u64], T);
-
-impl<T: FnMut(usize, u64)> Job for Find<'_, T> {
-    type Out = ();
+impl<S: LineScheme, T: FnMut(usize, u64)> Visit for Find<S, T> {
+    const AHEAD: usize = AHEAD;
 
     #[inline(always)]
-    unsafe fn run<K: LineKernel>(self, view: View) {
-        let Find(hashes, mut tell) = self;
-        view.warm::<K>(hashes);
-        for (i, &hash) in hashes.iter().enumerate() {
-            view.fetch_next::<K>(hashes, i);
-            // SAFETY: the caller's promise, passed on.
-            tell(i, unsafe { view.held::<K>(hash) });
-        }
+    fn fetch(&self, hash: u64) {
+        self.view.fetch(hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
+        // SAFETY: the slot of a hash; `set` is proof of the instruction set.
+        let held = unsafe { self.view.held(self.view.slot(hash), set.pattern::<S>(hash)) };
+        (self.tell)(i, held);
+        true
     }
 }
 
-struct Write<'a, T>(&'a [u64], Rule, T);
+/// Writes keys to one plane; tells whether no plane held them.
+struct Write<S, T> {
+    view: View<S>,
+    active: usize,
+    /// The planes whose keys are not written.
+    mask: u64,
+    /// Keys that the active plane still takes.
+    capacity: u64,
+    tell: T,
+}
 
-impl<T: FnMut(usize, bool)> Job for Write<'_, T> {
-    type Out = (usize, u64);
+impl<S: LineScheme, T: FnMut(usize, bool)> Visit for Write<S, T> {
+    const AHEAD: usize = AHEAD;
 
     #[inline(always)]
-    unsafe fn run<K: LineKernel>(self, view: View) -> (usize, u64) {
-        let Write(hashes, rule, mut tell) = self;
-        let counted = if rule.refresh { 1 << rule.active } else { u64::MAX };
-        let mut room = rule.room;
-        view.warm::<K>(hashes);
-        for (i, &hash) in hashes.iter().enumerate() {
-            view.fetch_next::<K>(hashes, i);
-            // SAFETY: the caller's promise, passed on.
-            let held = unsafe { view.held::<K>(hash) };
-            if held & counted == 0 {
-                if room == 0 {
-                    return (i, rule.room);
-                }
-                room -= 1;
-                // SAFETY: as above; `active` is below the number of planes.
-                unsafe { K::add(view.slot::<K>(hash).wrapping_add(rule.active * LINE_WORDS), hash) };
+    fn fetch(&self, hash: u64) {
+        self.view.fetch(hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
+        let (slot, bits) = (self.view.slot(hash), set.pattern::<S>(hash));
+        // SAFETY: the slot of a hash; `set` is proof of the instruction set.
+        let held = unsafe { self.view.held(slot, bits) };
+        if held & self.mask == 0 {
+            if self.capacity == 0 {
+                return false;
             }
-            tell(i, held == 0);
+            self.capacity -= 1;
+            let line = slot.wrapping_add(self.active * LINE_WORDS);
+            // SAFETY: as above; `active` is below the number of planes.
+            unsafe { bits.set(Block::read(line), line) };
         }
-        (hashes.len(), rule.room - room)
+        (self.tell)(i, held == 0);
+        true
     }
 }
 
-struct Depths<'a, T>(&'a [u64], T);
-
-impl<T: FnMut(usize, usize)> Job for Depths<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<K: LineKernel>(self, view: View) {
-        let Depths(hashes, mut tell) = self;
-        view.warm::<K>(hashes);
-        for (i, &hash) in hashes.iter().enumerate() {
-            view.fetch_next::<K>(hashes, i);
-            let (mut line, mut depth) = (view.slot::<K>(hash), 0);
-            // SAFETY: the caller's promise, passed on; the slot has that many lines.
-            while depth < view.planes && unsafe { K::contains(line, twisted(hash, depth)) } {
-                line = line.wrapping_add(LINE_WORDS);
-                depth += 1;
-            }
-            tell(i, depth);
-        }
-    }
+/// Tells how many leading planes hold a key, and adds it to the next one if `ADD`.
+struct Depth<S, T, const ADD: bool> {
+    view: View<S>,
+    tell: T,
 }
 
-struct Deepen<'a, T>(&'a [u64], T);
-
-impl<T: FnMut(usize, usize)> Job for Deepen<'_, T> {
-    type Out = ();
+impl<S: LineScheme, T: FnMut(usize, usize), const ADD: bool> Visit for Depth<S, T, ADD> {
+    const AHEAD: usize = AHEAD;
 
     #[inline(always)]
-    unsafe fn run<K: LineKernel>(self, view: View) {
-        let Deepen(hashes, mut tell) = self;
-        view.warm::<K>(hashes);
-        for (i, &hash) in hashes.iter().enumerate() {
-            view.fetch_next::<K>(hashes, i);
-            let (mut line, mut depth) = (view.slot::<K>(hash), 0);
-            // SAFETY: the caller's promise, passed on; a line that has the pattern is not changed.
-            while depth < view.planes && !unsafe { K::add(line, twisted(hash, depth)) } {
-                line = line.wrapping_add(LINE_WORDS);
-                depth += 1;
+    fn fetch(&self, hash: u64) {
+        self.view.fetch(hash);
+    }
+
+    #[inline(always)]
+    fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
+        let (mut line, mut depth) = (self.view.slot(hash), 0);
+        while depth < self.view.planes {
+            let own = twisted(hash, depth);
+            // SAFETY: the slot has that many lines; a line that has the pattern is not changed.
+            let held = unsafe { if ADD { !set.add::<S>(line, own) } else { set.contains::<S>(line, own) } };
+            if !held {
+                break;
             }
-            tell(i, depth);
+            line = line.wrapping_add(LINE_WORDS);
+            depth += 1;
         }
+        (self.tell)(i, depth);
+        true
     }
 }
 
@@ -231,7 +215,7 @@ impl Planes {
     /// Tells for each hash which planes hold it, one bit each.
     #[inline(always)]
     pub fn find(&self, words: &[u64], hashes: &[u64], tell: impl FnMut(usize, u64)) {
-        self.dispatch(words.as_ptr().cast_mut(), words.len(), Find(hashes, tell));
+        by_columns!(self.per_column, S => { each(hashes, Find { view: self.view::<S>(words), tell }); })
     }
 
     /// The planes that hold one hash.
@@ -242,24 +226,34 @@ impl Planes {
         planes
     }
 
-    /// Writes hashes in order by `rule` until one finds no room; tells for each whether no plane held
+    /// Writes hashes in order by `rule` until one finds no capacity; tells for each whether no plane held
     /// it. Returns how many were looked at, and how many of them were written.
     #[inline(always)]
     pub fn write(&self, words: &mut [u64], rule: Rule, hashes: &[u64], tell: impl FnMut(usize, bool)) -> (usize, u64) {
-        assert!(rule.active < self.planes);
-        self.dispatch(words.as_mut_ptr(), words.len(), Write(hashes, rule, tell))
+        let Rule { active, capacity, refresh } = rule;
+        assert!(active < self.planes);
+        let mask = if refresh { 1 << active } else { u64::MAX };
+        by_columns!(self.per_column, S => {
+            let write = Write { view: self.view_mut::<S>(words), active, mask, capacity, tell };
+            let (seen, write) = each(hashes, write);
+            (seen, capacity - write.capacity)
+        })
     }
 
     /// Tells for each hash how many leading planes hold it.
     #[inline(always)]
     pub fn depths(&self, words: &[u64], hashes: &[u64], tell: impl FnMut(usize, usize)) {
-        self.dispatch(words.as_ptr().cast_mut(), words.len(), Depths(hashes, tell));
+        by_columns!(self.per_column, S => {
+            each(hashes, Depth::<_, _, false> { view: self.view::<S>(words), tell });
+        })
     }
 
     /// Adds each hash to the first plane that does not hold it; tells how many held it before.
     #[inline(always)]
     pub fn deepen(&self, words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, usize)) {
-        self.dispatch(words.as_mut_ptr(), words.len(), Deepen(hashes, tell));
+        by_columns!(self.per_column, S => {
+            each(hashes, Depth::<_, _, true> { view: self.view_mut::<S>(words), tell });
+        })
     }
 
     /// Clears one plane.
@@ -275,44 +269,28 @@ impl Planes {
         lines.map(crate::cells::bits::count_ones).sum()
     }
 
+    /// For reading.
     #[inline(always)]
-    fn dispatch<J: Job>(&self, base: *mut u64, len: usize, job: J) -> J::Out {
-        let view = View { base, planes: self.planes, slots: (len / (self.planes * LINE_WORDS)) as u64 };
-        assert!(view.slots > 0 && (base as usize).is_multiple_of(LINE_BYTES));
-        match self.per_column {
-            1 => on::<Columns<1>, J>(view, job),
-            2 => on::<Columns<2>, J>(view, job),
-            _ => on::<Columns<3>, J>(view, job),
-        }
+    fn view<S: LineScheme>(&self, words: &[u64]) -> View<S> {
+        let (base, slots) = (words.as_ptr().cast_mut(), (words.len() / (self.planes * LINE_WORDS)) as u64);
+        assert!(slots > 0 && (base as usize).is_multiple_of(LINE_BYTES));
+        View { base, planes: self.planes, slots, scheme: PhantomData }
     }
-}
 
-#[inline(always)]
-fn on<S: LineScheme, J: Job>(view: View, job: J) -> J::Out {
-    if Isa::current() == Isa::Portable {
-        // SAFETY: plain Rust; the view spans whole slots of a slice that the caller borrowed, for
-        // writing if the job writes.
-        unsafe { job.run::<S::Portable>(view) }
-    } else {
-        // SAFETY: the vector set was detected; otherwise as above.
-        unsafe { vector::<S::Vector, J>(view, job) }
+    /// For writing.
+    #[inline(always)]
+    fn view_mut<S: LineScheme>(&self, words: &mut [u64]) -> View<S> {
+        let view = self.view(words);
+        View { base: words.as_mut_ptr(), ..view }
     }
-}
-
-/// The loop compiled for the vector set.
-///
-/// # Safety
-/// As [`Job::run`], and AVX2 must be present on x86-64.
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-unsafe fn vector<K: LineKernel, J: Job>(view: View, job: J) -> J::Out {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { job.run::<K>(view) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::columns::Columns;
     use super::*;
     use crate::cells::Memory;
+    use crate::isa::on_each;
 
     fn zeroed(lines: u64) -> Memory {
         Memory::zeroed(lines * 8).unwrap()
@@ -328,7 +306,7 @@ mod tests {
         let (mut a, mut b) = (zeroed(64), zeroed(64));
         let (words, lines) = (a.words_mut().unwrap(), b.words_mut().unwrap());
         let planes = Planes::new(1, 2).unwrap();
-        let rule = Rule { active: 0, room: u64::MAX, refresh: true };
+        let rule = Rule { active: 0, capacity: u64::MAX, refresh: true };
         let (done, written) = planes.write(words, rule, &keys, |_, _| {});
         let new = super::super::lines::add::<Columns<2>>(lines, &keys, |_, _| {});
         assert_eq!((done, written), (500, new));
@@ -336,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn writing_stops_where_there_is_no_room() {
+    fn writing_stops_where_there_is_no_capacity() {
         let keys = hashes(100);
         let mut memory = zeroed(3 * 64);
         let words = memory.words_mut().unwrap();
         let planes = Planes::new(3, 3).unwrap();
         let mut told = 0;
-        let rule = Rule { active: 1, room: 40, refresh: true };
+        let rule = Rule { active: 1, capacity: 40, refresh: true };
         assert_eq!(planes.write(words, rule, &keys, |_, _| told += 1), (40, 40));
         assert_eq!(told, 40);
         assert!(keys[..40].iter().all(|&key| planes.find_one(words, key) == 2));
@@ -357,35 +335,21 @@ mod tests {
         let keys = hashes(300);
         for per_column in 1..=3 {
             let planes = Planes::new(5, per_column).unwrap();
-            let run = || {
+            let mut results = Vec::new();
+            on_each(|_| {
                 let mut memory = zeroed(5 * 20);
                 let words = memory.words_mut().unwrap();
                 let mut told = Vec::new();
                 planes.deepen(words, &keys, |_, depth| told.push(depth));
                 planes.deepen(words, &keys[..100], |_, depth| told.push(depth));
                 planes.depths(words, &keys, |_, depth| told.push(depth));
-                (memory.words().to_vec(), told)
-            };
-            let best = run();
-            let view_run = {
-                let mut memory = zeroed(5 * 20);
-                let words = memory.words_mut().unwrap();
-                let view = View { base: words.as_mut_ptr(), planes: 5, slots: 20 };
-                // SAFETY: plain Rust over a vector of 20 slots.
-                unsafe {
-                    match per_column {
-                        1 => Deepen(&keys, |_, _| {}).run::<super::super::columns::Portable<1>>(view),
-                        2 => Deepen(&keys, |_, _| {}).run::<super::super::columns::Portable<2>>(view),
-                        _ => Deepen(&keys, |_, _| {}).run::<super::super::columns::Portable<3>>(view),
-                    }
-                };
-                words.to_vec()
-            };
-            let mut memory = zeroed(5 * 20);
-            let again = memory.words_mut().unwrap();
-            planes.deepen(again, &keys, |_, _| {});
-            assert_eq!(view_run, again.to_vec());
-            assert!(best.1[300..400].iter().all(|&depth| depth >= 1));
+                let rule = Rule { active: 3, capacity: 50, refresh: false };
+                planes.write(words, rule, &keys, |_, new| told.push(usize::from(new)));
+                planes.find(words, &keys, |_, held| told.push(held as usize));
+                results.push((memory.words().to_vec(), told));
+            });
+            assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{per_column}");
+            assert!(results[0].1[300..400].iter().all(|&depth| depth >= 1));
         }
     }
 }

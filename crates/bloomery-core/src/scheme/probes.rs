@@ -1,5 +1,6 @@
 //! Probe kernels: k positions anywhere in the filter, or one in each of k slices.
 
+use super::ahead::{ahead, answer_ahead};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
 
@@ -82,27 +83,19 @@ impl ProbeKernel {
 
     /// Checks `hashes` in order.
     pub fn contains_all<S: Sequence>(&self, words: &[u64], hashes: &[u64], found: &mut [u8]) {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch::<S>(words, hash));
-        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch::<S>(words, next);
-            }
-            *found = u8::from(self.contains::<S>(words, hash));
-        }
+        let (fetch, contains) = (|hash| self.fetch::<S>(words, hash), |hash| u8::from(self.contains::<S>(words, hash)));
+        answer_ahead(AHEAD, hashes, found, fetch, contains);
     }
 
     /// Adds `hashes` in order; tells for each whether it was new, returns how many were.
     pub fn add_all<S: Sequence>(&self, words: &mut [u64], hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
         let mut count = 0;
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch::<S>(words, hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch::<S>(words, next);
-            }
+        let fetch = |words: &[u64], _, hash| self.fetch::<S>(words, hash);
+        ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
             let new = self.add::<S>(words, hash);
             count += u64::from(new);
             tell(i, new);
-        }
+        });
         count
     }
 }

@@ -84,8 +84,8 @@ impl Law for Classic {
 
     fn items_sd(&self, items: f64) -> f64 {
         // Linear counting over kn throws (Whang et al., 1990): sqrt(m (e^t - t - 1)) / k.
-        let load = self.throws(items) / self.num_bits as f64;
-        (self.num_bits as f64 * (load.exp_m1() - load)).max(0.0).sqrt() / f64::from(self.num_hashes)
+        let per_bit = self.throws(items) / self.num_bits as f64;
+        (self.num_bits as f64 * (per_bit.exp_m1() - per_bit)).max(0.0).sqrt() / f64::from(self.num_hashes)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Many keys at once: chunks that stay in the first-level cache, on one thread or several.
 
 pub use crate::key::source::CHUNK;
+use crate::parallel::workers;
 use crate::structure::{Filter, HashSource};
-use crate::team;
 
 /// Below this a second thread costs more than it brings (30 us to start, 10 ns a key).
 const KEYS_PER_THREAD: usize = 1 << 17;
@@ -38,7 +38,7 @@ pub fn contains_threads<F: Filter>(
         return contains(filter, source, start, found);
     }
     let parts = found.chunks_mut(KEYS_A_PART).enumerate();
-    team::queue(parts, threads, |(i, found)| contains(filter, source, start + i * KEYS_A_PART, found));
+    workers::queue(parts, threads, |(i, found)| contains(filter, source, start + i * KEYS_A_PART, found));
 }
 
 /// A part of another source.

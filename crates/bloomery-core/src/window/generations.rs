@@ -256,7 +256,7 @@ impl<V: Kind> Generations<V> {
     fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let (mut start, mut known) = (0, false);
         loop {
-            let rule = Rule { active: self.active, room: self.room(), refresh: self.plan.refresh };
+            let rule = Rule { active: self.active, capacity: self.room(), refresh: self.plan.refresh };
             let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
             let (done, written) = self
                 .planes

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
 use crate::registry::RETOUCHED;
+use crate::scheme::ahead::change_ahead;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
@@ -318,18 +319,8 @@ impl Addable for RetouchedBloomFilter {
         self.add_one(hash)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            let fresh = self.add_one(hash)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_one)
     }
 
     load_takes!(bits, members);

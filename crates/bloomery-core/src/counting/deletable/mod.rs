@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::DELETABLE;
 use crate::scheme::Scheme;
+use crate::scheme::ahead::change_ahead;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
@@ -239,18 +240,8 @@ impl Addable for DeletableBloomFilter {
         self.add_one(hash)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            let fresh = self.add_one(hash)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_one)
     }
 
     load_takes!(bits, flags);
@@ -271,18 +262,8 @@ impl Removable for DeletableBloomFilter {
         self.delete_one(hash)
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            let cleared = self.delete_one(hash)?;
-            if let Some(removed) = removed.as_deref_mut() {
-                removed[i] = u8::from(cleared);
-            }
-        }
-        Ok(())
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, removed, Self::fetch, Self::delete_one)
     }
 }
 

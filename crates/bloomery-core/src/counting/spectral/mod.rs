@@ -24,6 +24,7 @@ use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPECTRAL;
+use crate::scheme::ahead::change_ahead;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
@@ -182,11 +183,7 @@ impl Filter for SpectralFilter {
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        (0..AHEAD).for_each(|i| self.spread.fetch_at(self.words(), hashes, i));
-        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-            self.spread.fetch_at(self.words(), hashes, i + AHEAD);
-            *found = u8::from(self.contains_hash(hash));
-        }
+        self.spread.answer(self.words(), hashes, found, |hash| u8::from(self.contains_hash(hash)));
     }
 
     load_answers!();
@@ -270,16 +267,9 @@ impl Addable for SpectralFilter {
         Ok(least == 0)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        (0..AHEAD).for_each(|i| self.spread.fetch_at(self.words(), hashes, i));
-        for (i, &hash) in hashes.iter().enumerate() {
-            self.spread.fetch_at(self.words(), hashes, i + AHEAD);
-            let fresh = self.add_hash(hash)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        let fetch = |filter: &Self, hash| filter.spread.fetch(filter.words(), hash);
+        change_ahead(AHEAD, self, hashes, new, fetch, Self::add_hash)
     }
 
     load_takes!(full, memory);
@@ -306,11 +296,7 @@ impl Countable for SpectralFilter {
     }
 
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        (0..AHEAD).for_each(|i| self.spread.fetch_at(self.words(), hashes, i));
-        for (i, (&hash, count)) in hashes.iter().zip(counts).enumerate() {
-            self.spread.fetch_at(self.words(), hashes, i + AHEAD);
-            *count = self.count_hash(hash);
-        }
+        self.spread.answer(self.words(), hashes, counts, |hash| self.count_hash(hash));
     }
 }
 

@@ -10,7 +10,7 @@ pub mod shape;
 
 use self::kernel::Kernel;
 pub use self::shape::Shape;
-use super::spread::{self, AHEAD};
+use super::spread;
 use crate::cells::{LINE_WORDS, Memory, Packed};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -142,11 +142,7 @@ impl Filter for VariableIncrementFilter {
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
         let (kernel, words) = (self.kernel, self.words());
-        (0..AHEAD).for_each(|i| kernel.spread.fetch_at(words, hashes, i));
-        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-            kernel.spread.fetch_at(words, hashes, i + AHEAD);
-            *found = u8::from(kernel.contains(words, hash));
-        }
+        kernel.spread.answer(words, hashes, found, |hash| u8::from(kernel.contains(words, hash)));
     }
 
     load_answers!();
@@ -201,19 +197,15 @@ impl Addable for VariableIncrementFilter {
         Ok(new)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.words_mut()?;
-        (0..AHEAD).for_each(|i| kernel.spread.fetch_at(words, hashes, i));
         let mut fresh = 0;
-        for (i, &hash) in hashes.iter().enumerate() {
-            kernel.spread.fetch_at(words, hashes, i + AHEAD);
+        kernel.spread.change(words, hashes, new, |words, hash| {
             let is_new = kernel.add(words, hash);
             fresh += u64::from(is_new);
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(is_new);
-            }
-        }
+            is_new
+        });
         self.load.added = self.load.added.saturating_add(fresh);
         self.occurrences = self.occurrences.saturating_add(hashes.len() as u64);
         Ok(())
@@ -237,20 +229,16 @@ impl Removable for VariableIncrementFilter {
         Ok(taken)
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.words_mut()?;
-        (0..AHEAD).for_each(|i| kernel.spread.fetch_at(words, hashes, i));
         let (mut all_taken, mut all_gone) = (0, 0);
-        for (i, &hash) in hashes.iter().enumerate() {
-            kernel.spread.fetch_at(words, hashes, i + AHEAD);
+        kernel.spread.change(words, hashes, removed, |words, hash| {
             let (taken, gone) = kernel.remove(words, hash);
             all_taken += u64::from(taken);
             all_gone += u64::from(gone);
-            if let Some(removed) = removed.as_deref_mut() {
-                removed[i] = u8::from(taken);
-            }
-        }
+            taken
+        });
         self.removed(all_taken, all_gone);
         Ok(())
     }

@@ -17,6 +17,7 @@ use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
+use crate::scheme::ahead::{answer_ahead, try_ahead};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
@@ -124,28 +125,19 @@ impl DLeftCountingFilter {
         mut tell: impl FnMut(usize, T),
     ) -> Result<()> {
         let table = self.table;
-        hashes.iter().take(AHEAD).for_each(|&hash| table.fetch(self.memory.words(), hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                table.fetch(self.memory.words(), next);
-            }
-            let done = work(self, table.fingerprint(hash))?;
-            tell(i, done);
-        }
-        Ok(())
+        let fetch = |filter: &Self, _, hash| table.fetch(filter.memory.words(), hash);
+        try_ahead(AHEAD, self, hashes, fetch, |filter, i, hash| {
+            tell(i, work(filter, table.fingerprint(hash))?);
+            Ok(())
+        })
     }
 
     /// Calls `look` for every hash in order, its buckets fetched ahead.
     #[inline(always)]
     fn look_at<T>(&self, hashes: &[u64], out: &mut [T], look: impl Fn(u64) -> T) {
         let words = self.memory.words();
-        hashes.iter().take(AHEAD).for_each(|&hash| self.table.fetch(words, hash));
-        for (i, (&hash, out)) in hashes.iter().zip(out).enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.table.fetch(words, next);
-            }
-            *out = look(self.table.fingerprint(hash));
-        }
+        let fetch = |hash| self.table.fetch(words, hash);
+        answer_ahead(AHEAD, hashes, out, fetch, |hash| look(self.table.fingerprint(hash)));
     }
 }
 

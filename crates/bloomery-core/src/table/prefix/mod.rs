@@ -33,6 +33,7 @@ use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::PREFIX;
+use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
 use crate::sizing::Law;
@@ -208,13 +209,7 @@ impl Filter for PrefixFilter {
     }
 
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            *found = u8::from(self.contains_hash(hash));
-        }
+        answer_ahead(AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.contains_hash(hash)));
     }
 
     load_answers!(added);
@@ -272,18 +267,8 @@ impl Addable for PrefixFilter {
         Ok(new)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        hashes.iter().take(AHEAD).for_each(|&hash| self.fetch(hash));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                self.fetch(next);
-            }
-            let fresh = self.add_hash(hash)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
     }
 
     load_takes!(bins, spare);

@@ -14,6 +14,7 @@ use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::STABLE;
+use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::scheme::{Scheme, fastrange};
@@ -179,13 +180,8 @@ impl<const D: u32> Cells<D> {
     }
 
     fn contains_all(words: &[u64], shape: &Stable, hashes: &[u64], found: &mut [u8]) {
-        hashes.iter().take(AHEAD).for_each(|&hash| Self::fetch(words, shape, hash));
-        for (i, (&hash, found)) in hashes.iter().zip(found).enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                Self::fetch(words, shape, next);
-            }
-            *found = u8::from(Self::contains_steadily(words, shape, hash));
-        }
+        let fetch = |hash| Self::fetch(words, shape, hash);
+        answer_ahead(AHEAD, hashes, found, fetch, |hash| u8::from(Self::contains_steadily(words, shape, hash)));
     }
 
     fn add_all(
@@ -195,22 +191,18 @@ impl<const D: u32> Cells<D> {
         starts: impl Fn(u64) -> u64,
         mut tell: impl FnMut(usize, bool),
     ) -> u64 {
-        let fetch = |words: &[u64], hash: u64, tick: u64| {
+        let fetch = |words: &[u64], i: usize, hash: u64| {
             Self::fetch(words, shape, hash);
-            let word = Self::place(starts(tick)).0;
+            let word = Self::place(starts(i as u64)).0;
             let lines = (shape.decrements * u64::from(D) / 512).min(FETCHED) as usize;
             (0..=lines).for_each(|line| prefetch(words.as_ptr().wrapping_add(word + 8 * line)));
         };
         let mut count = 0;
-        hashes.iter().take(AHEAD).enumerate().for_each(|(i, &hash)| fetch(words, hash, i as u64));
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + AHEAD) {
-                fetch(words, next, (i + AHEAD) as u64);
-            }
+        ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
             let new = Self::add(words, shape, hash, starts(i as u64));
             count += u64::from(new);
             tell(i, new);
-        }
+        });
         count
     }
 }

@@ -1,15 +1,18 @@
-//! Picks the hashes of a range out of many, in their order and without a branch a hash; puts what was found
-//! about them back to where they stood.
+//! Compacts the hashes of a range out of many, in their order and without a branch a hash; scatters what was
+//! found about them back to where they stood.
+
+// What vectors do here only x86-64 has.
+#![cfg_attr(not(target_arch = "x86_64"), allow(unused_imports, unused_mut))]
 
 use crate::isa::Isa;
 
 /// The hashes `first ..= first + span`.
 #[derive(Clone, Copy, Debug)]
-pub struct Range {
+pub(super) struct Range {
     /// Lowest hash.
-    pub first: u64,
+    pub(super) first: u64,
     /// Highest minus lowest.
-    pub span: u64,
+    pub(super) span: u64,
 }
 
 impl Range {
@@ -20,7 +23,7 @@ impl Range {
 
     /// Copies those of `hashes` that are in the range to `out`; returns how many there are. 0.2 ns a hash
     /// with 256-bit vectors, 0.9 without. Panics when `out` is too short.
-    pub fn sift(self, hashes: &[u64], mut out: Picked<'_>) -> usize {
+    pub(super) fn compact(self, hashes: &[u64], mut out: Compacted<'_>) -> usize {
         assert!(out.fits(hashes.len()));
         let (mut len, mut done) = (0, 0);
         #[cfg(target_arch = "x86_64")]
@@ -30,8 +33,8 @@ impl Range {
             // SAFETY: the instruction set was detected; the outputs' length was checked.
             len = unsafe {
                 match out.tells() {
-                    true => avx2::sift::<true>(self, eights, &mut out),
-                    false => avx2::sift::<false>(self, eights, &mut out),
+                    true => avx2::compact::<true>(self, eights, &mut out),
+                    false => avx2::compact::<false>(self, eights, &mut out),
                 }
             };
         }
@@ -43,39 +46,39 @@ impl Range {
                 set |= u8::from(keep) << lane;
                 len += usize::from(keep);
             }
-            if let Some(taken) = out.taken.get_mut(i) {
-                *taken = set;
+            if let Some(mask) = out.mask.get_mut(i) {
+                *mask = set;
             }
         }
         len
     }
 }
 
-/// Where picked hashes go.
-pub struct Picked<'a> {
-    /// The hashes, in order from the front; as long as those to pick from. Past those kept it holds rubbish.
-    pub kept: &'a mut [u64],
-    /// A bit for each hash to pick from, lowest first: 1 when it was kept. Empty when nobody asks. With bits
+/// Where compacted hashes go.
+pub(super) struct Compacted<'a> {
+    /// The hashes, in order from the front; as long as those to compact. Past those kept it holds rubbish.
+    pub(super) kept: &'a mut [u64],
+    /// A bit for each hash to compact, lowest first: 1 when it was kept. Empty when nobody asks. With bits
     /// instead of a list of numbers, two threads add 10 million keys with answers in 4.0 instead of 4.4 ns.
-    pub taken: &'a mut [u8],
+    pub(super) mask: &'a mut [u8],
 }
 
-impl Picked<'_> {
+impl Compacted<'_> {
     fn tells(&self) -> bool {
-        !self.taken.is_empty()
+        !self.mask.is_empty()
     }
 
     fn fits(&self, hashes: usize) -> bool {
-        self.kept.len() >= hashes && (!self.tells() || self.taken.len() * 8 >= hashes)
+        self.kept.len() >= hashes && (!self.tells() || self.mask.len() * 8 >= hashes)
     }
 }
 
-/// Deals `hashes` in order: those below `bound` to the first of `out`, the others to the second. Returns how
-/// many each got. 0.3 ns a hash with vectors, 1.2 without: less than two calls of [`Range::sift`]. Panics when
+/// Compacts `hashes` twice: those below `bound` to the first of `out`, the others to the second. Returns how
+/// many each got. 0.3 ns a hash with vectors, 1.2 without: less than two calls of [`Range::compact`]. Panics when
 /// one of `out` is too short.
-pub fn split(bound: u64, hashes: &[u64], mut out: [Picked<'_>; 2]) -> [usize; 2] {
+pub(super) fn split(bound: u64, hashes: &[u64], mut out: [Compacted<'_>; 2]) -> [usize; 2] {
     let tells = out[0].tells();
-    assert!(out.iter().all(|picked| picked.fits(hashes.len()) && picked.tells() == tells));
+    assert!(out.iter().all(|out| out.fits(hashes.len()) && out.tells() == tells));
     let (mut len, mut done) = ([0; 2], 0);
     #[cfg(target_arch = "x86_64")]
     if Isa::current() == Isa::Avx2 {
@@ -100,28 +103,28 @@ pub fn split(bound: u64, hashes: &[u64], mut out: [Picked<'_>; 2]) -> [usize; 2]
             len[1] += usize::from(side);
             len[0] += usize::from(1 - side);
         }
-        if let (Some(low), Some(high)) = (low.taken.get_mut(i), high.taken.get_mut(i)) {
+        if let (Some(low), Some(high)) = (low.mask.get_mut(i), high.mask.get_mut(i)) {
             (*low, *high) = (set ^ (u8::MAX >> (8 - eight.len())), set);
         }
     }
     len
 }
 
-/// Puts `found`, a 0 or 1 for each hash kept, to where the hashes stood, as the bits of `taken` tell. `out`
-/// has one place a hash, 0 where they go. 0.08 ns a place with vectors, 1 without. Panics when `taken` or `found`
+/// Scatters `found`, a 0 or 1 for each hash kept, to where the hashes stood, as the bits of `mask` tell. `out`
+/// has one place a hash, 0 where they go. 0.08 ns a place with vectors, 1 without. Panics when `mask` or `found`
 /// is shorter than `out`.
-pub fn unsift(taken: &[u8], found: &[u8], out: &mut [u8]) {
-    assert!(taken.len() * 8 >= out.len() && found.len() >= out.len());
+pub(super) fn scatter(mask: &[u8], found: &[u8], out: &mut [u8]) {
+    assert!(mask.len() * 8 >= out.len() && found.len() >= out.len());
     let (mut next, mut done) = (0, 0);
     #[cfg(target_arch = "x86_64")]
     if Isa::current() == Isa::Avx2 {
         let (eights, _) = out.as_chunks_mut();
         done = eights.len() * 8;
         // SAFETY: the instruction set was detected; the lengths were checked.
-        next = unsafe { avx2::unsift(taken, found, eights) };
+        next = unsafe { avx2::scatter(mask, found, eights) };
     }
     for (i, out) in out.iter_mut().enumerate().skip(done) {
-        let kept = taken[i / 8] >> (i % 8) & 1;
+        let kept = mask[i / 8] >> (i % 8) & 1;
         *out |= found[next] * kept;
         next += usize::from(kept);
     }
@@ -129,7 +132,7 @@ pub fn unsift(taken: &[u8], found: &[u8], out: &mut [u8]) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Picked, Range};
+    use super::{Compacted, Range};
     use std::arch::x86_64::*;
 
     /// For each set of lanes kept (bit `i` for lane `i`): the lanes, kept ones first, as the 32-bit halves
@@ -173,7 +176,7 @@ mod avx2 {
     /// Writes the lanes of `hashes` in `set`, a number below 16, to `kept`, and returns how many they are.
     ///
     /// # Safety
-    /// `kept` has room for four.
+    /// `kept` holds four.
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     unsafe fn pack(hashes: __m256i, set: usize, kept: *mut u64) -> usize {
@@ -192,12 +195,16 @@ mod avx2 {
         _mm256_movemask_pd(_mm256_castsi256_pd(lanes)) as usize
     }
 
-    /// [`Range::sift`] for eights of hashes.
+    /// [`Range::compact`] for eights of hashes.
     ///
     /// # Safety
     /// `out` fits that many hashes, and tells if `TELL`.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn sift<const TELL: bool>(range: Range, eights: &[[u64; 8]], out: &mut Picked<'_>) -> usize {
+    pub(super) unsafe fn compact<const TELL: bool>(
+        range: Range,
+        eights: &[[u64; 8]],
+        out: &mut Compacted<'_>,
+    ) -> usize {
         let top = 1 << 63;
         let first = _mm256_set1_epi64x(range.first.wrapping_add(top) as i64);
         let span = _mm256_set1_epi64x((range.span ^ top) as i64);
@@ -205,7 +212,7 @@ mod avx2 {
         let mut len = 0;
         for (i, eight) in eights.iter().enumerate() {
             // SAFETY: 64 readable bytes; `len` is at most the hashes before these eight, so that eight more
-            // fit; `taken` has a byte for each eight.
+            // fit; `mask` has a byte for each eight.
             unsafe {
                 let hashes = [0, 4].map(|at| _mm256_loadu_si256(eight.as_ptr().add(at).cast()));
                 // Unsigned `hash - first > span` as a signed comparison, both sides plus 2^63.
@@ -213,7 +220,7 @@ mod avx2 {
                 len += pack(hashes[0], sets[0], kept.add(len));
                 len += pack(hashes[1], sets[1], kept.add(len));
                 if TELL {
-                    *out.taken.get_unchecked_mut(i) = (sets[0] | sets[1] << 4) as u8;
+                    *out.mask.get_unchecked_mut(i) = (sets[0] | sets[1] << 4) as u8;
                 }
             }
         }
@@ -228,14 +235,14 @@ mod avx2 {
     pub(super) unsafe fn split<const TELL: bool>(
         bound: u64,
         eights: &[[u64; 8]],
-        out: &mut [Picked<'_>; 2],
+        out: &mut [Compacted<'_>; 2],
     ) -> [usize; 2] {
         let top = _mm256_set1_epi64x(i64::MIN);
         let bound = _mm256_xor_si256(_mm256_set1_epi64x(bound as i64), top);
         let kept = [out[0].kept.as_mut_ptr(), out[1].kept.as_mut_ptr()];
         let mut len = [0, 0];
         for (i, eight) in eights.iter().enumerate() {
-            // SAFETY: as in `sift`, for both.
+            // SAFETY: as in `compact`, for both.
             unsafe {
                 let hashes = [0, 4].map(|at| _mm256_loadu_si256(eight.as_ptr().add(at).cast()));
                 // Unsigned `bound > hash` as a signed comparison.
@@ -245,7 +252,7 @@ mod avx2 {
                     len[side] += pack(hashes[0], sets[0], kept[side].add(len[side]));
                     len[side] += pack(hashes[1], sets[1], kept[side].add(len[side]));
                     if TELL {
-                        *out[side].taken.get_unchecked_mut(i) = (sets[0] | sets[1] << 4) as u8;
+                        *out[side].mask.get_unchecked_mut(i) = (sets[0] | sets[1] << 4) as u8;
                     }
                 }
             }
@@ -253,14 +260,14 @@ mod avx2 {
         len
     }
 
-    /// [`super::unsift`] for eights of places; returns how many of `found` it placed.
+    /// [`super::scatter`] for eights of places; returns how many of `found` it placed.
     ///
     /// # Safety
-    /// `taken` has a byte for each eight; `found` is at least as long as they.
+    /// `mask` has a byte for each eight; `found` is at least as long as they.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn unsift(taken: &[u8], found: &[u8], eights: &mut [[u8; 8]]) -> usize {
+    pub(super) unsafe fn scatter(mask: &[u8], found: &[u8], eights: &mut [[u8; 8]]) -> usize {
         let mut next = 0;
-        for (&set, eight) in taken.iter().zip(eights) {
+        for (&set, eight) in mask.iter().zip(eights) {
             // SAFETY: `next` is at most the places before these eight; rows and places are eight bytes.
             unsafe {
                 let from = _mm_loadl_epi64(BYTES[usize::from(set)].as_ptr().cast());
@@ -292,27 +299,27 @@ mod tests {
         });
     }
 
-    /// Room for some hashes, full of rubbish, and one more that nobody may touch.
-    struct Room {
+    /// Outputs for some hashes, full of rubbish, and one more that nobody may touch.
+    struct Outputs {
         kept: Vec<u64>,
-        taken: Vec<u8>,
+        mask: Vec<u8>,
     }
 
-    impl Room {
-        fn new(len: usize) -> Room {
-            Room { kept: vec![7; len + 1], taken: vec![0xa5; len.div_ceil(8)] }
+    impl Outputs {
+        fn new(len: usize) -> Outputs {
+            Outputs { kept: vec![7; len + 1], mask: vec![0xa5; len.div_ceil(8)] }
         }
 
-        fn open(&mut self) -> Picked<'_> {
+        fn open(&mut self) -> Compacted<'_> {
             let len = self.kept.len() - 1;
-            Picked { kept: &mut self.kept[..len], taken: &mut self.taken }
+            Compacted { kept: &mut self.kept[..len], mask: &mut self.mask }
         }
 
         /// Checks that it holds those of `hashes` that `keep` says.
         fn check(&self, len: usize, hashes: &[u64], keep: impl Fn(u64) -> bool) {
             let want: Vec<u64> = hashes.iter().copied().filter(|&hash| keep(hash)).collect();
             assert_eq!(self.kept[..len], want, "{:?} {}", Isa::current(), hashes.len());
-            assert_eq!(self.taken, bits_of(hashes.iter().map(|&hash| keep(hash))));
+            assert_eq!(self.mask, bits_of(hashes.iter().map(|&hash| keep(hash))));
             assert_eq!(self.kept.last(), Some(&7));
         }
     }
@@ -323,10 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn a_split_deals_every_hash_once_in_order() {
+    fn a_split_keeps_every_hash_once_in_order() {
         everywhere(|hashes| {
             for bound in [0, 1, 1 << 62, 1 << 63, u64::MAX] {
-                let [mut low, mut high] = [0, 1].map(|_| Room::new(hashes.len()));
+                let [mut low, mut high] = [0, 1].map(|_| Outputs::new(hashes.len()));
                 let lens = split(bound, hashes, [low.open(), high.open()]);
                 low.check(lens[0], hashes, |hash| hash < bound);
                 high.check(lens[1], hashes, |hash| hash >= bound);
@@ -339,10 +346,10 @@ mod tests {
         let some = hashes()[7];
         everywhere(|hashes| {
             for (first, span) in [(0, u64::MAX), (0, 0), (some, 0), (1 << 62, 1 << 63), (3 << 62, (1 << 62) - 1)] {
-                let (range, mut room) = (Range { first, span }, Room::new(hashes.len()));
-                let len = range.sift(hashes, room.open());
-                room.check(len, hashes, |hash| range.holds(hash));
-                assert_eq!(range.sift(hashes, Picked { taken: &mut [], ..room.open() }), len);
+                let (range, mut outputs) = (Range { first, span }, Outputs::new(hashes.len()));
+                let len = range.compact(hashes, outputs.open());
+                outputs.check(len, hashes, |hash| range.holds(hash));
+                assert_eq!(range.compact(hashes, Compacted { mask: &mut [], ..outputs.open() }), len);
             }
         });
     }
@@ -351,13 +358,13 @@ mod tests {
     fn what_was_found_returns_to_where_the_hashes_stood() {
         everywhere(|hashes| {
             let answer = |hash: u64| (hash >> 7 & 1) as u8;
-            let mut rooms = [0, 1].map(|_| Room::new(hashes.len()));
-            let [low, high] = &mut rooms;
+            let mut both = [0, 1].map(|_| Outputs::new(hashes.len()));
+            let [low, high] = &mut both;
             split(1 << 62, hashes, [low.open(), high.open()]);
             let mut answers = vec![0; hashes.len()];
-            for room in &mut rooms {
-                let found: Vec<u8> = room.open().kept.iter().map(|&hash| answer(hash)).collect();
-                unsift(&room.taken, &found, &mut answers);
+            for outputs in &mut both {
+                let found: Vec<u8> = outputs.open().kept.iter().map(|&hash| answer(hash)).collect();
+                scatter(&outputs.mask, &found, &mut answers);
             }
             assert_eq!(answers, hashes.iter().map(|&hash| answer(hash)).collect::<Vec<_>>());
         });

@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn shapes_within_are_the_largest_of_each_k() {
-        for (layout, _) in LAYOUTS {
+        for &(layout, _) in Layout::NAMES {
             for limit in [1, 63, 511, 512, 100_000] {
                 let shapes = Shape::within(layout, limit).unwrap();
                 for k in 1..=MAX_HASHES {

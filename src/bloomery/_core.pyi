@@ -281,12 +281,14 @@ class BloomFilter:
     An approximate set of keys: never denies a key that was added, and wrongly admits others at a
     rate of at most `fpr` while it holds at most `capacity` keys.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity.
     layout: blocked (one cache line a key), "classic" (least space), "split" (Parquet's block),
     "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict. scheme: how a hash becomes positions; the layout's own by default.
+    scheme: how a hash becomes positions; the layout's own by default.
     strict: refuse keys past capacity with FilterFull instead of warning once.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
@@ -319,13 +321,13 @@ class BloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        layout: str = ...,
-        seed: int = ...,
-        secret: bytes | bool | None = None,
+        layout: str = "auto",
         scheme: str | None = None,
         strict: bool = False,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
     ) -> BloomFilter: ...
     def __or__(self, other: Self, /) -> BloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -454,7 +456,7 @@ class BloomFilter:
         """
     def merge(self, /, other: BloomFilter) -> None:
         """
-        The union, in place: bitwise or.
+        Takes in another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -549,11 +551,11 @@ class BloomFilter:
         num_hashes: int,
         *,
         capacity: int | None = None,
-        layout: str = ...,
-        seed: int = ...,
-        secret: bytes | bool | None = None,
+        layout: str = "classic",
         scheme: str | None = None,
         strict: bool = False,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
     ) -> BloomFilter:
         """
         A filter of a given shape: bits (rounded up to what the layout needs) and probes a key.
@@ -1076,11 +1078,14 @@ class CuckooFilter:
     An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
     key.
 
-    capacity: expected number of keys, repetitions included. fpr: rate of false positives at capacity.
-    bucket_size: fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be
-    full early by chance. fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and
-    target_fpr tells which. semi_sort: store buckets of 4 sorted, a bit a key less for 3 times the time.
-    seed, secret: as for BloomFilter.
+    capacity: expected number of keys, repetitions included.
+    fpr: rate of false positives at capacity.
+    bucket_size: fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
+    chance.
+    fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
+    semi_sort: store buckets of 4 sorted, a bit a key less for 3 times the time.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
     exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
@@ -1113,12 +1118,12 @@ class CuckooFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        bucket_size: int = ...,
+        bucket_size: int = 4,
         fingerprint_bits: int | None = None,
         semi_sort: bool = False,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CuckooFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -1231,9 +1236,14 @@ class CuckooFilter:
         """
         True when keys are hashed under a secret.
         """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the table lives in a file.
+        """
     def merge(self, /, other: CuckooFilter) -> None:
         """
-        Adds all keys of another filter, in place. Raises FilterFull when they do not fit; then nothing changed.
+        Takes in another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2257,8 +2267,10 @@ class PrefixFilter:
     An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
     spare filter for the 6 % of the keys that find their bin full.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity, at least 1e-6.
-    seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity, at least 1e-6.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Never denies a key that was added; past capacity the rate rises and CapacityWarning is given once, no
     key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
@@ -2283,7 +2295,7 @@ class PrefixFilter:
     def __deepcopy__(self, memo: object, /) -> PrefixFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __new__(
-        cls, /, capacity: int, fpr: float = ..., *, seed: int = ..., secret: bytes | bool | None = None
+        cls, /, capacity: int, fpr: float = 0.01, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> PrefixFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
@@ -2365,6 +2377,11 @@ class PrefixFilter:
         True when keys are hashed under a secret.
         """
     @property
+    def mapped(self, /) -> bool:
+        """
+        True when the bins live in a file.
+        """
+    @property
     def nbytes(self, /) -> int:
         """
         Bytes of cells held.
@@ -2412,9 +2429,19 @@ class PrefixFilter:
         Seed of the key hash.
         """
     @property
+    def spare_fpr(self, /) -> float:
+        """
+        Model rate of false positives of the spare, from its bits: O(nbytes).
+        """
+    @property
     def spare_items(self, /) -> float:
         """
         Estimated number of keys in the spare, from its bits: O(nbytes).
+        """
+    @property
+    def spare_nbytes(self, /) -> int:
+        """
+        Bytes of the spare.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -2438,10 +2465,10 @@ class QuotientFilter:
     A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
     their keys.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity. The number
-    of slots is a power of two of which 95 % may be filled; the remainder stored in a slot has the
-    bits that the rate needs. Every add stores one fingerprint, so that repeated keys take slots as
-    others do. counting: let up to 256 copies of a fingerprint share a slot, for 8 bits a slot more.
+    capacity: expected number of distinct keys. The number of slots is a power of two of which 95 % may be
+    filled. Every add stores one fingerprint, so that repeated keys take slots as others do.
+    fpr: rate of false positives at capacity; the remainder stored in a slot has the bits that it needs.
+    counting: let up to 256 copies of a fingerprint share a slot, for 8 bits a slot more.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
@@ -2474,10 +2501,10 @@ class QuotientFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
         counting: bool = False,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> QuotientFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -2596,9 +2623,14 @@ class QuotientFilter:
         """
         True when keys are hashed under a secret.
         """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the slots live in a file.
+        """
     def merge(self, /, other: QuotientFilter) -> None:
         """
-        Takes in every copy of every fingerprint of `other`, whose slots may be more or fewer; FilterFull if they do not fit.
+        Takes in another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """

@@ -13,7 +13,7 @@ use crate::key::KeyHasher;
 use crate::labelled::LayeredBloomFilter;
 use crate::registry::{self, BLOOM};
 use crate::structure::batch;
-use crate::structure::{Addable, Estimating, Filter, Loadable, Sizable, Value};
+use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
 use crate::table::{CuckooFilter, DLeftCountingFilter, PrefixFilter, QuotientFilter};
 
 /// A filter without a fixed capacity.
@@ -74,8 +74,8 @@ impl Kind {
 }
 
 /// Estimate and variance of a structure that estimates from its cells.
-fn estimated(filter: &impl Estimating) -> (f64, f64) {
-    let (items, sd) = filter.approx_count();
+fn estimated(filter: &impl Filter) -> (f64, f64) {
+    let (items, sd) = filter.estimated().unwrap_or_default();
     (items, sd * sd)
 }
 

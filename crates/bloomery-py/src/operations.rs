@@ -1,11 +1,13 @@
-//! The batch operations: check, add, remove, count, hash.
+//! The batch operations: check, add, remove, ask, hash.
 
+use bloomery_core::Result;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::structure::batch::{self, Part};
-use bloomery_core::structure::{Addable, Countable, Filter, HashSource, Removable};
+use bloomery_core::structure::{Addable, Filter, HashSource, Removable};
 use pyo3::prelude::*;
 
-use crate::biased_lock::BiasedLock;
+use crate::answers::Answer;
+use crate::biased_lock::{BiasedLock, Session};
 use crate::errors::{OrRaise, warn_overfull};
 use crate::keys::batch::Operation;
 
@@ -78,6 +80,27 @@ impl<F: Addable> Operation for Add<'_, F> {
     }
 }
 
+/// Gives `step` the filter and every chunk of hashes in turn, with its place; keeps the filter for `held` keys.
+pub(crate) fn write_chunks<F>(
+    session: &Session<'_, F>,
+    source: &dyn HashSource,
+    held: usize,
+    mut step: impl FnMut(&mut F, usize, &[u64]) -> Result<()>,
+) -> Result<()> {
+    let mut hashes = [0u64; CHUNK];
+    for first in (0..source.len()).step_by(held) {
+        session.write(|filter| {
+            for start in (first..source.len().min(first + held)).step_by(CHUNK) {
+                let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+                source.fill(start, hashes);
+                step(filter, start, hashes)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 /// Removing.
 pub(crate) struct Remove<'a, F> {
     pub(crate) lock: &'a BiasedLock<F>,
@@ -89,41 +112,36 @@ impl<F: Removable> Operation for Remove<'_, F> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let removed = self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for held in (0..source.len()).step_by(HELD) {
-                session.write(|filter| {
-                    for start in (held..source.len().min(held + HELD)).step_by(CHUNK) {
-                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-                        source.fill(start, hashes);
-                        let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
-                        filter.remove_hashes(hashes, removed)?;
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(())
+            write_chunks(&session, source, HELD, |filter, start, hashes| {
+                let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
+                filter.remove_hashes(hashes, removed)
+            })
         });
         removed.or_raise(py)
     }
 }
 
-/// Counting occurrences.
-pub(crate) struct Count<'a, F> {
+/// One answer a hash; the slices are equally long.
+type Question<'a, F, T> = dyn Fn(&F, &[u64], &mut [T]) + Sync + 'a;
+
+/// Asking for something of each key, such as its count.
+pub(crate) struct Ask<'a, F, T> {
     pub(crate) lock: &'a BiasedLock<F>,
+    pub(crate) ask: &'a Question<'a, F, T>,
 }
 
-impl<F: Countable> Operation for Count<'_, F> {
-    type Out = u64;
+impl<F: Send + Sync, T: Answer> Operation for Ask<'_, F, T> {
+    type Out = T;
     const SKIPS_NULLS: bool = false;
 
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
         self.lock.detach(py, |session| {
             let mut hashes = [0u64; CHUNK];
             for (i, out) in out.chunks_mut(CHUNK).enumerate() {
                 let hashes = &mut hashes[..out.len()];
                 source.fill(i * CHUNK, hashes);
-                session.read(|filter| filter.count_hashes(hashes, out));
+                session.read(|filter| (self.ask)(filter, hashes, out));
             }
         });
         Ok(())

@@ -13,3 +13,4 @@ pub mod valued;
 pub use compact::CompactApproximator;
 pub use layered::LayeredBloomFilter;
 pub use spatial::SpatialBloomFilter;
+pub use valued::Lattice;

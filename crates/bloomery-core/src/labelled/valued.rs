@@ -18,7 +18,7 @@
 use std::marker::PhantomData;
 
 use crate::cells::{Memory, Packed};
-use crate::container::{Container, Header, Section, kind, tag};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
@@ -27,16 +27,14 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
-use crate::structure::differences::Differences;
+use crate::structure::declaration::names;
 use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Estimating, Filter, Loadable, Mergeable, Sizable, Value};
+use crate::structure::{Declared, Filter, Mergeable};
 
 /// Keys fetched ahead; each asks for k lines.
 const AHEAD: usize = 8;
 /// 2^46 bytes, beyond any machine.
 const MAX_BITS: u64 = 1 << 49;
-/// Parameters beside those of [`Load`].
-const PARAMS: usize = 5;
 
 /// How cells are joined. The number stands in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,24 +48,9 @@ pub enum Lattice {
     Or = 3,
 }
 
-/// Every lattice with its name, in order of number.
-pub const LATTICES: [(Lattice, &str); 3] = [(Lattice::Max, "max"), (Lattice::Min, "min"), (Lattice::Or, "or")];
+names! { Lattice, "lattice": Max "max", Min "min", Or "or", }
 
 impl Lattice {
-    /// Public name.
-    pub fn name(self) -> &'static str {
-        LATTICES.iter().find(|(lattice, _)| *lattice == self).map_or("", |(_, name)| name)
-    }
-
-    /// Finds a lattice by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        LATTICES.iter().find(|(_, n)| *n == name).map(|(lattice, _)| *lattice)
-    }
-
-    fn from_id(id: u64) -> Option<Self> {
-        LATTICES.iter().find(|(lattice, _)| *lattice as u64 == id).map(|(lattice, _)| *lattice)
-    }
-
     #[inline(always)]
     fn join(self, a: u64, b: u64) -> u64 {
         if self == Lattice::Or { a | b } else { a.max(b) }
@@ -85,20 +68,70 @@ pub trait Kind: Send + Sync + Sized + 'static {
     const VARIANT: u16;
     /// What a value is called in messages.
     const WORD: &'static str;
-    /// Bits of a cell with default parameters.
-    const DEFAULT_BITS: u32;
     /// True when a file may hold this lattice with this largest stored value.
     fn allows(lattice: Lattice, width: u32, largest: u64) -> bool;
 }
 
+/// The cells of a valued filter.
+#[derive(Clone, Copy)]
+pub(super) struct Cells {
+    /// m.
+    pub(super) num_cells: u64,
+    /// k.
+    pub(super) num_hashes: u32,
+    /// Bits of a cell.
+    pub(super) cell_bits: u32,
+    /// How they are joined.
+    pub(super) lattice: Lattice,
+    /// The largest value that is stored.
+    pub(super) largest: u64,
+}
+
+/// A [`structure!`](crate::structure::declaration) with the fields of all valued filters, and what reads its files.
+macro_rules! valued {
+    (
+        $(#[doc = $summary:tt])* class $Class:ident;
+        parameters $parameters:tt
+        $(#[doc = $rest:tt])*
+    ) => {
+        $crate::structure::declaration::structure! {
+            $(#[doc = $summary])* class $Class;
+            parameters $parameters
+            $(#[doc = $rest])*
+            fields {
+                /// Number of cells, m.
+                pub num_cells: u64 = |f| f.cells.num_cells, NUM_BITS merged;
+                /// Cells of a key, k.
+                pub num_hashes: u32 = |f| f.cells.num_hashes, NUM_HASHES merged;
+                /// Bits of a cell.
+                pub cell_bits: u32 = |f| f.cells.cell_bits, CELL_BITS merged;
+                /// How cells are joined: max, min or or.
+                pub lattice: Lattice = |f| f.cells.lattice, RULE merged;
+                /// The largest value that is stored.
+                pub largest: u64 = |f| f.cells.largest, LABELS merged;
+            }
+        }
+
+        impl $crate::structure::Loadable for $Class {
+            fn load(
+                header: &$crate::container::Header,
+                memory: &mut dyn FnMut(u32, u32, u64) -> Result<$crate::cells::Memory>,
+                secret: Option<&[u8; 16]>,
+            ) -> Result<Self> {
+                let hasher = header.hasher(secret)?;
+                let Stored { num_cells, num_hashes, cell_bits, lattice, largest } = Stored::read(header)?;
+                Self::restore(header, memory, hasher, Cells { num_cells, num_hashes, cell_bits, lattice, largest })
+            }
+        }
+    };
+}
+pub(super) use valued;
+
 /// A filter with a value for every key.
 pub struct Valued<V> {
-    load: Load,
-    lattice: Lattice,
+    pub(super) cells: Cells,
     packed: Packed,
-    largest: u64,
-    num_cells: u64,
-    num_hashes: u32,
+    load: Load,
     memory: Memory,
     hasher: KeyHasher,
     kind: PhantomData<V>,
@@ -131,56 +164,32 @@ fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
 }
 
 impl<V: Kind> Valued<V> {
-    /// An empty filter with cells of `width` bits that hold up to `largest`.
+    /// An empty filter with cells of `cell_bits` bits that hold up to `largest`.
     pub(super) fn make(
         capacity: u64,
         fpr: f64,
         lattice: Lattice,
-        width: u32,
+        cell_bits: u32,
         largest: u64,
         hasher: KeyHasher,
     ) -> Result<Self> {
         let load = Load::new(capacity, fpr)?;
-        let packed = Packed::new(width).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))?;
-        let (num_cells, num_hashes) = size(capacity, fpr, width)?;
+        let packed = Packed::new(cell_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))?;
+        let (num_cells, num_hashes) = size(capacity, fpr, cell_bits)?;
         let memory = Memory::zeroed(packed.words(num_cells).unwrap_or(u64::MAX))?;
-        let kind = PhantomData;
-        Ok(Valued { load, lattice, packed, largest, num_cells, num_hashes, memory, hasher, kind })
+        let cells = Cells { num_cells, num_hashes, cell_bits, lattice, largest };
+        Ok(Valued { cells, packed, load, memory, hasher, kind: PhantomData })
     }
 
-    /// How cells are joined.
-    pub fn lattice(&self) -> Lattice {
-        self.lattice
+    /// Bytes of cells of such a filter.
+    pub(super) fn bytes(capacity: u64, fpr: f64, cell_bits: u32) -> Result<u64> {
+        let (num_cells, _) = size(capacity, fpr, cell_bits)?;
+        Ok((num_cells * u64::from(cell_bits)).div_ceil(512) * 64)
     }
 
-    /// Bits of a cell.
-    pub fn cell_bits(&self) -> u32 {
-        self.packed.width()
-    }
-
-    /// The largest value that is stored.
-    pub fn largest(&self) -> u64 {
-        self.largest
-    }
-
-    /// m.
-    pub fn num_cells(&self) -> u64 {
-        self.num_cells
-    }
-
-    /// k.
-    pub fn num_hashes(&self) -> u32 {
-        self.num_hashes
-    }
-
-    /// True when one more key is neither refused nor worth a warning.
-    pub fn is_roomy(&self) -> bool {
-        self.load.is_roomy() && !self.memory.is_read_only()
-    }
-
-    /// True once, when there are more keys than the capacity.
-    pub fn newly_overfull(&mut self) -> bool {
-        self.load.newly_overfull()
+    /// The number of keys and the capacity, once, when there are more keys than the capacity.
+    pub fn newly_overfull(&mut self) -> Option<(u64, u64)> {
+        self.load.newly_overfull().then_some((self.load.added, self.load.capacity))
     }
 
     /// Has the kernel supply memory for `keys` additions.
@@ -190,26 +199,27 @@ impl<V: Kind> Valued<V> {
 
     /// The stored form of `value`, or why it cannot be stored.
     pub fn encode(&self, value: u64) -> Result<u64> {
-        let (least, most) = if self.lattice == Lattice::Min { (0, self.largest - 1) } else { (1, self.largest) };
+        let (least, most) =
+            if self.cells.lattice == Lattice::Min { (0, self.cells.largest - 1) } else { (1, self.cells.largest) };
         if !(least..=most).contains(&value) {
             return Err(Error::Parameter(format!("{} must be between {least} and {most}, got {value}", V::WORD)));
         }
-        Ok(if self.lattice == Lattice::Min { self.largest - value } else { value })
+        Ok(if self.cells.lattice == Lattice::Min { self.cells.largest - value } else { value })
     }
 
     /// The value of a stored one; damaged cells may hold more than the largest.
     fn decode(&self, stored: u64) -> u64 {
-        let stored = stored.min(self.largest);
-        if self.lattice == Lattice::Min { self.largest - stored } else { stored }
+        let stored = stored.min(self.cells.largest);
+        if self.cells.lattice == Lattice::Min { self.cells.largest - stored } else { stored }
     }
 
     #[inline(always)]
     fn meet(&self, hash: u64) -> u64 {
         let words = self.memory.words();
-        let mut sequence = Mcg::start(hash, self.num_cells);
+        let mut sequence = Mcg::start(hash, self.cells.num_cells);
         let mut met = self.packed.max();
-        for _ in 0..self.num_hashes {
-            met = self.lattice.meet(met, self.packed.get(words, sequence.next()));
+        for _ in 0..self.cells.num_hashes {
+            met = self.cells.lattice.meet(met, self.packed.get(words, sequence.next()));
             if met == 0 {
                 break;
             }
@@ -220,11 +230,11 @@ impl<V: Kind> Valued<V> {
     /// Joins `stored` into the cells; true when the key was certainly new.
     #[inline(always)]
     fn join(&mut self, hash: u64, stored: u64) -> Result<bool> {
-        let (packed, lattice) = (self.packed, self.lattice);
-        let mut sequence = Mcg::start(hash, self.num_cells);
+        let (packed, lattice) = (self.packed, self.cells.lattice);
+        let mut sequence = Mcg::start(hash, self.cells.num_cells);
         let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
         let mut met = packed.max();
-        for _ in 0..self.num_hashes {
+        for _ in 0..self.cells.num_hashes {
             let cell = sequence.next();
             let old = packed.get(words, cell);
             met = lattice.meet(met, old);
@@ -238,9 +248,9 @@ impl<V: Kind> Valued<V> {
     }
 
     fn fetch(&self, hash: u64) {
-        let mut sequence = Mcg::start(hash, self.num_cells);
-        for _ in 0..self.num_hashes {
-            let bit = sequence.next() * u64::from(self.packed.width());
+        let mut sequence = Mcg::start(hash, self.cells.num_cells);
+        for _ in 0..self.cells.num_hashes {
+            let bit = sequence.next() * u64::from(self.cells.cell_bits);
             prefetch(self.memory.words().as_ptr().wrapping_add((bit >> 6) as usize));
         }
     }
@@ -310,35 +320,18 @@ impl<V: Kind> Valued<V> {
     /// Calls `visit` with what every cell stores.
     pub(super) fn each_cell(&self, visit: impl FnMut(u64)) {
         let words = self.memory.words();
-        (0..self.num_cells).map(|cell| self.packed.get(words, cell)).for_each(visit);
+        (0..self.cells.num_cells).map(|cell| self.packed.get(words, cell)).for_each(visit);
     }
 
     fn law(&self) -> Classic {
-        Classic { num_bits: self.num_cells, num_hashes: self.num_hashes }
+        Classic { num_bits: self.cells.num_cells, num_hashes: self.cells.num_hashes }
     }
 }
 
-impl<V: Kind> Sizable for Valued<V> {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        let largest = u64::MAX >> (64 - V::DEFAULT_BITS);
-        Self::make(capacity, fpr, Lattice::Max, V::DEFAULT_BITS, largest, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let (num_cells, _) = size(capacity, fpr, V::DEFAULT_BITS)?;
-        Ok((num_cells * u64::from(V::DEFAULT_BITS)).div_ceil(512) * 64)
-    }
-}
-
-impl<V: Kind> Estimating for Valued<V> {
-    /// From the share of cells that are not the bottom; infinite when none is.
-    fn approx_count(&self) -> (f64, f64) {
-        let items = self.law().items(self.fill());
-        (items, self.law().items_sd(items))
-    }
-}
-
-impl<V: Kind> Filter for Valued<V> {
+impl<V: Kind> Filter for Valued<V>
+where
+    Self: Declared,
+{
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
@@ -363,47 +356,23 @@ impl<V: Kind> Filter for Valued<V> {
     fn fill(&self) -> f64 {
         let mut set = 0u64;
         self.each_cell(|stored| set += u64::from(stored != 0));
-        set as f64 / self.num_cells as f64
+        set as f64 / self.cells.num_cells as f64
     }
 
     fn nbytes(&self) -> u64 {
         self.memory.len_bytes() as u64
     }
 
+    /// From the share of cells that are not the bottom; infinite when none is.
     fn estimated(&self) -> Option<(f64, f64)> {
-        Some(self.approx_count())
-    }
-
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        let fill = self.fill();
-        let items = self.law().items(fill);
-        vec![
-            ("capacity", Value::Number(self.load.capacity)),
-            ("target_fpr", Value::Real(self.load.target_fpr)),
-            ("num_added", Value::Number(self.load.added)),
-            ("approx_count", Value::Real(items)),
-            ("approx_count_sd", Value::Real(self.law().items_sd(items))),
-            ("fpr", Value::Real(if items.is_finite() { self.law().fpr(items) } else { 1.0 })),
-            ("fill", Value::Real(fill)),
-            ("lattice", Value::Text(self.lattice.name().into())),
-            ("largest", Value::Number(self.largest)),
-            ("cell_bits", Value::Number(u64::from(self.cell_bits()))),
-            ("num_cells", Value::Number(self.num_cells)),
-            ("num_hashes", Value::Number(u64::from(self.num_hashes))),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ]
+        let items = self.law().items(self.fill());
+        Some((items, self.law().items_sd(items)))
     }
 
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(V::VARIANT, Scheme::Mcg as u16, &self.hasher);
         self.load.describe(&mut header, 0);
-        header.set(tag::NUM_BITS, 0, self.num_cells);
-        header.set(tag::NUM_HASHES, 0, u64::from(self.num_hashes));
-        header.set(tag::CELL_BITS, 0, u64::from(self.cell_bits()));
-        header.set(tag::RULE, 0, self.lattice as u64);
-        header.set(tag::LABELS, 0, self.largest);
+        self.describe(&mut header);
         Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
     }
 
@@ -416,68 +385,58 @@ impl<V: Kind> Filter for Valued<V> {
     }
 }
 
-impl<V: Kind> Mergeable for Valued<V> {
+impl<V: Kind> Mergeable for Valued<V>
+where
+    Self: Declared,
+{
     fn check_compatible(&self, other: &Self) -> Result<()> {
-        Differences::of(&self.hasher, &other.hasher)
-            .field("lattice", self.lattice.name(), other.lattice.name())
-            .field(V::WORD, self.largest, other.largest)
-            .field("cell_bits", self.cell_bits(), other.cell_bits())
-            .field("num_cells", self.num_cells, other.num_cells)
-            .field("num_hashes", self.num_hashes, other.num_hashes)
-            .check()
+        self.differences(other).check()
     }
 
     /// Joins cell by cell: what adding the pairs of both would have given.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
-        let (packed, lattice) = (self.packed, self.lattice);
+        let (packed, lattice) = (self.packed, self.cells.lattice);
         let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
-        for cell in 0..self.num_cells {
+        for cell in 0..self.cells.num_cells {
             let theirs = packed.get(other.memory.words(), cell);
             if theirs != 0 {
                 let joined = lattice.join(packed.get(words, cell), theirs);
                 packed.set(words, cell, joined);
             }
         }
-        self.load.added = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+        let items = self.law().items(self.fill());
+        self.load.added = items.round().min(u64::MAX as f64) as u64;
         Ok(())
     }
 }
 
-impl<V: Kind> Loadable for Valued<V> {
-    fn load(
+impl<V: Kind> Valued<V>
+where
+    Self: Declared,
+{
+    /// What [`valued!`] read from a file, checked.
+    pub(super) fn restore(
         header: &Header,
         memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
+        hasher: KeyHasher,
+        cells: Cells,
     ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
         let load = Load::restore(header, 0)?;
         let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
-        let small = |tag| Ok::<u32, Error>(u32::try_from(header.get(tag, 0)?).unwrap_or(u32::MAX));
-        let lattice = Lattice::from_id(header.get(tag::RULE, 0)?).ok_or_else(|| damaged("lattice"))?;
-        let packed = Packed::new(small(tag::CELL_BITS)?).ok_or_else(|| damaged("width of cells"))?;
-        let largest = header.get(tag::LABELS, 0)?;
-        if !V::allows(lattice, packed.width(), largest) {
+        let packed = Packed::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;
+        if !V::allows(cells.lattice, cells.cell_bits, cells.largest) {
             return Err(damaged("largest value"));
         }
-        let num_hashes = small(tag::NUM_HASHES)?;
-        if !(1..=64).contains(&num_hashes) {
+        if !(1..=64).contains(&cells.num_hashes) {
             return Err(damaged("number of hashes"));
         }
-        let num_cells = header.get(tag::NUM_BITS, 0)?;
-        let words = packed.words(num_cells).filter(|_| num_cells > 0 && num_cells <= MAX_BITS);
+        let words = packed.words(cells.num_cells).filter(|_| (1..=MAX_BITS).contains(&cells.num_cells));
         let words = words.ok_or_else(|| damaged("number of cells"))?;
-        if header.params.len() != load::PARAMS + PARAMS {
-            return Err(Error::format("the file holds parameters that no such filter has; it is damaged"));
-        }
-        if header.scheme != Scheme::Mcg as u16 {
-            return Err(Error::format("the file names a scheme that this filter does not use; use a newer release"));
-        }
-        let memory = memory(kind::CELLS, 0, words)?;
-        let kind = PhantomData;
-        Ok(Valued { load, lattice, packed, largest, num_cells, num_hashes, memory, hasher, kind })
+        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
+        Ok(Valued { cells, packed, load, memory: memory(kind::CELLS, 0, words)?, hasher, kind: PhantomData })
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

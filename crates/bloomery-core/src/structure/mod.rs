@@ -10,6 +10,8 @@ pub mod batch;
 pub mod declaration;
 pub mod differences;
 pub mod load;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod traits;
 
 pub use crate::key::source::HashSource;

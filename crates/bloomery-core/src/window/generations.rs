@@ -18,7 +18,7 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, blocked, check_fpr, shown};
-use crate::structure::{Addable, Filter, Loadable, Sizable, Value};
+use crate::structure::{Addable, Declared, Filter};
 
 /// More generations cost a line a look-up each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
@@ -27,8 +27,6 @@ pub const MAX_GENERATIONS: usize = 16;
 pub trait Kind: Send + Sync + Sized + 'static {
     /// Number in files.
     const VARIANT: u16;
-    /// Generations of a structure with default parameters.
-    const GENERATIONS: usize;
     /// Least and largest number of generations.
     const RANGE: [usize; 2];
 }
@@ -72,7 +70,7 @@ impl Plan {
     }
 
     /// Keys a plane takes.
-    fn share(&self) -> u64 {
+    pub(super) fn share(&self) -> u64 {
         match self.window {
             Some(_) => self.capacity,
             None => self.capacity.div_ceil(self.generations as u64 - 1),
@@ -99,18 +97,72 @@ impl Plan {
     }
 }
 
+/// A [`structure!`](crate::structure::declaration) with the fields of all windows, and what reads its files.
+macro_rules! window {
+    (
+        $(#[doc = $summary:tt])* class $Class:ident;
+        parameters $parameters:tt
+        $(#[doc = $rest:tt])*
+    ) => {
+        $crate::structure::declaration::structure! {
+            $(#[doc = $summary])* class $Class;
+            parameters $parameters
+            $(#[doc = $rest])*
+            fields {
+                /// Keys of the window.
+                capacity: u64 = |f| f.plan.capacity, CAPACITY;
+                /// Bound on the rate of false positives.
+                fpr: f64 = |f| f.plan.fpr, FPR;
+                /// Number of generations.
+                pub generations: usize = |f| f.plan.generations, PLANES;
+                /// Keys that a generation takes.
+                pub keys_a_generation: u64 = |f| f.plan.share();
+                /// True when a known key counts as seen anew.
+                pub refresh: bool = |f| f.plan.refresh, RULE;
+                /// Seconds for which keys are remembered, or None for a window counted in keys.
+                pub window: Option<f64> = |f| f.plan.window, WINDOW;
+                /// Latest time given to advance(), or None.
+                pub now: Option<f64> = |f| f.clock.map(|(now, _)| now);
+                /// Lines of 64 bytes in a generation.
+                lines: u64 = |f| f.lines, LINES;
+                /// Number of bits, of all generations.
+                pub num_bits: u64 = |f| f.memory.len_bytes() as u64 * 8;
+                /// k, bits of a key in a generation.
+                pub num_hashes: u32 = |f| f.planes.num_hashes(), NUM_HASHES;
+                /// The generation that takes new keys.
+                active: usize = |f| f.active, ACTIVE;
+            }
+        }
+
+        impl $crate::structure::Loadable for $Class {
+            fn load(
+                header: &$crate::container::Header,
+                memory: &mut dyn FnMut(u32, u32, u64) -> Result<$crate::cells::Memory>,
+                secret: Option<&[u8; 16]>,
+            ) -> Result<Self> {
+                let hasher = header.hasher(secret)?;
+                let Stored { capacity, fpr, generations, refresh, window, lines, num_hashes, active } =
+                    Stored::read(header)?;
+                let plan = Plan { capacity, fpr, generations, refresh, window };
+                Self::restore(header, memory, hasher, plan, lines, num_hashes, active)
+            }
+        }
+    };
+}
+pub(super) use window;
+
 /// A window over the latest keys of a stream.
 pub struct Generations<V> {
-    plan: Plan,
-    planes: Planes,
-    lines: u64,
-    memory: Memory,
+    pub(super) plan: Plan,
+    pub(super) planes: Planes,
+    pub(super) lines: u64,
+    pub(super) memory: Memory,
     hasher: KeyHasher,
     /// Keys written to each plane.
     written: [u64; MAX_GENERATIONS],
-    active: usize,
+    pub(super) active: usize,
     /// Latest time, and the time at which the active plane began; none before the first `advance`.
-    clock: Option<(f64, f64)>,
+    pub(super) clock: Option<(f64, f64)>,
     warned: bool,
     kind: PhantomData<V>,
 }
@@ -130,35 +182,20 @@ impl<V: Kind> Generations<V> {
     }
 
     fn over(plan: Plan, planes: Planes, lines: u64, memory: Memory, hasher: KeyHasher) -> Self {
-        let written = [0; MAX_GENERATIONS];
-        Generations {
-            plan,
-            planes,
-            lines,
-            memory,
-            hasher,
-            written,
-            active: 0,
-            clock: None,
-            warned: false,
-            kind: PhantomData,
-        }
+        let (written, kind) = ([0; MAX_GENERATIONS], PhantomData);
+        Generations { plan, planes, lines, memory, hasher, written, active: 0, clock: None, warned: false, kind }
     }
 
-    /// What it was made from.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// Bytes of cells of a window of this plan.
+    pub(super) fn bytes(plan: Plan) -> Result<u64> {
+        plan.check(V::RANGE)?;
+        Ok(plan.size()?.0.saturating_mul(64 * plan.generations as u64))
     }
 
     /// Keys written to each generation, oldest first.
     pub fn generation_counts(&self) -> Vec<u64> {
         let g = self.plan.generations;
         (1..=g).map(|age| self.written[(self.active + age) % g]).collect()
-    }
-
-    /// Latest time given to [`Generations::advance`].
-    pub fn now(&self) -> Option<f64> {
-        self.clock.map(|(now, _)| now)
     }
 
     /// Keys that the active plane still takes before the planes turn.
@@ -194,7 +231,7 @@ impl<V: Kind> Generations<V> {
         if now < latest {
             return Err(Error::Parameter(format!("now must not go back: it was {latest}, got {now}")));
         }
-        if self.is_read_only() {
+        if self.memory.is_read_only() {
             return Err(Error::read_only());
         }
         let g = self.plan.generations as u64;
@@ -228,26 +265,16 @@ impl<V: Kind> Generations<V> {
             start += done;
             let Some(&next) = hashes.get(start) else { return Ok(()) };
             // The plane that is cleared for this key may be the one that knew it.
-            known = self.contains_hash(next);
+            known = self.planes.find_one(self.memory.words(), next) != 0;
             self.turn()?;
         }
     }
 }
 
-impl<V: Kind> Sizable for Generations<V> {
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        let plan = Plan { capacity, fpr, generations: V::GENERATIONS, refresh: true, window: None };
-        Self::new(plan, hasher)
-    }
-
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64> {
-        let plan = Plan { capacity, fpr, generations: V::GENERATIONS, refresh: true, window: None };
-        plan.check(V::RANGE)?;
-        Ok(plan.size()?.0.saturating_mul(64 * V::GENERATIONS as u64))
-    }
-}
-
-impl<V: Kind> Filter for Generations<V> {
+impl<V: Kind> Filter for Generations<V>
+where
+    Self: Declared,
+{
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
@@ -296,41 +323,9 @@ impl<V: Kind> Filter for Generations<V> {
         self.memory.len_bytes() as u64
     }
 
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        let mut facts = vec![
-            ("capacity", Value::Number(self.plan.capacity)),
-            ("target_fpr", Value::Real(self.plan.fpr)),
-            ("num_added", Value::Number(self.num_added())),
-            ("fpr", Value::Real(self.fpr())),
-            ("fill", Value::Real(self.fill())),
-            ("generations", Value::Number(self.plan.generations as u64)),
-            ("keys_a_generation", Value::Number(self.plan.share())),
-            ("refresh", Value::Flag(self.plan.refresh)),
-            ("num_bits", Value::Number(self.memory.len_bytes() as u64 * 8)),
-            ("num_hashes", Value::Number(u64::from(self.planes.num_hashes()))),
-            ("seed", Value::Number(self.hasher.seed())),
-            ("keyed", Value::Flag(self.hasher.is_keyed())),
-            ("nbytes", Value::Number(self.nbytes())),
-        ];
-        if let Some(window) = self.plan.window {
-            facts.push(("window", Value::Real(window)));
-        }
-        if let Some(now) = self.now() {
-            facts.push(("now", Value::Real(now)));
-        }
-        facts
-    }
-
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(V::VARIANT, Scheme::Columns as u16, &self.hasher);
-        header.set(tag::CAPACITY, 0, self.plan.capacity);
-        header.set_f64(tag::FPR, 0, self.plan.fpr);
-        header.set(tag::PLANES, 0, self.plan.generations as u64);
-        header.set(tag::RULE, 0, u64::from(self.plan.refresh));
-        header.set_f64(tag::WINDOW, 0, self.plan.window.unwrap_or(0.0));
-        header.set(tag::LINES, 0, self.lines);
-        header.set(tag::NUM_HASHES, 0, u64::from(self.planes.num_hashes()));
-        header.set(tag::ACTIVE, 0, self.active as u64);
+        self.describe(&mut header);
         if let Some((now, began)) = self.clock {
             header.set_f64(tag::CLOCK, 0, now);
             header.set_f64(tag::CLOCK, 1, began);
@@ -343,31 +338,22 @@ impl<V: Kind> Filter for Generations<V> {
     }
 
     fn try_clone(&self) -> Result<Self> {
-        Ok(Generations {
-            plan: self.plan,
-            planes: self.planes,
-            lines: self.lines,
-            memory: self.memory.try_clone()?,
-            hasher: self.hasher,
-            written: self.written,
-            active: self.active,
-            clock: self.clock,
-            warned: self.warned,
-            kind: PhantomData,
-        })
+        Ok(Generations { memory: self.memory.try_clone()?, ..*self })
     }
 
     fn same_as(&self, other: &Self) -> bool {
         self.plan == other.plan
             && (self.planes, self.lines, self.active, self.written, self.clock)
                 == (other.planes, other.lines, other.active, other.written, other.clock)
-            && self.hasher.seed() == other.hasher.seed()
-            && self.hasher.secret_fingerprint() == other.hasher.secret_fingerprint()
+            && self.hasher == other.hasher
             && self.memory.words() == other.memory.words()
     }
 }
 
-impl<V: Kind> Addable for Generations<V> {
+impl<V: Kind> Addable for Generations<V>
+where
+    Self: Declared,
+{
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let mut new = false;
@@ -413,32 +399,28 @@ impl<V: Kind> Addable for Generations<V> {
     }
 }
 
-impl<V: Kind> Loadable for Generations<V> {
-    fn load(
+impl<V: Kind> Generations<V>
+where
+    Self: Declared,
+{
+    /// What [`window!`] read from a file, checked.
+    pub(super) fn restore(
         header: &Header,
         memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
+        hasher: KeyHasher,
+        plan: Plan,
+        lines: u64,
+        num_hashes: u32,
+        active: usize,
     ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
-        let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
-        let index = |tag, limit: usize, what: &str| match usize::try_from(header.get(tag, 0)?) {
-            Ok(number) if number < limit => Ok(number),
-            _ => Err(damaged(what)),
-        };
-        let plan = Plan {
-            capacity: header.get(tag::CAPACITY, 0)?,
-            fpr: header.get_f64(tag::FPR, 0)?,
-            generations: index(tag::PLANES, MAX_GENERATIONS + 1, "number of generations")?,
-            refresh: index(tag::RULE, 2, "rule of refreshing")? == 1,
-            window: Some(header.get_f64(tag::WINDOW, 0)?).filter(|window| *window != 0.0),
-        };
         plan.check(V::RANGE).map_err(Error::as_format)?;
-        let num_hashes = index(tag::NUM_HASHES, 13, "number of hashes")?;
-        let planes = Planes::new(plan.generations, num_hashes as u32 / 4).filter(|_| num_hashes.is_multiple_of(4));
+        let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
+        let planes = Planes::new(plan.generations, num_hashes / 4).filter(|_| num_hashes.is_multiple_of(4));
         let planes = planes.ok_or_else(|| damaged("number of hashes"))?;
-        let lines = header.get(tag::LINES, 0)?;
         let words = planes.words(lines).filter(|&words| words > 0).ok_or_else(|| damaged("number of lines"))?;
-        let active = index(tag::ACTIVE, plan.generations, "active generation")?;
+        if active >= plan.generations {
+            return Err(damaged("active generation"));
+        }
         let clock = match (header.get_f64(tag::CLOCK, 0), header.get_f64(tag::CLOCK, 1)) {
             (Ok(now), Ok(began)) if now.is_finite() && began <= now && began.is_finite() => Some((now, began)),
             (Err(_), Err(_)) => None,
@@ -447,12 +429,8 @@ impl<V: Kind> Loadable for Generations<V> {
         if clock.is_some() && plan.window.is_none() {
             return Err(damaged("clock"));
         }
-        if header.params.len() != 8 + plan.generations + if clock.is_some() { 2 } else { 0 } {
-            return Err(Error::format("the file holds parameters that no window has; it is damaged"));
-        }
-        if header.scheme != Scheme::Columns as u16 {
-            return Err(Error::format("the file names a scheme that windows do not use; use a newer release"));
-        }
+        let beside = plan.generations + if clock.is_some() { 2 } else { 0 };
+        Self::check_header(header, beside, Scheme::Columns as u16)?;
         let mut written = [0; MAX_GENERATIONS];
         for (plane, written) in written.iter_mut().enumerate().take(plan.generations) {
             *written = header.get(tag::COUNT, plane as u16)?;
@@ -465,4 +443,4 @@ impl<V: Kind> Loadable for Generations<V> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

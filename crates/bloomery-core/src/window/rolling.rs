@@ -11,17 +11,46 @@
 //! older generation takes a place in the active one, too. Only g = 2 gives that
 //! ([`super::AgingBloomFilter`]), since nothing but one full generation is sure to hold no repeat.
 
-use super::generations::{Generations, Kind, MAX_GENERATIONS, Plan};
+use super::generations::{Generations, Kind, MAX_GENERATIONS, Plan, window};
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::registry::ROLLING;
+
+window! {
+    /// A window over a stream in several generations: the last `capacity` keys are never denied, in less
+    /// space than AgingBloomFilter takes.
+    class RollingBloomFilter;
+    parameters {
+        /// keys of the window, repeats counted (a repeat within one generation is free; for the last
+        /// `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that come
+        /// within it.
+        capacity: "int";
+        /// bound on the rate of false positives, at any time.
+        fpr: "float" = 0.01;
+        *;
+        /// 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
+        generations: "int" = 3;
+        /// seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+        /// every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).
+        window: "float | None" = None;
+    }
+    /// False negatives: by design for older keys, never within the window. Raises ParameterError,
+    /// ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
+    /// 19 bits a key of capacity at 1 % with 3 generations. Source: Bitcoin Core's CRollingBloomFilter,
+    /// with lines instead of 2-bit cells; each generation at rate ``1 - (1 - fpr)**(1/g)``.
+    ///
+    /// >>> from bloomery import RollingBloomFilter
+    /// >>> f = RollingBloomFilter(1000, fpr=0.001)
+    /// >>> f.update(range(10_000))
+    /// >>> all(key in f for key in range(9_000, 10_000)), 0 in f
+    /// (True, False)
+}
 
 /// Two generations and more.
 pub enum Rolling {}
 
 impl Kind for Rolling {
     const VARIANT: u16 = ROLLING;
-    const GENERATIONS: usize = 3;
     const RANGE: [usize; 2] = [2, MAX_GENERATIONS];
 }
 
@@ -30,8 +59,24 @@ pub type RollingBloomFilter = Generations<Rolling>;
 
 impl RollingBloomFilter {
     /// An empty window over `capacity` keys or `window` seconds.
-    pub fn of(capacity: u64, fpr: f64, generations: usize, window: Option<f64>, hasher: KeyHasher) -> Result<Self> {
-        Self::new(Plan { capacity, fpr, generations, refresh: true, window }, hasher)
+    pub fn construct(
+        capacity: u64,
+        fpr: f64,
+        generations: u64,
+        window: Option<f64>,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        Self::new(Self::plan(capacity, fpr, generations, window), hasher)
+    }
+
+    /// Bytes of cells of such a window.
+    fn cell_bytes(capacity: u64, fpr: f64, generations: u64, window: Option<f64>) -> Result<u64> {
+        Self::bytes(Self::plan(capacity, fpr, generations, window))
+    }
+
+    fn plan(capacity: u64, fpr: f64, generations: u64, window: Option<f64>) -> Plan {
+        let generations = usize::try_from(generations).unwrap_or(usize::MAX);
+        Plan { capacity, fpr, generations, refresh: true, window }
     }
 }
 
@@ -39,15 +84,15 @@ impl RollingBloomFilter {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::structure::{Addable, Filter, Loadable};
-    use crate::window::generations::tests::{hash, reload};
+    use crate::structure::testing::{hash, reload};
+    use crate::structure::{Addable, Filter};
 
     #[test]
     fn the_last_keys_are_never_denied() {
         for generations in [2, 3, 5, 16] {
             for (capacity, alphabet) in [(1u64, 3u64), (7, 12), (40, 60), (100, u64::MAX)] {
                 let mut filter =
-                    RollingBloomFilter::of(capacity, 0.01, generations, None, KeyHasher::seeded(0)).unwrap();
+                    RollingBloomFilter::construct(capacity, 0.01, generations, None, KeyHasher::seeded(0)).unwrap();
                 let keys: Vec<u64> = (0..1500).map(|i| hash(hash(i) % alphabet)).collect();
                 for (i, &key) in keys.iter().enumerate() {
                     filter.add_hash(key).unwrap();
@@ -61,7 +106,7 @@ mod tests {
     #[test]
     fn a_batch_leaves_what_single_adds_leave() {
         for generations in [2, 3, 4, 7] {
-            let make = || RollingBloomFilter::of(300, 0.001, generations, None, KeyHasher::seeded(3)).unwrap();
+            let make = || RollingBloomFilter::construct(300, 0.001, generations, None, KeyHasher::seeded(3)).unwrap();
             let (mut batch, mut single) = (make(), make());
             let keys: Vec<u64> = (0..5000).map(|i| hash(hash(i) % 2500)).collect();
             let mut new = vec![0; keys.len()];
@@ -69,7 +114,7 @@ mod tests {
             let told: Vec<u8> = keys.iter().map(|&key| u8::from(single.add_hash(key).unwrap())).collect();
             assert_eq!(new, told);
             assert!(batch.same_as(&single));
-            assert!(reload(&batch, RollingBloomFilter::load).same_as(&batch));
+            assert!(reload(&batch).same_as(&batch));
             let mut found = vec![0; keys.len()];
             batch.contains_hashes(&keys, &mut found);
             assert!(keys.iter().zip(&found).all(|(&key, &found)| batch.contains_hash(key) == (found == 1)));
@@ -78,7 +123,7 @@ mod tests {
 
     #[test]
     fn keys_of_a_window_of_time_live_through_it() {
-        let mut filter = RollingBloomFilter::of(1000, 0.001, 4, Some(30.0), KeyHasher::seeded(0)).unwrap();
+        let mut filter = RollingBloomFilter::construct(1000, 0.001, 4, Some(30.0), KeyHasher::seeded(0)).unwrap();
         let times: Vec<f64> = (0..800).map(|i| f64::from(i) * 0.7).collect();
         for (i, &now) in times.iter().enumerate() {
             filter.advance(now).unwrap();
@@ -92,7 +137,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        let make = |capacity, fpr, g, window| RollingBloomFilter::of(capacity, fpr, g, window, KeyHasher::seeded(0));
+        let make =
+            |capacity, fpr, g, window| RollingBloomFilter::construct(capacity, fpr, g, window, KeyHasher::seeded(0));
         assert!(make(0, 0.1, 3, None).is_err() && make(1, 1.0, 3, None).is_err());
         assert!(make(10, 0.1, 1, None).is_err() && make(10, 0.1, 17, None).is_err());
         assert!(make(10, 0.1, 3, Some(0.0)).is_err() && make(10, 0.1, 3, Some(f64::NAN)).is_err());

@@ -75,6 +75,7 @@ macro_rules! class {
             /// outsiders cannot predict.
             #[doc = ""]
             $(#[doc = $rest])*
+            #[allow(clippy::doc_lazy_continuation)] // what an example prints
             #[pyclass(frozen, module = "bloomery")]
             pub(crate) struct $Class {
                 pub(crate) hasher: KeyHasher,
@@ -83,7 +84,7 @@ macro_rules! class {
 
             crate::classes::filter_methods!($Class, Core, VARIANT, info);
             crate::classes::declared::adding!($adds $Class Core);
-            $(crate::classes::declared::capability!($can $Class $merging);)*
+            $(crate::classes::declared::capability!($can $Class $merging $adds);)*
 
             /// The arguments of the constructor.
             mod arguments {
@@ -134,6 +135,16 @@ macro_rules! adding {
 
 /// The methods of one capability; those that are not here belong to one class.
 macro_rules! capability {
+    (merge $Class:ident $merging:literal pair) => {
+        crate::classes::mergeable_methods!(
+            $Class,
+            concat!("Takes in another filter of this kind: ", $merging, "."),
+            crate::classes::shared::merge_pairs
+        );
+    };
+    ($can:ident $Class:ident $merging:literal $adds:ident) => {
+        crate::classes::declared::capability!($can $Class $merging);
+    };
     (remove $Class:ident $merging:literal) => {
         crate::classes::removable_methods!($Class);
     };

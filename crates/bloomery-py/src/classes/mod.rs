@@ -5,24 +5,18 @@
 
 use pyo3::prelude::*;
 
-pub(crate) mod aging;
 pub(crate) mod bloom;
-pub(crate) mod compact;
 pub(crate) mod cuckoo;
 pub(crate) mod d_left;
 pub(crate) mod declared;
 pub(crate) mod deletable;
 pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
-pub(crate) mod layered;
-pub(crate) mod pairs;
 pub(crate) mod prefix;
 pub(crate) mod quotient;
 pub(crate) mod retouched;
-pub(crate) mod rolling;
 pub(crate) mod scalable;
 pub(crate) mod shared;
-pub(crate) mod spatial;
 pub(crate) mod spectral;
 pub(crate) mod variable;
 
@@ -30,6 +24,11 @@ pub(crate) mod variable;
 macro_rules! when_declared {
     (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
     (StableBloomFilter { $($class:tt)* }) => { $($class)* };
+    (AgingBloomFilter { $($class:tt)* }) => { $($class)* };
+    (RollingBloomFilter { $($class:tt)* }) => { $($class)* };
+    (LayeredBloomFilter { $($class:tt)* }) => { $($class)* };
+    (SpatialBloomFilter { $($class:tt)* }) => { $($class)* };
+    (CompactApproximator { $($class:tt)* }) => { $($class)* };
     ($Other:ident { $($class:tt)* }) => {};
 }
 
@@ -505,22 +504,24 @@ macro_rules! countable_methods {
             /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let count = crate::operations::Count { lock: &self.lock };
-                crate::keys::batch::run(&count, &self.hasher, keys, true)
+                let ask = &bloomery_core::structure::Countable::count_hashes;
+                crate::keys::batch::run(&crate::operations::Ask { lock: &self.lock, ask }, &self.hasher, keys, true)
             }
         }
     };
 }
 
-/// Merging with a filter of the same kind; `$meaning` is the first line of its documentation.
+/// Merging with a filter of the same kind, by `$merge`; `$meaning` is the first line of its documentation.
 macro_rules! mergeable_methods {
     ($Class:ident, $meaning:expr) => {
+        crate::classes::mergeable_methods!($Class, $meaning, crate::classes::shared::merge);
+    };
+    ($Class:ident, $meaning:expr, $merge:path) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                use bloomery_core::structure::Mergeable;
-                crate::classes::shared::merge(py, &self.lock, &other.lock, |a, b| a.merge(b))
+                $merge(py, &self.lock, &other.lock, bloomery_core::structure::Mergeable::merge)
             }
         }
     };

@@ -1,39 +1,13 @@
 //! What only `CountingBloomFilter` has: questions about a number of occurrences.
 
 use bloomery_core::counting::CountingBloomFilter as Core;
-use bloomery_core::key::source::CHUNK;
-use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
-use crate::biased_lock::BiasedLock;
 use crate::classes::counting::CountingBloomFilter;
-use crate::keys::batch::{self, Operation};
+use crate::keys::batch;
 use crate::keys::scalar::hash_key;
+use crate::operations::Ask;
 use crate::params;
-
-/// Checking against a number of occurrences.
-struct Reach<'a> {
-    lock: &'a BiasedLock<Core>,
-    least: u64,
-}
-
-impl Operation for Reach<'_> {
-    type Out = u8;
-    const SKIPS_NULLS: bool = false;
-
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
-        let Some(out) = out else { return Ok(()) };
-        self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
-                let hashes = &mut hashes[..out.len()];
-                source.fill(i * CHUNK, hashes);
-                session.read(|filter| filter.reach_hashes(hashes, self.least, out));
-            }
-        });
-        Ok(())
-    }
-}
 
 /// Checks `at_least=`.
 fn least(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
@@ -59,8 +33,9 @@ impl CountingBloomFilter {
         keys: &Bound<'py, PyAny>,
         at_least: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let reach = Reach { lock: &self.lock, least: least(Some(at_least))? };
-        batch::run(&reach, &self.hasher, keys, true)
+        let least = least(Some(at_least))?;
+        let reach = |f: &Core, hashes: &[u64], found: &mut [u8]| f.reach_hashes(hashes, least, found);
+        batch::run(&Ask { lock: &self.lock, ask: &reach }, &self.hasher, keys, true)
     }
 
     /// Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came

@@ -1,25 +1,7 @@
 //! Tests of the file above.
 
 use super::*;
-
-/// A well-mixed hash of a counter.
-pub(crate) fn hash(i: u64) -> u64 {
-    crate::hash::splitmix::at(0, i)
-}
-
-type Load<F> = fn(&Header, &mut dyn FnMut(u32, u32, u64) -> Result<Memory>, Option<&[u8; 16]>) -> Result<F>;
-
-/// The structure as it comes back from its file.
-pub(crate) fn reload<F: Filter>(filter: &F, load: Load<F>) -> F {
-    let container = filter.container();
-    let bytes = container.sections[0].bytes.to_vec();
-    let mut memory = |_: u32, _: u32, words: u64| {
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(&bytes)?;
-        Ok(memory)
-    };
-    load(&container.header, &mut memory, None).unwrap()
-}
+use crate::structure::Loadable;
 
 #[test]
 fn lying_headers_are_refused() {
@@ -37,7 +19,7 @@ fn lying_headers_are_refused() {
             };
             if let Ok(mut loaded) = Generations::<Rolling>::load(&lie, &mut memory, None) {
                 loaded.add_hashes(&[1, 2, 3], None).unwrap();
-                loaded.facts();
+                loaded.info();
                 let _ = loaded.advance(1e9);
             }
         }

@@ -1,7 +1,7 @@
 //! Tests of the file above.
 
 use super::*;
-use crate::window::generations::tests::{hash, reload};
+use crate::structure::testing::{hash, reload};
 
 /// Cells one by one.
 struct Model(Vec<u8>);
@@ -47,7 +47,7 @@ fn words_do_what_cells_one_by_one_do() {
             assert_eq!(filter.set_cells(), model.0.iter().filter(|&&cell| cell > 0).count() as u64);
             let mut new = vec![0; keys.len()];
             batch.add_hashes(&keys[..333], Some(&mut new[..333])).unwrap();
-            batch = reload(&batch, StableBloomFilter::load);
+            batch = reload(&batch);
             batch.add_hashes(&keys[333..], Some(&mut new[333..])).unwrap();
             assert!(batch.same_as(&filter) && new == told);
         }
@@ -89,7 +89,7 @@ fn lying_headers_are_refused() {
             };
             if let Ok(mut loaded) = StableBloomFilter::load(&lie, &mut memory, None) {
                 loaded.add_hashes(&[1, 2, 3], None).unwrap();
-                loaded.facts();
+                loaded.info();
             }
         }
     }

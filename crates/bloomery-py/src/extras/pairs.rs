@@ -3,18 +3,21 @@
 use std::cell::Cell;
 
 use bloomery_core::cells::allocation::reserve;
+use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use crate::biased_lock::BiasedLock;
-use crate::errors::{OrRaise, parameter, warn_overfull};
+use crate::classes::shared::warn_if_pairs_overfull;
+use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
+use crate::operations::write_chunks;
 use crate::params;
 
-/// Keys a batch keeps a filter for itself, in chunks: a few milliseconds.
-const CHUNKS_HELD: usize = 64;
+/// Keys a batch keeps a filter for itself: a few milliseconds.
+const HELD: usize = 64 * CHUNK;
 
 /// Values of a batch: one each, or one for all.
 pub(crate) enum Values {
@@ -66,33 +69,18 @@ impl<V: Kind> Operation for Put<'_, V> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let first = self.done.get();
+        let one = [self.values.all().first().copied().unwrap_or_default(); CHUNK];
         let values = match self.values {
             Values::One(_) => None,
-            Values::Each(values) => match values.get(first..first + source.len()) {
-                Some(values) => Some(values),
-                None => return Err(unequal::<V>(py, values.len())),
-            },
+            Values::Each(all) => Some(all.get(first..first + source.len()).ok_or_else(|| unequal::<V>(py, all.len()))?),
         };
-        let one = [match self.values {
-            Values::One(value) => *value,
-            Values::Each(_) => 0,
-        }; CHUNK];
         let added = self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for held in (0..source.len()).step_by(CHUNKS_HELD * CHUNK) {
-                session.write(|filter| {
-                    filter.expect_writes(source.len());
-                    for start in (held..source.len().min(held + CHUNKS_HELD * CHUNK)).step_by(CHUNK) {
-                        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-                        source.fill(start, hashes);
-                        let end = start + hashes.len();
-                        let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
-                        filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))?;
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(())
+            session.write(|filter| filter.expect_writes(source.len()));
+            write_chunks(&session, source, HELD, |filter, start, hashes| {
+                let end = start + hashes.len();
+                let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
+                filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))
+            })
         });
         self.done.set(first + source.len());
         added.or_raise(py)
@@ -106,21 +94,14 @@ fn unequal<V: Kind>(py: Python<'_>, values: usize) -> PyErr {
 /// Adds one pair and gives the warning when it is due.
 pub(crate) fn put_one<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
     let added = lock.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
-    warn(py, lock)?;
+    warn_if_pairs_overfull(py, lock)?;
     Ok(added)
-}
-
-/// Gives the warning when it is due.
-pub(crate) fn warn<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
-    use bloomery_core::structure::Filter;
-    let overfull = lock.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())));
-    overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
 
 /// Adds many pairs; every value is checked before the first pair is added.
 pub(crate) fn put_many<'py, V: Kind>(
     lock: &BiasedLock<Valued<V>>,
-    hasher: &bloomery_core::key::KeyHasher,
+    hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     values: &Values,
     wanted: bool,
@@ -133,7 +114,7 @@ pub(crate) fn put_many<'py, V: Kind>(
     lock.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
     let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);
-    warn(py, lock)?;
+    warn_if_pairs_overfull(py, lock)?;
     let answers = answers?;
     if each && put.done.get() != values.all().len() {
         return Err(unequal::<V>(py, values.all().len()));
@@ -141,46 +122,9 @@ pub(crate) fn put_many<'py, V: Kind>(
     Ok(answers)
 }
 
-/// Merges `other` into `biased_lock`, or a copy of itself where both are one.
-pub(crate) fn merge<V: Kind>(
-    py: Python<'_>,
-    lock: &BiasedLock<Valued<V>>,
-    other: &BiasedLock<Valued<V>>,
-) -> PyResult<()> {
-    use bloomery_core::structure::Mergeable;
-    // A join with itself changes nothing.
-    if !std::ptr::eq(lock, other) {
-        lock.write_from(other, py, |a, b| a.merge(b)).or_raise(py)?;
-    }
-    warn(py, lock)
-}
-
-/// Asking for values.
-pub(crate) struct Get<'a, V: Kind> {
-    pub(crate) lock: &'a BiasedLock<Valued<V>>,
-}
-
-impl<V: Kind> Operation for Get<'_, V> {
-    type Out = u64;
-    const SKIPS_NULLS: bool = false;
-
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
-        let Some(out) = out else { return Ok(()) };
-        self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
-                let hashes = &mut hashes[..out.len()];
-                source.fill(i * CHUNK, hashes);
-                session.read(|filter| filter.get_hashes(hashes, out));
-            }
-        });
-        Ok(())
-    }
-}
-
 /// Methods of classes whose keys come with a `$value` (many `$values`), asked by `$get`, `$get_many`.
 macro_rules! pair_methods {
-    ($Class:ident, $value:ident, $values:ident, $get:ident, $get_many:ident, $meaning:literal, $merging:literal) => {
+    ($Class:ident, $value:ident, $values:ident, $get:ident, $get_many:ident, $meaning:literal) => {
         #[pymethods]
         impl $Class {
             /// True when the key was probably added, False when it certainly was not.
@@ -197,7 +141,7 @@ macro_rules! pair_methods {
             fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 let value = crate::params::whole(stringify!($value), $value, 0)?;
-                crate::classes::pairs::put_one(key.py(), &self.lock, hash, value)
+                crate::extras::pairs::put_one(key.py(), &self.lock, hash, value)
             }
 
             #[doc = concat!(
@@ -205,8 +149,8 @@ macro_rules! pair_methods {
                 "All ", stringify!($values), " are checked before the first key is added. Nulls are refused.")]
             #[pyo3(signature = (keys: "object", $values: "object") -> "None")]
             fn update(&self, keys: &Bound<'_, PyAny>, $values: &Bound<'_, PyAny>) -> PyResult<()> {
-                let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
-                crate::classes::pairs::put_many(&self.lock, &self.hasher, keys, &values, false).map(drop)
+                let values = crate::extras::pairs::Values::read(stringify!($value), $values)?;
+                crate::extras::pairs::put_many(&self.lock, &self.hasher, keys, &values, false).map(drop)
             }
 
             /// As update, and answers, for each key, whether it was new; as contains_many answers.
@@ -216,8 +160,8 @@ macro_rules! pair_methods {
                 keys: &Bound<'py, PyAny>,
                 $values: &Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let values = crate::classes::pairs::Values::read(stringify!($value), $values)?;
-                crate::classes::pairs::put_many(&self.lock, &self.hasher, keys, &values, true)
+                let values = crate::extras::pairs::Values::read(stringify!($value), $values)?;
+                crate::extras::pairs::put_many(&self.lock, &self.hasher, keys, &values, true)
             }
 
             #[doc = $meaning]
@@ -230,13 +174,8 @@ macro_rules! pair_methods {
             #[doc = concat!("One ", stringify!($value), " a key, in the caller's kind; takes what contains_many takes.")]
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn $get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let get = crate::classes::pairs::Get { lock: &self.lock };
-                crate::keys::batch::run(&get, &self.hasher, keys, true)
-            }
-
-            #[doc = concat!($merging, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
-            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                crate::classes::pairs::merge(py, &self.lock, &other.lock)
+                let ask = &bloomery_core::labelled::valued::Valued::get_hashes;
+                crate::keys::batch::run(&crate::operations::Ask { lock: &self.lock, ask }, &self.hasher, keys, true)
             }
 
             /// Forgets every key.
@@ -244,26 +183,8 @@ macro_rules! pair_methods {
                 let cleared = self.lock.write(py, |filter| filter.clear());
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
-
-            /// Number of cells, m.
-            #[getter]
-            fn num_cells(&self, py: Python<'_>) -> u64 {
-                self.lock.read(py, |filter| filter.num_cells())
-            }
-
-            /// Bits of a cell.
-            #[getter]
-            fn cell_bits(&self, py: Python<'_>) -> u32 {
-                self.lock.read(py, |filter| filter.cell_bits())
-            }
-
-            /// Cells of a key, k.
-            #[getter]
-            fn num_hashes(&self, py: Python<'_>) -> u32 {
-                self.lock.read(py, |filter| filter.num_hashes())
-            }
         }
     };
 }
 
-pub(crate) use pair_methods;
+pub(super) use pair_methods;

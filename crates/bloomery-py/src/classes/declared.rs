@@ -144,7 +144,7 @@ macro_rules! capability {
         crate::classes::mergeable_methods!(
             $Class,
             concat!("Takes in another filter of this kind: ", $merging, "."),
-            crate::extras::pairs::merge
+            crate::classes::shared::merge_pairs
         );
     };
     ($can:ident $Class:ident $merging:literal $adds:ident) => {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::{Addable, Removable, Value};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -68,6 +69,27 @@ pub(crate) fn merge<F: Addable>(
         lock.write_from(other, py, combine).or_raise(py)?;
     }
     warn_if_overfull(py, lock)
+}
+
+/// [`warn_if_overfull`] for filters of pairs.
+pub(crate) fn warn_if_pairs_overfull<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
+    match lock.write(py, Valued::newly_overfull) {
+        Some((count, capacity)) => warn_overfull(py, count, capacity),
+        None => Ok(()),
+    }
+}
+
+/// [`merge`] for filters of pairs, where a join with itself changes nothing.
+pub(crate) fn merge_pairs<V: Kind>(
+    py: Python<'_>,
+    lock: &BiasedLock<Valued<V>>,
+    other: &BiasedLock<Valued<V>>,
+    join: impl FnOnce(&mut Valued<V>, &Valued<V>) -> bloomery_core::Result<()> + Send,
+) -> PyResult<()> {
+    if !std::ptr::eq(lock, other) {
+        lock.write_from(other, py, join).or_raise(py)?;
+    }
+    warn_if_pairs_overfull(py, lock)
 }
 
 /// A Python bool.

@@ -7,7 +7,7 @@ mod d_left;
 mod deletable;
 mod generations;
 mod layered;
-pub(crate) mod pairs;
+mod pairs;
 mod quotient;
 mod retouched;
 mod spatial;

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use bloomery_core::Result;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
@@ -11,7 +10,8 @@ use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
 use crate::biased_lock::BiasedLock;
-use crate::errors::{OrRaise, parameter, warn_overfull};
+use crate::classes::shared::warn_if_pairs_overfull;
+use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::operations::write_chunks;
 use crate::params;
@@ -94,14 +94,8 @@ fn unequal<V: Kind>(py: Python<'_>, values: usize) -> PyErr {
 /// Adds one pair and gives the warning when it is due.
 pub(crate) fn put_one<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
     let added = lock.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
-    warn(py, lock)?;
+    warn_if_pairs_overfull(py, lock)?;
     Ok(added)
-}
-
-/// Gives the warning when it is due.
-fn warn<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
-    let overfull = lock.write(py, Valued::newly_overfull);
-    overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
 
 /// Adds many pairs; every value is checked before the first pair is added.
@@ -120,25 +114,12 @@ pub(crate) fn put_many<'py, V: Kind>(
     lock.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
     let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);
-    warn(py, lock)?;
+    warn_if_pairs_overfull(py, lock)?;
     let answers = answers?;
     if each && put.done.get() != values.all().len() {
         return Err(unequal::<V>(py, values.all().len()));
     }
     Ok(answers)
-}
-
-/// Merges `other` into `lock`; a join with itself changes nothing.
-pub(crate) fn merge<V: Kind>(
-    py: Python<'_>,
-    lock: &BiasedLock<Valued<V>>,
-    other: &BiasedLock<Valued<V>>,
-    join: impl FnOnce(&mut Valued<V>, &Valued<V>) -> Result<()> + Send,
-) -> PyResult<()> {
-    if !std::ptr::eq(lock, other) {
-        lock.write_from(other, py, join).or_raise(py)?;
-    }
-    warn(py, lock)
 }
 
 /// Methods of classes whose keys come with a `$value` (many `$values`), asked by `$get`, `$get_many`.

@@ -201,14 +201,7 @@ impl Filter for AnyStage {
     }
 
     fn facts(&self) -> Vec<(&'static str, Value)> {
-        match self {
-            AnyStage::Bloom(f) => f.info(),
-            AnyStage::Counting(f) => f.info(),
-            AnyStage::Cuckoo(f) => f.info(),
-            AnyStage::Quotient(f) => f.info(),
-            AnyStage::Prefix(f) => f.info(),
-            other => each!(other, f => f.facts()),
-        }
+        each!(self, f => f.info())
     }
 
     fn container(&self) -> Container<'_> {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::container::{Parsed, Verify};
+use crate::structure::testing::reload;
 
 fn filter(num_bits: u64, num_hashes: u32) -> RetouchedBloomFilter {
     RetouchedBloomFilter::new(Positions { num_bits, num_hashes }, 100, 0.01, KeyHasher::seeded(0)).unwrap()
@@ -8,19 +8,6 @@ fn filter(num_bits: u64, num_hashes: u32) -> RetouchedBloomFilter {
 fn hashes(seed: u64, count: usize) -> Vec<u64> {
     let mut state = SplitMix(seed << 32);
     (0..count).map(|_| state.next()).collect()
-}
-
-fn reloaded(filter: &RetouchedBloomFilter) -> RetouchedBloomFilter {
-    let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
-    let parsed = Parsed::new(&bytes, Verify::Full).unwrap();
-    let mut memory = |kind, index, words| {
-        let span = parsed.section(kind, index)?;
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-        Ok(memory)
-    };
-    RetouchedBloomFilter::load(&parsed.header, &mut memory, None).unwrap()
 }
 
 #[test]
@@ -70,7 +57,7 @@ fn counters_and_bits_agree_with_plain_arrays() {
         assert_eq!(f.counters.get(f.members.words(), bit), members[bit as usize]);
         assert_eq!(f.counters.get(f.known.words(), bit), known[bit as usize].min(255));
     }
-    assert!(reloaded(&f).same_as(&f));
+    assert!(reload(&f).same_as(&f));
 }
 
 #[test]

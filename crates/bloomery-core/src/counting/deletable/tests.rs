@@ -1,23 +1,10 @@
 use super::*;
-use crate::container::{Parsed, Verify};
 use crate::hash::splitmix::SplitMix as Random;
+use crate::structure::testing::reload;
 
 fn filter(num_bits: u64, num_hashes: u32, count: u64) -> DeletableBloomFilter {
     let regions = Regions::new(Positions { num_bits, num_hashes }, Some(count)).unwrap();
     DeletableBloomFilter::new(regions, 100, 0.01, KeyHasher::seeded(0)).unwrap()
-}
-
-fn reloaded(filter: &DeletableBloomFilter) -> DeletableBloomFilter {
-    let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
-    let parsed = Parsed::new(&bytes, Verify::Full).unwrap();
-    let mut memory = |kind, index, words| {
-        let span = parsed.section(kind, index)?;
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-        Ok(memory)
-    };
-    DeletableBloomFilter::load(&parsed.header, &mut memory, None).unwrap()
 }
 
 /// The rule of the paper with a set of owners a bit.
@@ -92,7 +79,7 @@ fn bits_and_flags_agree_with_the_rule_and_no_member_is_lost() {
             }
             assert!(members.iter().all(|&hash| f.contains_hash(hash)));
             if step % 50 == 0 {
-                assert!(model.agrees(&f) && reloaded(&f).same_as(&f));
+                assert!(model.agrees(&f) && reload(&f).same_as(&f));
             }
         }
     }

@@ -7,7 +7,7 @@
 //! copies need 13 cells, and removing is always possible: nothing saturates.
 
 use super::DLeftCountingFilter;
-use super::shape::TOP;
+use super::table::TOP;
 use crate::error::Result;
 
 impl DLeftCountingFilter {

@@ -2,7 +2,7 @@
 //!
 //! Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting
 //! Bloom filters", 2006. A new fingerprint goes to the least loaded of its d buckets, the leftmost
-//! of several. How fingerprints and buckets come from a hash: [`self::shape`]; how copies are counted:
+//! of several. How fingerprints and buckets come from a hash: [`self::table`]; how copies are counted:
 //! [`self::copies`].
 //!
 //! The rate is that of fingerprints alone: D distinct ones among B R admit an absent key with
@@ -10,8 +10,10 @@
 
 pub mod copies;
 pub mod shape;
+pub mod table;
 
-use self::shape::{Shape, Table};
+use self::shape::Shape;
+use self::table::Table;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::container::{Parsed, Verify};
 use crate::hash::splitmix::SplitMix as Random;
+use crate::structure::testing::reload;
 
 fn filter(shape: Shape, capacity: u64) -> DLeftCountingFilter {
     DLeftCountingFilter::new(shape, capacity, 0.01, KeyHasher::seeded(0)).unwrap()
@@ -10,19 +10,6 @@ fn filter(shape: Shape, capacity: u64) -> DLeftCountingFilter {
 
 fn shape(subtables: u32, cells: u32, remainder_bits: u32, buckets: u64) -> Shape {
     Shape { subtables, cells, remainder_bits, buckets }
-}
-
-fn reloaded(filter: &DLeftCountingFilter) -> DLeftCountingFilter {
-    let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
-    let parsed = Parsed::new(&bytes, Verify::Full).unwrap();
-    let mut memory = |kind, index, words| {
-        let span = parsed.section(kind, index)?;
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-        Ok(memory)
-    };
-    DLeftCountingFilter::load(&parsed.header, &mut memory, None).unwrap()
 }
 
 #[test]
@@ -90,7 +77,7 @@ fn every_operation_agrees_with_a_multiset_of_fingerprints() {
                     let count = model.get(&f.table.fingerprint(hash)).copied().unwrap_or(0);
                     f.count_hash(hash) == count && f.contains_hash(hash) == (count > 0)
                 }));
-                let again = reloaded(&f);
+                let again = reload(&f);
                 assert!(again.same_as(&f) && again.num_added() == f.num_added());
             }
         }

@@ -140,18 +140,12 @@ impl BloomFilter {
 
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
-        let memory = Memory::zeroed(shape.words())?;
-        Self::with_memory(shape, Load::new(capacity, target_fpr)?, hasher, strict, memory)
+        let load = Load::new(capacity, target_fpr)?;
+        Self::with_memory(shape, load, hasher, strict, Memory::zeroed(shape.words())?)
     }
 
     /// A filter over existing memory, which must be as long as the shape asks.
-    pub(super) fn with_memory(
-        shape: Shape,
-        load: Load,
-        hasher: KeyHasher,
-        strict: bool,
-        memory: Memory,
-    ) -> Result<Self> {
+    fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, strict: bool, memory: Memory) -> Result<Self> {
         let kernel = Kernel::new(&shape.check()?);
         Ok(BloomFilter {
             one_line: kernel.one_line(shape.words() as usize),

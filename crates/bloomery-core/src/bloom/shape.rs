@@ -264,6 +264,25 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bloom::BloomFilter;
+    use crate::key::KeyHasher;
+    use crate::structure::{Addable, Filter};
+
+    #[test]
+    fn every_k_that_a_layout_tells_makes_a_filter_of_one_granule_and_no_other_does() {
+        for &(layout, name) in Layout::NAMES {
+            for num_hashes in 1..=70 {
+                let bits = layout.granule(num_hashes);
+                let hasher = KeyHasher::seeded(0);
+                let made = BloomFilter::with_shape(bits, num_hashes.into(), None, name, None, false, hasher);
+                assert_eq!(made.is_ok(), layout.hashes().contains(&num_hashes), "{name} {num_hashes}");
+                let Ok(mut filter) = made else { continue };
+                assert!(filter.add_hash(1 << 63 | 12345).unwrap() && filter.contains_hash(1 << 63 | 12345));
+                let set = if layout == Layout::Classic { 1 } else { num_hashes };
+                assert_eq!((filter.num_bits(), filter.ones()), (bits, set.into()), "{name} {num_hashes}");
+            }
+        }
+    }
 
     #[test]
     fn a_sized_shape_honours_its_rate_and_wastes_little() {

@@ -189,9 +189,7 @@ impl BloomFilter {
     /// Estimated number of keys with its standard deviation, from the share of set bits (Swamidass and Baldi,
     /// 2007); infinite when all bits are set.
     pub fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
+        self.shape.law().estimate(self.fill())
     }
 
     /// After bits came from elsewhere, the count is what the bits say.
@@ -257,9 +255,7 @@ impl Filter for BloomFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        if items.is_finite() { law.fpr(items) } else { 1.0 }
+        self.shape.law().fpr_of_fill(self.fill())
     }
 
     fn fill(&self) -> f64 {

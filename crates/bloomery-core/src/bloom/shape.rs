@@ -4,7 +4,7 @@ use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 pub use crate::scheme::Scheme;
 use crate::scheme::columns;
-use crate::sizing::classic::Classic;
+use crate::sizing::classic::{Classic, MAX_HASHES};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, smallest};
 use crate::structure::declaration::{choice, names, one_of};
@@ -32,8 +32,6 @@ names! {
 
 /// 2^58 bits are 32 PiB, beyond any machine; below it all position arithmetic fits 64 bits.
 const MAX_BITS: u64 = 1 << 58;
-/// Beyond 1e-15 no rate is accepted, so no more probes than this are ever of use.
-const MAX_HASHES: u32 = 64;
 /// Space is no argument below a page.
 const SMALL_BITS: u64 = 8 * 4096;
 

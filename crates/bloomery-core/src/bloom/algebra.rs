@@ -42,10 +42,8 @@ impl BloomFilter {
     /// Estimated keys in the union, with the standard deviation.
     pub fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
         self.check_compatible(other)?;
-        let law = self.shape.law();
         let fill = bits::count_union(self.words(), other.words()) as f64 / self.shape.num_bits as f64;
-        let items = law.items(fill);
-        Ok((items, law.items_sd(items)))
+        Ok(self.shape.law().estimate(fill))
     }
 
     /// Estimated keys in both, A* + B* - U* but not below 0, with a standard deviation that takes

@@ -140,18 +140,12 @@ impl BloomFilter {
 
     /// An empty filter of `shape`.
     pub fn new(shape: Shape, capacity: u64, target_fpr: f64, hasher: KeyHasher, strict: bool) -> Result<Self> {
-        let memory = Memory::zeroed(shape.words())?;
-        Self::with_memory(shape, Load::new(capacity, target_fpr)?, hasher, strict, memory)
+        let load = Load::new(capacity, target_fpr)?;
+        Self::with_memory(shape, load, hasher, strict, Memory::zeroed(shape.words())?)
     }
 
     /// A filter over existing memory, which must be as long as the shape asks.
-    pub(super) fn with_memory(
-        shape: Shape,
-        load: Load,
-        hasher: KeyHasher,
-        strict: bool,
-        memory: Memory,
-    ) -> Result<Self> {
+    fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, strict: bool, memory: Memory) -> Result<Self> {
         let kernel = Kernel::new(&shape.check()?);
         Ok(BloomFilter {
             one_line: kernel.one_line(shape.words() as usize),
@@ -195,9 +189,7 @@ impl BloomFilter {
     /// Estimated number of keys with its standard deviation, from the share of set bits (Swamidass and Baldi,
     /// 2007); infinite when all bits are set.
     pub fn approx_count(&self) -> (f64, f64) {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        (items, law.items_sd(items))
+        self.shape.law().estimate(self.fill())
     }
 
     /// After bits came from elsewhere, the count is what the bits say.
@@ -263,9 +255,7 @@ impl Filter for BloomFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        let law = self.shape.law();
-        let items = law.items(self.fill());
-        if items.is_finite() { law.fpr(items) } else { 1.0 }
+        self.shape.law().fpr_of_fill(self.fill())
     }
 
     fn fill(&self) -> f64 {

@@ -4,7 +4,7 @@ use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 pub use crate::scheme::Scheme;
 use crate::scheme::columns;
-use crate::sizing::classic::Classic;
+use crate::sizing::classic::{Classic, MAX_HASHES};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, smallest};
 use crate::structure::declaration::{choice, names, one_of};
@@ -32,8 +32,6 @@ names! {
 
 /// 2^58 bits are 32 PiB, beyond any machine; below it all position arithmetic fits 64 bits.
 const MAX_BITS: u64 = 1 << 58;
-/// Beyond 1e-15 no rate is accepted, so no more probes than this are ever of use.
-const MAX_HASHES: u32 = 64;
 /// Space is no argument below a page.
 const SMALL_BITS: u64 = 8 * 4096;
 
@@ -264,6 +262,25 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bloom::BloomFilter;
+    use crate::key::KeyHasher;
+    use crate::structure::{Addable, Filter};
+
+    #[test]
+    fn every_k_that_a_layout_tells_makes_a_filter_of_one_granule_and_no_other_does() {
+        for &(layout, name) in Layout::NAMES {
+            for num_hashes in 1..=70 {
+                let bits = layout.granule(num_hashes);
+                let hasher = KeyHasher::seeded(0);
+                let made = BloomFilter::with_shape(bits, num_hashes.into(), None, name, None, false, hasher);
+                assert_eq!(made.is_ok(), layout.hashes().contains(&num_hashes), "{name} {num_hashes}");
+                let Ok(mut filter) = made else { continue };
+                assert!(filter.add_hash(1 << 63 | 12345).unwrap() && filter.contains_hash(1 << 63 | 12345));
+                let set = if layout == Layout::Classic { 1 } else { num_hashes };
+                assert_eq!((filter.num_bits(), filter.ones()), (bits, set.into()), "{name} {num_hashes}");
+            }
+        }
+    }
 
     #[test]
     fn a_sized_shape_honours_its_rate_and_wastes_little() {

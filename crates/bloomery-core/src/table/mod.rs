@@ -16,5 +16,5 @@ pub mod quotient;
 pub use cuckoo::{CuckooFilter, CuckooShape};
 pub use d_left::DLeftCountingFilter;
 pub use dynamic_cuckoo::DynamicCuckooFilter;
-pub use prefix::{PrefixFilter, PrefixShape};
+pub use prefix::PrefixFilter;
 pub use quotient::QuotientFilter;

@@ -22,10 +22,8 @@
 pub mod bins;
 pub mod shape;
 
-pub use self::shape::PrefixShape;
-
 use self::bins::{Added, BIN_SIZE, Known};
-use self::shape::spare_law;
+use self::shape::{PrefixShape, spare_law};
 use crate::cells::{Memory, bits};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};

@@ -35,9 +35,8 @@ pub mod words;
 pub use self::geometry::Geometry;
 
 use self::slots::Slots;
-use self::stored::KINDS;
 use self::stream::{build, damaged};
-use crate::container::{Container, Header, Section};
+use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::QUOTIENT;
@@ -47,6 +46,8 @@ use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removabl
 
 /// Keys whose lines are asked for before the first of them is looked at.
 const AHEAD: usize = 32;
+/// The sections of a file, in their order.
+const KINDS: [u32; 3] = [kind::QUOTIENT_BITS, kind::QUOTIENT_OFFSETS, kind::QUOTIENT_SLOTS];
 
 structure! {
     /// A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without

@@ -5,15 +5,12 @@
 
 use super::geometry::Geometry;
 use super::slots::Slots;
-use super::{QuotientFilter, Stored};
+use super::{KINDS, QuotientFilter, Stored};
 use crate::cells::Memory;
-use crate::container::{Header, kind};
+use crate::container::Header;
 use crate::error::{Error, Result};
 use crate::structure::load::{self, Load};
 use crate::structure::{Declared, Loadable};
-
-/// The sections, in their order.
-pub(super) const KINDS: [u32; 3] = [kind::QUOTIENT_BITS, kind::QUOTIENT_OFFSETS, kind::QUOTIENT_SLOTS];
 
 impl Loadable for QuotientFilter {
     fn load(

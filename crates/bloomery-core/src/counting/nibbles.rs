@@ -198,43 +198,17 @@ impl<const W: u32, const K: usize> Visit for Count<'_, W, K> {
     }
 }
 
-/// Adds keys and counts the new ones.
-struct Add<'a, const W: u32, const K: usize> {
+/// Adds keys, or removes them; `mask`, if given, tells of each key whether it was new, or was there.
+struct Change<'a, const W: u32, const K: usize, const ADD: bool> {
     lines: &'a mut [Line],
-    new: Option<&'a mut [u8]>,
-    fresh: u64,
-}
-
-impl<const W: u32, const K: usize> Visit for Add<'_, W, K> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        fetch_line(self.lines, hash);
-    }
-
-    #[inline(always)]
-    fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
-        if let Some(line) = line_of_mut(self.lines, hash) {
-            let new = Key::<W, K>::new(hash).add(line);
-            self.fresh += u64::from(new);
-            if let Some(mask) = &mut self.new {
-                mask[i] = u8::from(new);
-            }
-        }
-        true
-    }
-}
-
-/// Removes keys; counts those that were there, and those of them that are absent now.
-struct Remove<'a, const W: u32, const K: usize> {
-    lines: &'a mut [Line],
-    removed: Option<&'a mut [u8]>,
-    taken: u64,
+    mask: Option<&'a mut [u8]>,
+    /// Those that were new, or there.
+    count: u64,
+    /// Those that were there and are absent now.
     gone: u64,
 }
 
-impl<const W: u32, const K: usize> Visit for Remove<'_, W, K> {
+impl<const W: u32, const K: usize, const ADD: bool> Visit for Change<'_, W, K, ADD> {
     const AHEAD: usize = AHEAD;
 
     #[inline(always)]
@@ -245,11 +219,12 @@ impl<const W: u32, const K: usize> Visit for Remove<'_, W, K> {
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
         if let Some(line) = line_of_mut(self.lines, hash) {
-            let (taken, gone) = Key::<W, K>::new(hash).remove(line);
-            self.taken += u64::from(taken);
+            let key = Key::<W, K>::new(hash);
+            let (counted, gone) = if ADD { (key.add(line), false) } else { key.remove(line) };
+            self.count += u64::from(counted);
             self.gone += u64::from(gone);
-            if let Some(mask) = &mut self.removed {
-                mask[i] = u8::from(taken);
+            if let Some(mask) = &mut self.mask {
+                mask[i] = u8::from(counted);
             }
         }
         true
@@ -298,7 +273,7 @@ impl Nibbles {
     /// Adds each hash; the number of new ones.
     pub fn add_all(&self, words: &mut [u64], hashes: &[u64], new: Option<&mut [u8]>) -> u64 {
         let lines = words.as_chunks_mut().0;
-        with_constants!(self, W, K => each(hashes, Add::<W, K> { lines, new, fresh: 0 }).1.fresh)
+        with_constants!(self, W, K => each(hashes, Change::<W, K, true> { lines, mask: new, count: 0, gone: 0 }).1.count)
     }
 
     /// Removes each hash that is not certainly absent; how many there were, and how many of them
@@ -306,8 +281,8 @@ impl Nibbles {
     pub fn remove_all(&self, words: &mut [u64], hashes: &[u64], removed: Option<&mut [u8]>) -> (u64, u64) {
         let lines = words.as_chunks_mut().0;
         with_constants!(self, W, K => {
-            let (_, done) = each(hashes, Remove::<W, K> { lines, removed, taken: 0, gone: 0 });
-            (done.taken, done.gone)
+            let (_, done) = each(hashes, Change::<W, K, false> { lines, mask: removed, count: 0, gone: 0 });
+            (done.count, done.gone)
         })
     }
 }

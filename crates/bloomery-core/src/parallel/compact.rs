@@ -21,33 +21,41 @@ impl Range {
         hash.wrapping_sub(self.first) <= self.span
     }
 
-    /// Copies those of `hashes` that are in the range to `out`; returns how many there are. 0.2 ns a hash
-    /// with 256-bit vectors, 0.9 without. Panics when `out` is too short.
-    pub(super) fn compact(self, hashes: &[u64], mut out: Compacted<'_>) -> usize {
-        assert!(out.fits(hashes.len()));
-        let (mut len, mut done) = (0, 0);
+    /// Copies those of `hashes` that are in the range to the first of `out`, and the others to the second, if
+    /// there is one; returns how many each got. 0.2 ns a hash with 256-bit vectors, 0.9 without; to two 0.3 and
+    /// 1.2. Panics when one of `out` is too short.
+    pub(super) fn compact<const N: usize>(self, hashes: &[u64], mut out: [Compacted<'_>; N]) -> [usize; N] {
+        let tells = out[0].tells();
+        assert!(N <= 2 && out.iter().all(|out| out.fits(hashes.len()) && out.tells() == tells));
+        let (mut len, mut done) = ([0; N], 0);
         #[cfg(target_arch = "x86_64")]
         if Isa::current() == Isa::Avx2 {
             let (eights, _) = hashes.as_chunks();
             done = eights.len() * 8;
             // SAFETY: the instruction set was detected; the outputs' length was checked.
             len = unsafe {
-                match out.tells() {
-                    true => avx2::compact::<true>(self, eights, &mut out),
-                    false => avx2::compact::<false>(self, eights, &mut out),
+                match tells {
+                    true => avx2::compact::<N, true>(self, eights, &mut out),
+                    false => avx2::compact::<N, false>(self, eights, &mut out),
                 }
             };
         }
         for (i, eight) in hashes.chunks(8).enumerate().skip(done / 8) {
-            let mut set = 0;
+            let mut sets = [0; N];
             for (lane, &hash) in eight.iter().enumerate() {
-                out.kept[len] = hash;
-                let keep = self.holds(hash);
-                set |= u8::from(keep) << lane;
-                len += usize::from(keep);
+                let held = self.holds(hash);
+                for (side, out) in out.iter_mut().enumerate() {
+                    // Written to all, kept by one: no branch.
+                    out.kept[len[side]] = hash;
+                    let keep = held == (side == 0);
+                    sets[side] |= u8::from(keep) << lane;
+                    len[side] += usize::from(keep);
+                }
             }
-            if let Some(mask) = out.mask.get_mut(i) {
-                *mask = set;
+            for (out, set) in out.iter_mut().zip(sets) {
+                if let Some(mask) = out.mask.get_mut(i) {
+                    *mask = set;
+                }
             }
         }
         len
@@ -71,43 +79,6 @@ impl Compacted<'_> {
     fn fits(&self, hashes: usize) -> bool {
         self.kept.len() >= hashes && (!self.tells() || self.mask.len() * 8 >= hashes)
     }
-}
-
-/// Compacts `hashes` twice: those below `bound` to the first of `out`, the others to the second. Returns how
-/// many each got. 0.3 ns a hash with vectors, 1.2 without: less than two calls of [`Range::compact`]. Panics when
-/// one of `out` is too short.
-pub(super) fn split(bound: u64, hashes: &[u64], mut out: [Compacted<'_>; 2]) -> [usize; 2] {
-    let tells = out[0].tells();
-    assert!(out.iter().all(|out| out.fits(hashes.len()) && out.tells() == tells));
-    let (mut len, mut done) = ([0; 2], 0);
-    #[cfg(target_arch = "x86_64")]
-    if Isa::current() == Isa::Avx2 {
-        let (eights, _) = hashes.as_chunks();
-        done = eights.len() * 8;
-        // SAFETY: the instruction set was detected; the outputs' length was checked.
-        len = unsafe {
-            match tells {
-                true => avx2::split::<true>(bound, eights, &mut out),
-                false => avx2::split::<false>(bound, eights, &mut out),
-            }
-        };
-    }
-    let [low, high] = &mut out;
-    for (i, eight) in hashes.chunks(8).enumerate().skip(done / 8) {
-        let mut set = 0;
-        for (lane, &hash) in eight.iter().enumerate() {
-            // Written to both, kept by one: no branch.
-            (low.kept[len[0]], high.kept[len[1]]) = (hash, hash);
-            let side = u8::from(hash >= bound);
-            set |= side << lane;
-            len[1] += usize::from(side);
-            len[0] += usize::from(1 - side);
-        }
-        if let (Some(low), Some(high)) = (low.mask.get_mut(i), high.mask.get_mut(i)) {
-            (*low, *high) = (set ^ (u8::MAX >> (8 - eight.len())), set);
-        }
-    }
-    len
 }
 
 /// Scatters `found`, a 0 or 1 for each hash kept, to where the hashes stood, as the bits of `mask` tell. `out`
@@ -198,57 +169,27 @@ mod avx2 {
     /// [`Range::compact`] for eights of hashes.
     ///
     /// # Safety
-    /// `out` fits that many hashes, and tells if `TELL`.
+    /// Each of `out` fits that many hashes, and tells if `TELL`.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn compact<const TELL: bool>(
+    pub(super) unsafe fn compact<const N: usize, const TELL: bool>(
         range: Range,
         eights: &[[u64; 8]],
-        out: &mut Compacted<'_>,
-    ) -> usize {
+        out: &mut [Compacted<'_>; N],
+    ) -> [usize; N] {
         let top = 1 << 63;
         let first = _mm256_set1_epi64x(range.first.wrapping_add(top) as i64);
         let span = _mm256_set1_epi64x((range.span ^ top) as i64);
-        let kept = out.kept.as_mut_ptr();
-        let mut len = 0;
+        let kept = out.each_mut().map(|out| out.kept.as_mut_ptr());
+        let mut len = [0; N];
         for (i, eight) in eights.iter().enumerate() {
             // SAFETY: 64 readable bytes; `len` is at most the hashes before these eight, so that eight more
             // fit; `mask` has a byte for each eight.
             unsafe {
                 let hashes = [0, 4].map(|at| _mm256_loadu_si256(eight.as_ptr().add(at).cast()));
                 // Unsigned `hash - first > span` as a signed comparison, both sides plus 2^63.
-                let sets = hashes.map(|hash| !bits(_mm256_cmpgt_epi64(_mm256_sub_epi64(hash, first), span)) & 15);
-                len += pack(hashes[0], sets[0], kept.add(len));
-                len += pack(hashes[1], sets[1], kept.add(len));
-                if TELL {
-                    *out.mask.get_unchecked_mut(i) = (sets[0] | sets[1] << 4) as u8;
-                }
-            }
-        }
-        len
-    }
-
-    /// [`super::split`] for eights of hashes.
-    ///
-    /// # Safety
-    /// Each of `out` fits that many hashes, and tells if `TELL`.
-    #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn split<const TELL: bool>(
-        bound: u64,
-        eights: &[[u64; 8]],
-        out: &mut [Compacted<'_>; 2],
-    ) -> [usize; 2] {
-        let top = _mm256_set1_epi64x(i64::MIN);
-        let bound = _mm256_xor_si256(_mm256_set1_epi64x(bound as i64), top);
-        let kept = [out[0].kept.as_mut_ptr(), out[1].kept.as_mut_ptr()];
-        let mut len = [0, 0];
-        for (i, eight) in eights.iter().enumerate() {
-            // SAFETY: as in `compact`, for both.
-            unsafe {
-                let hashes = [0, 4].map(|at| _mm256_loadu_si256(eight.as_ptr().add(at).cast()));
-                // Unsigned `bound > hash` as a signed comparison.
-                let low = hashes.map(|hash| bits(_mm256_cmpgt_epi64(bound, _mm256_xor_si256(hash, top))));
-                for (side, flip) in [0, 15].into_iter().enumerate() {
-                    let sets = low.map(|set| set ^ flip);
+                let outside = hashes.map(|hash| bits(_mm256_cmpgt_epi64(_mm256_sub_epi64(hash, first), span)));
+                for side in 0..N {
+                    let sets = outside.map(|set| if side == 0 { set ^ 15 } else { set });
                     len[side] += pack(hashes[0], sets[0], kept[side].add(len[side]));
                     len[side] += pack(hashes[1], sets[1], kept[side].add(len[side]));
                     if TELL {
@@ -330,26 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn a_split_keeps_every_hash_once_in_order() {
-        everywhere(|hashes| {
-            for bound in [0, 1, 1 << 62, 1 << 63, u64::MAX] {
-                let [mut low, mut high] = [0, 1].map(|_| Outputs::new(hashes.len()));
-                let lens = split(bound, hashes, [low.open(), high.open()]);
-                low.check(lens[0], hashes, |hash| hash < bound);
-                high.check(lens[1], hashes, |hash| hash >= bound);
-            }
-        });
-    }
-
-    #[test]
-    fn every_set_keeps_what_is_in_the_range_in_order() {
+    fn every_instruction_set_keeps_what_is_in_the_range_and_what_is_not_in_order() {
         let some = hashes()[7];
         everywhere(|hashes| {
             for (first, span) in [(0, u64::MAX), (0, 0), (some, 0), (1 << 62, 1 << 63), (3 << 62, (1 << 62) - 1)] {
-                let (range, mut outputs) = (Range { first, span }, Outputs::new(hashes.len()));
-                let len = range.compact(hashes, outputs.open());
-                outputs.check(len, hashes, |hash| range.holds(hash));
-                assert_eq!(range.compact(hashes, Compacted { mask: &mut [], ..outputs.open() }), len);
+                let range = Range { first, span };
+                let [mut within, mut outside] = [0, 1].map(|_| Outputs::new(hashes.len()));
+                let lens = range.compact(hashes, [within.open(), outside.open()]);
+                within.check(lens[0], hashes, |hash| range.holds(hash));
+                outside.check(lens[1], hashes, |hash| !range.holds(hash));
+                let mut alone = Outputs::new(hashes.len());
+                assert_eq!(range.compact(hashes, [alone.open()]), [lens[0]]);
+                alone.check(lens[0], hashes, |hash| range.holds(hash));
+                assert_eq!(range.compact(hashes, [Compacted { mask: &mut [], ..alone.open() }]), [lens[0]]);
             }
         });
     }
@@ -360,7 +294,7 @@ mod tests {
             let answer = |hash: u64| (hash >> 7 & 1) as u8;
             let mut both = [0, 1].map(|_| Outputs::new(hashes.len()));
             let [low, high] = &mut both;
-            split(1 << 62, hashes, [low.open(), high.open()]);
+            Range { first: 0, span: 1 << 62 }.compact(hashes, [low.open(), high.open()]);
             let mut answers = vec![0; hashes.len()];
             for outputs in &mut both {
                 let found: Vec<u8> = outputs.open().kept.iter().map(|&hash| answer(hash)).collect();

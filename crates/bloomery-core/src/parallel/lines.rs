@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
-use super::compact::{Compacted, Range, scatter, split};
+use super::compact::{Compacted, Range, scatter};
 use super::rounds::{Partition, build};
 use super::workers::lock;
 use crate::key::source::{CHUNK, HashSource};
@@ -71,18 +71,6 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes those of `hashes` that fall in `range`; the first one's number is `start`.
-    fn take(&mut self, hashes: &[u64], start: usize, range: Range) {
-        self.len += range.compact(hashes, self.rest(start));
-    }
-
-    /// Splits `hashes` between two buckets, those from `bound` on to the second; the first one's number is `start`.
-    fn share(low: &mut Bucket, high: &mut Bucket, hashes: &[u64], start: usize, bound: u64) {
-        let lens = split(bound, hashes, [low.rest(start), high.rest(start)]);
-        low.len += lens[0];
-        high.len += lens[1];
-    }
-
     /// Where hashes go, the first of which is number `start` of the round.
     fn rest(&mut self, start: usize) -> Compacted<'_> {
         Compacted { kept: &mut self.hashes[self.len..], mask: self.mask.get_mut(start / 8..).unwrap_or_default() }
@@ -112,9 +100,14 @@ impl<S: LineScheme, const TELL: bool> Partition for ByLine<S, TELL> {
     }
 
     fn fill(&self, hashes: &[u64], start: usize, buckets: &mut [MutexGuard<'_, Bucket>]) {
-        match buckets {
-            [low, high] => Bucket::share(low, high, hashes, start, self.ranges[1].first),
-            all => all.iter_mut().zip(&self.ranges).for_each(|(bucket, &range)| bucket.take(hashes, start, range)),
+        if let [low, high] = buckets {
+            let lens = self.ranges[0].compact(hashes, [low.rest(start), high.rest(start)]);
+            (low.len, high.len) = (low.len + lens[0], high.len + lens[1]);
+            return;
+        }
+        for (bucket, range) in buckets.iter_mut().zip(&self.ranges) {
+            let [len] = range.compact(hashes, [bucket.rest(start)]);
+            bucket.len += len;
         }
     }
 

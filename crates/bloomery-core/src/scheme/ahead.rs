@@ -1,7 +1,5 @@
 //! Fetching ahead: loops over hashes in order that ask for a key's memory some keys before they touch it.
 
-use std::convert::Infallible;
-
 use super::pattern::{InstructionSet, Portable, Vector};
 use crate::isa::Isa;
 
@@ -13,7 +11,7 @@ pub(crate) const BUCKET_AHEAD: usize = 128;
 /// Calls `step` for each of `hashes` in order, with its number, up to the first error; `fetch` is called for the
 /// one `distance` later before. Both see `state`, which only `step` changes.
 #[inline(always)]
-pub fn try_ahead<S: ?Sized, E>(
+pub fn ahead<S: ?Sized, E>(
     distance: usize,
     state: &mut S,
     hashes: &[u64],
@@ -30,21 +28,6 @@ pub fn try_ahead<S: ?Sized, E>(
         step(state, i, hash)?;
     }
     Ok(())
-}
-
-/// [`try_ahead`] for steps that cannot fail.
-#[inline(always)]
-pub fn ahead<S: ?Sized>(
-    distance: usize,
-    state: &mut S,
-    hashes: &[u64],
-    fetch: impl Fn(&S, usize, u64),
-    mut step: impl FnMut(&mut S, usize, u64),
-) {
-    let Ok(()) = try_ahead(distance, state, hashes, fetch, |state, i, hash| {
-        step(state, i, hash);
-        Ok::<(), Infallible>(())
-    });
 }
 
 /// Answers each of `hashes` into `out`, which is as long.
@@ -70,7 +53,7 @@ pub fn change_ahead<S: ?Sized, E>(
     fetch: impl Fn(&S, u64),
     mut change: impl FnMut(&mut S, u64) -> Result<bool, E>,
 ) -> Result<(), E> {
-    try_ahead(
+    ahead(
         distance,
         state,
         hashes,

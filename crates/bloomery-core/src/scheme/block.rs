@@ -1,6 +1,11 @@
 //! Blocks: the bits of a line, or those of a key in its line, in the registers of an instruction set. What line
 //! kernels do with blocks stands here, once for all sets; a scheme says how a key's block is made.
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use std::arch::aarch64::*;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
 /// A register of bits.
 ///
 /// # Safety
@@ -15,93 +20,55 @@ pub trait Register: Copy {
     unsafe fn is_zero(self) -> bool;
 }
 
-/// Plain Rust; a word in storage order.
-impl Register for u64 {
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        self | other
-    }
+/// The primitives of one instruction set.
+macro_rules! register {
+    ($type:ty, |$a:ident, $b:ident| or: $or:expr, without: $without:expr, is_zero: $is_zero:expr) => {
+        impl Register for $type {
+            #[inline(always)]
+            #[allow(unused_unsafe)] // in plain Rust
+            unsafe fn or(self, $b: Self) -> Self {
+                let $a = self;
+                // SAFETY: register arithmetic; the set is there by the caller's promise.
+                unsafe { $or }
+            }
 
-    #[inline(always)]
-    unsafe fn without(self, held: Self) -> Self {
-        self & !held
-    }
+            #[inline(always)]
+            #[allow(unused_unsafe)]
+            unsafe fn without(self, $b: Self) -> Self {
+                let $a = self;
+                // SAFETY: as above.
+                unsafe { $without }
+            }
 
-    #[inline(always)]
-    unsafe fn is_zero(self) -> bool {
-        self == 0
-    }
+            #[inline(always)]
+            #[allow(unused_unsafe)]
+            unsafe fn is_zero(self) -> bool {
+                let $a = self;
+                // SAFETY: as above.
+                unsafe { $is_zero }
+            }
+        }
+    };
 }
 
-/// AVX2.
+// Words in storage order.
+register!(u64, |a, b| or: a | b, without: a & !b, is_zero: a == 0);
 #[cfg(target_arch = "x86_64")]
-mod vector {
-    use std::arch::x86_64::*;
-
-    /// What a block is made of.
-    pub type Widest = __m256i;
-
-    // SAFETY (of all three): register arithmetic; AVX2 by the caller's promise.
-    impl super::Register for __m256i {
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm256_or_si256(self, other) }
-        }
-
-        #[inline(always)]
-        unsafe fn without(self, held: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm256_andnot_si256(held, self) }
-        }
-
-        #[inline(always)]
-        unsafe fn is_zero(self) -> bool {
-            // SAFETY: see above.
-            unsafe { _mm256_testz_si256(self, self) != 0 }
-        }
-    }
-}
-
-/// NEON.
+register!(__m256i, |a, b|
+    or: _mm256_or_si256(a, b), without: _mm256_andnot_si256(b, a), is_zero: _mm256_testz_si256(a, a) != 0);
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod vector {
-    use std::arch::aarch64::*;
-
-    /// What a block is made of.
-    pub type Widest = uint64x2_t;
-
-    // SAFETY (of all three): register arithmetic; every AArch64 machine has NEON.
-    impl super::Register for uint64x2_t {
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { vorrq_u64(self, other) }
-        }
-
-        #[inline(always)]
-        unsafe fn without(self, held: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { vbicq_u64(self, held) }
-        }
-
-        #[inline(always)]
-        unsafe fn is_zero(self) -> bool {
-            // SAFETY: see above.
-            unsafe { vmaxvq_u32(vreinterpretq_u32_u64(self)) == 0 }
-        }
-    }
-}
-
-/// No vectors.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-mod vector {
-    /// What a block is made of.
-    pub type Widest = u64;
-}
+register!(uint64x2_t, |a, b|
+    or: vorrq_u64(a, b), without: vbicq_u64(a, b), is_zero: vmaxvq_u32(vreinterpretq_u32_u64(a)) == 0);
 
 /// The widest register of this machine that kernels use.
-pub use vector::Widest;
+#[cfg(target_arch = "x86_64")]
+pub type Widest = __m256i;
+/// The widest register of this machine that kernels use.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub type Widest = uint64x2_t;
+/// The widest register of this machine that kernels use: a word, without vectors.
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+pub type Widest = u64;
 
 /// [`Widest`] registers that hold `words` words.
 pub const fn widest(words: usize) -> usize {

@@ -58,52 +58,33 @@ impl<const T: usize> LineScheme for Columns<T> {
 
     #[inline(always)]
     fn words(hash: u64) -> Self::Words {
-        pattern::<T>(hash)
+        let (g, g2) = (hash.wrapping_mul(M1), hash.wrapping_mul(M2));
+        let mut words = [0u64; LINE_WORDS];
+        for j in 0..4 {
+            let mut set = |p: u64| {
+                // A position is in the low or the high word of its column, never both: no branch.
+                words[j] |= if p < 64 { 1 << p } else { 0 };
+                words[j + 4] |= if p < 64 { 0 } else { 1 << (p & 63) };
+            };
+            let p1 = (g >> (57 - 7 * j)) & 127;
+            let d2 = ((g >> (29 - 7 * j)) & 127).max(1);
+            set(p1);
+            if T >= 2 {
+                set(p1 ^ d2);
+            }
+            if T >= 3 {
+                let e = 1 + ((g2 >> (57 - 7 * j)) & 127).min(125);
+                set(p1 ^ (e + u64::from(e >= d2)));
+            }
+        }
+        words.map(u64::to_le)
     }
 
+    // Four columns in the four 64-bit lanes of a register; low words in one, high in another.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    #[allow(unused_unsafe)] // where there are no vectors
     unsafe fn registers(hash: u64) -> Self::Registers {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { vector::pattern::<T>(hash) }
-    }
-}
-
-/// The words of a key's pattern, in storage order.
-#[inline(always)]
-fn pattern<const T: usize>(hash: u64) -> [u64; LINE_WORDS] {
-    let (g, g2) = (hash.wrapping_mul(M1), hash.wrapping_mul(M2));
-    let mut words = [0u64; LINE_WORDS];
-    for j in 0..4 {
-        let mut set = |p: u64| {
-            // A position is in the low or the high word of its column, never both: no branch.
-            words[j] |= if p < 64 { 1 << p } else { 0 };
-            words[j + 4] |= if p < 64 { 0 } else { 1 << (p & 63) };
-        };
-        let p1 = (g >> (57 - 7 * j)) & 127;
-        let d2 = ((g >> (29 - 7 * j)) & 127).max(1);
-        set(p1);
-        if T >= 2 {
-            set(p1 ^ d2);
-        }
-        if T >= 3 {
-            let e = 1 + ((g2 >> (57 - 7 * j)) & 127).min(125);
-            set(p1 ^ (e + u64::from(e >= d2)));
-        }
-    }
-    words.map(u64::to_le)
-}
-
-/// Four columns in the four 64-bit lanes of a register; low words in one, high in another.
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use super::{M1, M2};
-    use std::arch::x86_64::*;
-
-    /// # Safety
-    /// AVX2 must be present.
-    #[inline(always)]
-    pub(super) unsafe fn pattern<const T: usize>(hash: u64) -> [__m256i; 2] {
+        use std::arch::x86_64::*;
         // SAFETY: register arithmetic only; AVX2 by the caller's promise.
         unsafe {
             let seven = _mm256_set1_epi64x(127);
@@ -136,67 +117,56 @@ mod vector {
             [low, high]
         }
     }
-}
 
-/// Columns 0, 1 and 2, 3 in the lanes of two registers, low and high words apart.
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod vector {
-    use super::{M1, M2};
-    use std::arch::aarch64::*;
-
-    /// # Safety
-    /// None beyond NEON, which every AArch64 machine has.
+    // Columns 0, 1 and 2, 3 in the lanes of two registers, low words in the first two, high in the others.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     #[inline(always)]
-    pub(super) unsafe fn pattern<const T: usize>(hash: u64) -> [uint64x2_t; 4] {
-        // SAFETY: as the caller promises.
-        let ((low, high), (low2, high2)) = unsafe { (columns::<T>(hash, 0), columns::<T>(hash, 2)) };
-        [low, low2, high, high2]
-    }
-
-    /// The words (j, j + 1) and (j + 4, j + 5) of the pattern, for j = `pair` (0 or 2).
-    ///
-    /// # Safety
-    /// As [`pattern`].
-    #[inline(always)]
-    unsafe fn columns<const T: usize>(hash: u64, pair: i64) -> (uint64x2_t, uint64x2_t) {
-        // SAFETY: register arithmetic only; the two-word loads read local arrays.
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        use std::arch::aarch64::*;
+        // SAFETY: register arithmetic; the two-word loads read local arrays.
         unsafe {
-            let lanes = |first: i64| {
-                let counts = [-(first - 7 * pair), -(first - 7 * pair - 7)];
-                vld1q_s64(counts.as_ptr())
-            };
-            let (seven, one) = (vdupq_n_u64(127), vdupq_n_u64(1));
-            let half = vdupq_n_s64(64);
-            // USHL shifts right by a negative count and yields 0 for counts outside -63..=63.
-            let low_bit = |p: uint64x2_t| vshlq_u64(one, vreinterpretq_s64_u64(p));
-            let high_bit = |p: uint64x2_t| vshlq_u64(one, vsubq_s64(vreinterpretq_s64_u64(p), half));
-            let at_most = |x: uint64x2_t, top: u64| {
-                let top = vdupq_n_u64(top);
-                vbslq_u64(vcgtq_u64(x, top), top, x)
-            };
-            let g = vdupq_n_u64(hash.wrapping_mul(M1));
-            let p1 = vandq_u64(vshlq_u64(g, lanes(57)), seven);
-            let (mut low, mut high) = (low_bit(p1), high_bit(p1));
-            if T >= 2 {
-                let x2 = vandq_u64(vshlq_u64(g, lanes(29)), seven);
-                let d2 = vbslq_u64(vceqzq_u64(x2), one, x2);
-                let p2 = veorq_u64(p1, d2);
-                (low, high) = (vorrq_u64(low, low_bit(p2)), vorrq_u64(high, high_bit(p2)));
-                if T >= 3 {
-                    let g2 = vdupq_n_u64(hash.wrapping_mul(M2));
-                    let x3 = vandq_u64(vshlq_u64(g2, lanes(57)), seven);
-                    let e = vaddq_u64(at_most(x3, 125), one);
-                    // A comparison that holds is all ones, that is -1.
-                    let d3 = vsubq_u64(e, vcgeq_u64(e, d2));
-                    let p3 = veorq_u64(p1, d3);
-                    (low, high) = (vorrq_u64(low, low_bit(p3)), vorrq_u64(high, high_bit(p3)));
+            let mut block = [vdupq_n_u64(0); 4];
+            for pair in 0..2 {
+                let lanes = |first: i64| {
+                    let counts = [14 * pair - first, 14 * pair + 7 - first];
+                    vld1q_s64(counts.as_ptr())
+                };
+                let (seven, one) = (vdupq_n_u64(127), vdupq_n_u64(1));
+                let half = vdupq_n_s64(64);
+                // USHL shifts right by a negative count and yields 0 for counts outside -63..=63.
+                let low_bit = |p: uint64x2_t| vshlq_u64(one, vreinterpretq_s64_u64(p));
+                let high_bit = |p: uint64x2_t| vshlq_u64(one, vsubq_s64(vreinterpretq_s64_u64(p), half));
+                let at_most = |x: uint64x2_t, top: u64| {
+                    let top = vdupq_n_u64(top);
+                    vbslq_u64(vcgtq_u64(x, top), top, x)
+                };
+                let g = vdupq_n_u64(hash.wrapping_mul(M1));
+                let p1 = vandq_u64(vshlq_u64(g, lanes(57)), seven);
+                let (mut low, mut high) = (low_bit(p1), high_bit(p1));
+                if T >= 2 {
+                    let x2 = vandq_u64(vshlq_u64(g, lanes(29)), seven);
+                    let d2 = vbslq_u64(vceqzq_u64(x2), one, x2);
+                    let p2 = veorq_u64(p1, d2);
+                    (low, high) = (vorrq_u64(low, low_bit(p2)), vorrq_u64(high, high_bit(p2)));
+                    if T >= 3 {
+                        let g2 = vdupq_n_u64(hash.wrapping_mul(M2));
+                        let x3 = vandq_u64(vshlq_u64(g2, lanes(57)), seven);
+                        let e = vaddq_u64(at_most(x3, 125), one);
+                        // A comparison that holds is all ones, that is -1.
+                        let d3 = vsubq_u64(e, vcgeq_u64(e, d2));
+                        let p3 = veorq_u64(p1, d3);
+                        (low, high) = (vorrq_u64(low, low_bit(p3)), vorrq_u64(high, high_bit(p3)));
+                    }
                 }
+                (block[pair as usize], block[pair as usize + 2]) = (low, high);
             }
-            (low, high)
+            block
         }
     }
-}
 
-// No vectors: the words.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-use super::columns as vector;
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+    #[inline(always)]
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        Self::words(hash)
+    }
+}

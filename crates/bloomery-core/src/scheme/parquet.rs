@@ -30,35 +30,16 @@ impl LineScheme for Parquet {
 
     #[inline(always)]
     fn words(hash: u64) -> Self::Words {
-        pattern(hash)
+        let bit = |salt: u32| (hash as u32).wrapping_mul(salt) >> 27;
+        let word = |i: usize| (1u64 << bit(SALT[2 * i])) | (1u64 << (32 + bit(SALT[2 * i + 1])));
+        std::array::from_fn(|i| word(i).to_le())
     }
 
+    // The eight lanes in one register.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    #[allow(unused_unsafe)] // where there are no vectors
     unsafe fn registers(hash: u64) -> Self::Registers {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { vector::pattern(hash) }
-    }
-}
-
-/// The words of a key's pattern, in storage order.
-#[inline(always)]
-fn pattern(hash: u64) -> [u64; BLOCK_WORDS] {
-    let bit = |salt: u32| (hash as u32).wrapping_mul(salt) >> 27;
-    let word = |i: usize| (1u64 << bit(SALT[2 * i])) | (1u64 << (32 + bit(SALT[2 * i + 1])));
-    std::array::from_fn(|i| word(i).to_le())
-}
-
-/// The eight lanes in one register.
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use super::SALT;
-    use std::arch::x86_64::*;
-
-    /// # Safety
-    /// AVX2 must be present.
-    #[inline(always)]
-    pub(super) unsafe fn pattern(hash: u64) -> [__m256i; 1] {
+        use std::arch::x86_64::*;
         // SAFETY: register arithmetic and one load of the salts; AVX2 by the caller's promise.
         unsafe {
             let salts = _mm256_loadu_si256(SALT.as_ptr().cast());
@@ -66,18 +47,12 @@ mod vector {
             [_mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32::<27>(spread))]
         }
     }
-}
 
-/// Four lanes in each of two registers.
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod vector {
-    use super::SALT;
-    use std::arch::aarch64::*;
-
-    /// # Safety
-    /// None beyond NEON, which every AArch64 machine has.
+    // Four lanes in each of two registers.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     #[inline(always)]
-    pub(super) unsafe fn pattern(hash: u64) -> [uint64x2_t; 2] {
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        use std::arch::aarch64::*;
         // SAFETY: register arithmetic and two loads of four salts each.
         unsafe {
             let mut block = [vdupq_n_u64(0); 2];
@@ -89,8 +64,10 @@ mod vector {
             block
         }
     }
-}
 
-// No vectors: the words.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-use super::parquet as vector;
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+    #[inline(always)]
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        Self::words(hash)
+    }
+}

@@ -1,5 +1,7 @@
 //! Probe kernels: k positions anywhere in the filter, or one in each of k slices.
 
+use std::convert::Infallible;
+
 use super::ahead::{ahead, answer_ahead};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
@@ -91,10 +93,11 @@ impl ProbeKernel {
     pub fn add_all<S: Sequence>(&self, words: &mut [u64], hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
         let mut count = 0;
         let fetch = |words: &[u64], _, hash| self.fetch::<S>(words, hash);
-        ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
+        let Ok(()) = ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
             let new = self.add::<S>(words, hash);
             count += u64::from(new);
             tell(i, new);
+            Ok::<(), Infallible>(())
         });
         count
     }

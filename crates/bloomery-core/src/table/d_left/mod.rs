@@ -19,7 +19,7 @@ use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
-use crate::scheme::ahead::{answer_ahead, try_ahead};
+use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
@@ -128,7 +128,7 @@ impl DLeftCountingFilter {
     ) -> Result<()> {
         let table = self.table;
         let fetch = |filter: &Self, _, hash| table.fetch(filter.memory.words(), hash);
-        try_ahead(AHEAD, self, hashes, fetch, |filter, i, hash| {
+        ahead(AHEAD, self, hashes, fetch, |filter, i, hash| {
             tell(i, work(filter, table.fingerprint(hash))?);
             Ok(())
         })

@@ -7,6 +7,8 @@
 //! (t from 0, kept in the file) is `fastrange(x, m)` with x the finalised SplitMix64 of
 //! `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
 
+use std::convert::Infallible;
+
 use crate::cells::{Memory, bits};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -198,10 +200,11 @@ impl<const D: u32> Cells<D> {
             (0..=lines).for_each(|line| prefetch(words.as_ptr().wrapping_add(word + 8 * line)));
         };
         let mut count = 0;
-        ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
+        let Ok(()) = ahead(AHEAD, words, hashes, fetch, |words, i, hash| {
             let new = Self::add(words, shape, hash, starts(i as u64));
             count += u64::from(new);
             tell(i, new);
+            Ok::<(), Infallible>(())
         });
         count
     }

@@ -30,7 +30,7 @@ mod params;
 mod text;
 
 /// The native half of bloomery; import from `bloomery` instead.
-#[pymodule]
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use super::arrow::ArrowColumn;

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use super::buffer::{self, Buffer};
-use super::items::Items;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
+use crate::cpython::Items;
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
 
@@ -93,7 +93,7 @@ fn listed<'py, O: Operation>(
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
-        let (n, error) = hash_items(py, hasher, items, start, &mut hashes[..room]);
+        let (n, error) = hash_items(hasher, items, start, &mut hashes[..room]);
         if wanted {
             operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
             answer.extend(&outs[..n])?;
@@ -113,30 +113,20 @@ fn listed<'py, O: Operation>(
 }
 
 /// Hashes the items from `start` on until `out` is full, the list ends, or a key is refused.
-fn hash_items(
-    py: Python<'_>,
-    hasher: &KeyHasher,
-    items: &Items<'_, '_>,
-    start: usize,
-    out: &mut [u64],
-) -> (usize, Option<PyErr>) {
-    let room = out.len();
-    for (i, out) in out.iter_mut().enumerate() {
-        let Some(item) = items.get(start + i) else { return (i, None) };
-        *out = match hash_exact(hasher, item) {
-            Some(hash) => hash,
-            None => {
-                // SAFETY: `item` is a live borrowed reference, no Python code has run since it was
-                // read; the slow way takes a reference of its own.
-                let item = unsafe { Bound::from_borrowed_ptr(py, item) };
-                match hash_key(hasher, &item) {
-                    Ok(hash) => hash,
-                    Err(error) => return (i, Some(error)),
-                }
-            }
-        };
+fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut [u64]) -> (usize, Option<PyErr>) {
+    let mut done = 0;
+    while done < out.len() {
+        // SAFETY: hashing keys of an exact class runs no Python code; they are alive meanwhile.
+        done += unsafe { items.fill(start + done, &mut out[done..], |key| hash_exact(hasher, key)) };
+        let Some(out) = out.get_mut(done) else { break };
+        match items.get(start + done).map(|key| hash_key(hasher, &key)) {
+            Some(Ok(hash)) => *out = hash,
+            Some(Err(error)) => return (done, Some(error)),
+            None => break,
+        }
+        done += 1;
     }
-    (room, None)
+    (done, None)
 }
 
 /// Any other iterable; keys before a refused one are processed.

@@ -16,7 +16,7 @@ use crate::cpython::Items;
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
 
-/// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
+/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
 /// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
 pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;
 
@@ -64,7 +64,7 @@ pub(crate) fn run<'py, O: Operation>(
         let (chunks, streamed) = import::open(hasher, &lent)?;
         return arrow(operation, keys, &chunks, streamed, wanted);
     }
-    // SAFETY: a live object, under the GIL.
+    // SAFETY: a live object, and an attached thread.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
         && let Buffer::Column(column, _keep) = buffer::open(hasher, keys)?
     {

@@ -32,7 +32,9 @@ mod params;
 mod text;
 
 /// The native half of bloomery; import from `bloomery` instead.
-#[pymodule(gil_used = true)]
+// Free of the GIL where the interpreter is: there the lock of a filter always locks, see `biased_lock`.
+#[cfg_attr(Py_GIL_DISABLED, pymodule(gil_used = false))]
+#[cfg_attr(not(Py_GIL_DISABLED), pymodule(gil_used = true))]
 mod _core {
     #[pymodule_export]
     use super::arrow::ArrowColumn;

@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
+PYTHONS ?= python3.12 python3.13 python3.14 python3.15
+PYTHON_FREE_THREADED ?= python3.14t
 BIN := .venv/bin
 STAMPS := build/stamps
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
@@ -16,10 +18,10 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo test check bench stubs format clean
+.PHONY: help setup build demo test test-interpreters test-free-threaded check bench stubs format clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/tools  ## Create .venv and install the pinned tools
 
@@ -30,6 +32,12 @@ demo: build  ## Do the main job on real input and print a table
 
 test: build  ## Run the Rust and the Python test suites
 	scripts/test.sh
+
+test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
+	scripts/interpreters.sh $(PYTHONS)
+
+test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter without the GIL
+	scripts/interpreters.sh --free-threaded $(PYTHON_FREE_THREADED)
 
 check: build  ## Run every static check: format, lints, types, stubs, imports, examples
 	scripts/check.sh

@@ -32,6 +32,7 @@ __all__ = [
     "add_lines",
     "capacity_at",
     "check_lines",
+    "fast_paths",
     "force_isa",
     "format_numbers",
     "fpr_at",
@@ -4270,6 +4271,12 @@ def check_lines(
 ) -> tuple[int, int, bytes | None, bytes | None]:
     """
     Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
+    """
+
+def fast_paths() -> dict[str, bool]:
+    """
+    Which objects are read where they lie on this interpreter; the others take CPython's documented calls,
+    which give the same keys more slowly.
     """
 
 def force_isa(name: str) -> None:

@@ -95,6 +95,55 @@ def test_each_key_is_new_to_one_thread_at_most() -> None:
     assert bloom.num_added >= len(keys) - 5
 
 
+def test_single_adds_of_the_same_keys_are_new_once() -> None:
+    keys = [*range(50_000), *(f"key-{i}" for i in range(50_000))]
+    bloom = bloomery.BloomFilter(len(keys), 1e-9)
+    answers = run_together(lambda i: [bloom.add(key) for key in (keys if i % 2 else keys[::-1])])
+    told = [sum(new) for new in zip(*(a if i % 2 else a[::-1] for i, a in enumerate(answers)), strict=True)]
+    assert told == [1] * len(keys)
+    assert bloom.num_added == len(keys)
+
+
+@pytest.mark.parametrize("variant", every_variant("keys", "remove"))
+def test_single_adds_and_removes_keep_the_keys_that_stay(variant: Variant) -> None:
+    bloom = variant.make(THREADS * 5000, 0.001)
+
+    def work(i: int) -> list[str]:
+        keys = [f"{i}-{j}" for j in range(4000)]
+        for key in keys:
+            bloom.add(key)
+            assert key in bloom
+        for key in keys[::2]:
+            bloom.remove(key)
+        return keys[1::2]
+
+    for kept in run_together(work):
+        assert all(key in bloom for key in kept)
+
+
+def test_a_list_may_change_while_it_is_read() -> None:
+    keys = [f"key-{i}" for i in range(20_000)]
+    shared: list[object] = []
+    bloom = bloomery.BloomFilter(100_000, 1e-6)
+
+    def work(i: int) -> None:
+        for step in range(60):
+            if i == 0:
+                shared.clear()
+                shared.extend(f"key-{j}" for j in range(step * 300))
+            elif i == 1:
+                del shared[::3]
+                shared.append((step, "tuple"))
+            elif i % 2:
+                bloom.update(shared)
+            else:
+                assert len(bloom.contains_many(shared)) <= 2 * len(keys)
+
+    run_together(work)
+    bloom.update(keys)
+    assert all(bloom.contains_many(keys))
+
+
 @pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
 def test_merging_both_ways_at_once_does_not_deadlock() -> None:
     one, other = bloomery.BloomFilter(50_000), bloomery.BloomFilter(50_000)
@@ -184,14 +233,17 @@ def test_another_thread_runs_during_a_list() -> None:
 def test_scalar_calls_go_on_during_a_batch() -> None:
     keys = Keys("random", 6).take(5_000_000)
     bloom = bloomery.BloomFilter(2 * len(keys), 0.001)
-    done = threading.Event()
+    start, done = threading.Barrier(2), threading.Event()
 
     def batch() -> None:
-        bloom.update(keys)
+        start.wait(timeout=60)
+        for _ in range(4):  # some 200 ms: on a busy machine the other thread may start 50 ms late
+            bloom.update(keys)
         done.set()
 
     thread = threading.Thread(target=batch)
     thread.start()
+    start.wait(timeout=60)
     added = 0
     while not done.is_set():
         assert bloom.add(("scalar", added)) or added

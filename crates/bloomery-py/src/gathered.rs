@@ -63,7 +63,7 @@ impl<'py> Gathered<'py, u8> for Marks<'py> {
             }
             for (i, _) in some.iter().enumerate().filter(|(_, mark)| **mark != common) {
                 let index = (self.len + at * TOGETHER + i) as ffi::Py_ssize_t;
-                // SAFETY: a live list and the GIL; the set steals a new reference to a singleton, and
+                // SAFETY: a live list, and an attached thread; the set steals a new reference to a singleton, and
                 // fails if somebody found the list through the collector and shortened it.
                 let set = unsafe {
                     let rare = if common != 0 { ffi::Py_False() } else { ffi::Py_True() };

@@ -3,6 +3,7 @@
 //! | room | holds |
 //! |---|---|
 //! | `classes` | one file a class; shared methods are stamped from `classes/mod.rs` |
+//! | `cpython` | objects read where they lie, past the stable ABI |
 //! | `keys` | Python objects, buffers and Arrow columns to hashes |
 //! | `arrow` | the Arrow PyCapsule interface |
 //! | `answers` | marks and hashes in the caller's kind |
@@ -18,6 +19,7 @@ mod answers;
 mod arrow;
 mod biased_lock;
 mod classes;
+mod cpython;
 mod errors;
 mod extras;
 mod files;
@@ -30,7 +32,9 @@ mod params;
 mod text;
 
 /// The native half of bloomery; import from `bloomery` instead.
-#[pymodule]
+// Free of the GIL where the interpreter is: there the lock of a filter always locks, see `biased_lock`.
+#[cfg_attr(Py_GIL_DISABLED, pymodule(gil_used = false))]
+#[cfg_attr(not(Py_GIL_DISABLED), pymodule(gil_used = true))]
 mod _core {
     #[pymodule_export]
     use super::arrow::ArrowColumn;
@@ -70,6 +74,8 @@ mod _core {
     use super::classes::stable::StableBloomFilter;
     #[pymodule_export]
     use super::classes::variable_increment::VariableIncrementFilter;
+    #[pymodule_export]
+    use super::cpython::fast_paths;
     #[pymodule_export]
     use super::functions::{
         capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, layouts, least_fpr,

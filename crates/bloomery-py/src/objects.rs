@@ -9,7 +9,7 @@ use crate::errors::convert;
 
 /// A copy of `bytes` as a Python object.
 pub(crate) fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    // SAFETY: under the GIL; copies from a live slice, whose length fits, and returns a new reference to
+    // SAFETY: the thread is attached; copies from a live slice, whose length fits, and returns a new reference to
     // bytes or null.
     unsafe {
         let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
@@ -21,8 +21,8 @@ pub(crate) fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, P
 /// A list of `numbers` as `int`.
 pub(crate) fn ints<'py>(py: Python<'py>, numbers: &[u64]) -> PyResult<Bound<'py, PyList>> {
     let refused = || refused(py, size_of_val(numbers));
-    // SAFETY: under the GIL; a new reference to a list or null. Its empty places are seen by nobody: no
-    // Python code runs before all are set, and numbers are no objects that start a collection.
+    // SAFETY: the thread is attached; a new reference to a list or null. Nobody else is handed the list
+    // before all its places are set.
     let list = unsafe {
         let made = ffi::PyList_New(numbers.len() as ffi::Py_ssize_t);
         Bound::from_owned_ptr_or_opt(py, made).ok_or_else(refused)?.cast_into_unchecked::<PyList>()

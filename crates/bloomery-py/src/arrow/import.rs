@@ -7,6 +7,7 @@ use bloomery_core::key::KeyHasher;
 use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::ffi::{Array, Schema, Stream};
@@ -86,8 +87,9 @@ pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<(Vec
 fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(name))?;
-    // SAFETY: a capsule of this name holds a pointer to a live T, by the PyCapsule interface.
-    Ok(unsafe { pointer.cast::<T>().replace(empty) })
+    // SAFETY: a capsule of this name holds a pointer to a live T, by the PyCapsule interface; of two threads
+    // that were lent one capsule, the second finds the empty structure.
+    Ok(with_critical_section(capsule, || unsafe { pointer.cast::<T>().replace(empty) }))
 }
 
 fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
@@ -204,7 +206,9 @@ fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> Py
     if len > 0 && data.is_null() && format != "n" {
         return Err(key_type(py, "the Arrow column has no data buffer"));
     }
-    Ok(Column { hasher: *hasher, values, len })
+    // SAFETY: the interface promises this layout until the array is released, which the chunk does that
+    // keeps both.
+    Ok(unsafe { Column::new(hasher, values, len) })
 }
 
 /// A dictionary column: the distinct values are hashed once.

@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use super::buffer::{self, Buffer};
-use super::items::Items;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
+use crate::cpython::Items;
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
 
-/// Keys of a list or iterable hashed under the GIL before it is released to touch the filter:
+/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
 /// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
 pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;
 
@@ -64,7 +64,7 @@ pub(crate) fn run<'py, O: Operation>(
         let (chunks, streamed) = import::open(hasher, &lent)?;
         return arrow(operation, keys, &chunks, streamed, wanted);
     }
-    // SAFETY: a live object, under the GIL.
+    // SAFETY: a live object, and an attached thread.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
         && let Buffer::Column(column, _keep) = buffer::open(hasher, keys)?
     {
@@ -93,7 +93,7 @@ fn listed<'py, O: Operation>(
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
-        let (n, error) = hash_items(py, hasher, items, start, &mut hashes[..room]);
+        let (n, error) = hash_items(hasher, items, start, &mut hashes[..room]);
         if wanted {
             operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
             answer.extend(&outs[..n])?;
@@ -113,30 +113,20 @@ fn listed<'py, O: Operation>(
 }
 
 /// Hashes the items from `start` on until `out` is full, the list ends, or a key is refused.
-fn hash_items(
-    py: Python<'_>,
-    hasher: &KeyHasher,
-    items: &Items<'_, '_>,
-    start: usize,
-    out: &mut [u64],
-) -> (usize, Option<PyErr>) {
-    let room = out.len();
-    for (i, out) in out.iter_mut().enumerate() {
-        let Some(item) = items.get(start + i) else { return (i, None) };
-        *out = match hash_exact(hasher, item) {
-            Some(hash) => hash,
-            None => {
-                // SAFETY: `item` is a live borrowed reference, no Python code has run since it was
-                // read; the slow way takes a reference of its own.
-                let item = unsafe { Bound::from_borrowed_ptr(py, item) };
-                match hash_key(hasher, &item) {
-                    Ok(hash) => hash,
-                    Err(error) => return (i, Some(error)),
-                }
-            }
-        };
+fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut [u64]) -> (usize, Option<PyErr>) {
+    let mut done = 0;
+    while done < out.len() {
+        // SAFETY: hashing keys of an exact class runs no Python code; they are alive meanwhile.
+        done += unsafe { items.fill(start + done, &mut out[done..], |key| hash_exact(hasher, key)) };
+        let Some(out) = out.get_mut(done) else { break };
+        match items.get(start + done).map(|key| hash_key(hasher, &key)) {
+            Some(Ok(hash)) => *out = hash,
+            Some(Err(error)) => return (done, Some(error)),
+            None => break,
+        }
+        done += 1;
     }
-    (room, None)
+    (done, None)
 }
 
 /// Any other iterable; keys before a refused one are processed.

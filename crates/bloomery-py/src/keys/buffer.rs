@@ -62,7 +62,8 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
     };
     let stride = buffer.strides().first().copied().unwrap_or(buffer.item_size() as isize);
     let values = Values::Fixed { base: buffer.buf_ptr().cast(), stride, class };
-    let column = Column { hasher: *hasher, values, len: buffer.item_count() };
+    // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back.
+    let column = unsafe { Column::new(hasher, values, buffer.item_count()) };
     if !column.is_valid_text() {
         return Err(key_type(py, "a str key must encode to UTF-8, one of these holds a lone surrogate"));
     }

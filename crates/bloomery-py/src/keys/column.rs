@@ -47,12 +47,12 @@ pub(crate) enum Values {
 
 /// A column that hashes itself.
 pub(crate) struct Column {
-    pub(crate) hasher: KeyHasher,
-    pub(crate) values: Values,
-    pub(crate) len: usize,
+    hasher: KeyHasher,
+    values: Values,
+    len: usize,
 }
 
-// SAFETY: a column is a read-only view; its makers guarantee that the memory outlives it and is
+// SAFETY: a column is a read-only view; its makers promise that the memory outlives it and is
 // not freed or moved meanwhile. Numbers changed by another thread give another number's hash.
 unsafe impl Sync for Column {}
 // SAFETY: as above.
@@ -69,6 +69,22 @@ unsafe fn read<T: Copy>(address: *const u8) -> T {
 }
 
 impl Column {
+    /// The column of `len` keys that lie as `values` says.
+    ///
+    /// # Safety
+    /// They must do so, and stay where they are for as long as the column is used.
+    pub(crate) unsafe fn new(hasher: &KeyHasher, values: Values, len: usize) -> Self {
+        Column { hasher: *hasher, values, len }
+    }
+
+    /// Where whole words of 64 bits lie: the first, and the step to the next.
+    pub(crate) fn words(&self) -> Option<(*const u8, isize)> {
+        match self.values {
+            Values::Fixed { base, stride, class: Fixed::U64 | Fixed::I64 } => Some((base, stride)),
+            _ => None,
+        }
+    }
+
     /// False when a UTF-32 column holds something that is no character (a lone surrogate).
     pub(crate) fn is_valid_text(&self) -> bool {
         let Values::Fixed { base, stride, class: Fixed::Utf32(points) } = self.values else { return true };

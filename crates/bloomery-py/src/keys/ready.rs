@@ -8,7 +8,7 @@ use pyo3::types::PyInt;
 
 use super::batch::{self, Operation};
 use super::buffer::{self, Buffer};
-use super::column::{Column, Fixed, Values};
+use super::column::Column;
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
 use crate::errors::{OrRaise, key_type, parameter};
@@ -39,11 +39,9 @@ impl HashSource for Ready<'_> {
 }
 
 fn view<'a>(py: Python<'_>, column: &'a Column) -> PyResult<Ready<'a>> {
-    match column.values {
-        Values::Fixed { base, stride, class: Fixed::U64 | Fixed::I64 } => {
-            Ok(Ready { base, stride, len: column.len(), _column: column })
-        }
-        _ => Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()")),
+    match column.words() {
+        Some((base, stride)) => Ok(Ready { base, stride, len: column.len(), _column: column }),
+        None => Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()")),
     }
 }
 
@@ -80,7 +78,7 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
-    // SAFETY: a live object, under the GIL.
+    // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
         && let Buffer::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {

@@ -6,7 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
-use super::{digits, letters};
+use crate::cpython;
 use crate::errors::key_type;
 
 const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uuid.UUID, \
@@ -15,28 +15,31 @@ const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uui
 /// The hash of `key`.
 #[inline(always)]
 pub(crate) fn hash_key(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-    match hash_exact(hasher, key.as_ptr()) {
+    // SAFETY: a live object.
+    match unsafe { hash_exact(hasher, key.as_ptr()) } {
         Some(hash) => Ok(hash),
         None => hash_other(hasher, key),
     }
 }
 
 /// The hash of an exact `str`, `bytes`, or `int` within 64 bits; runs no Python code.
-/// `object` must be a live object and the GIL held, as every caller in this module ensures.
+///
+/// # Safety
+/// `object` must be alive throughout, and the thread attached to the interpreter.
 #[inline(always)]
-pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Option<u64> {
-    // SAFETY: the object is alive and the GIL is held (contract above); type objects are static;
-    // the UTF-8 and bytes pointers are used before anything can run that could free them.
+pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Option<u64> {
+    // SAFETY: the caller's promise; type objects are static; `str` and `bytes` keep their bytes, which do not
+    // change, as long as they live.
     unsafe {
         let class = ffi::Py_TYPE(object);
         if class == &raw mut ffi::PyUnicode_Type {
-            let bytes = match letters::ascii(object) {
+            let bytes = match cpython::ascii_bytes(object) {
                 Some(bytes) => bytes,
                 None => encoded(object)?,
             };
             Some(hasher.text(bytes))
         } else if class == &raw mut ffi::PyLong_Type {
-            let value = match digits::short(object) {
+            let value = match cpython::value(object) {
                 Some(value) => value,
                 None => signed(object)?,
             };
@@ -54,13 +57,13 @@ pub(crate) fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Opti
 /// The UTF-8 bytes of a `str`, which keeps them; `None` when it does not encode.
 ///
 /// # Safety
-/// `text` must be a live object of class `str` that outlives the answer, and the GIL held.
+/// `text` must be a live object of class `str` that outlives the answer, and the thread attached.
 #[inline(never)]
 unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
     let mut len = 0;
     // SAFETY: the caller's promise; a `str` keeps its UTF-8 bytes as long as it lives.
     unsafe {
-        letters::learn(Python::assume_attached());
+        cpython::learn(Python::assume_attached());
         let data = ffi::PyUnicode_AsUTF8AndSize(text, &mut len);
         if data.is_null() {
             ffi::PyErr_Clear();
@@ -70,27 +73,29 @@ unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// The value of an exact `int` that is short enough to be read; see [`digits`].
+/// The value of an exact `int` that is short enough to be read where it lies.
 ///
 /// # Safety
 /// `object` must be a live object.
 #[inline(always)]
 pub(crate) unsafe fn short_int(object: *mut ffi::PyObject) -> Option<i64> {
     // SAFETY: the object is alive; type objects are static; the class is compared first.
-    unsafe { if ffi::Py_TYPE(object) == &raw mut ffi::PyLong_Type { digits::short(object) } else { None } }
+    unsafe { if ffi::Py_TYPE(object) == &raw mut ffi::PyLong_Type { cpython::value(object) } else { None } }
 }
 
 /// The value of an `int` within 64 bits.
 ///
 /// # Safety
-/// `int` must be a live object of class `int`, and the GIL held.
+/// `int` must be a live object of class `int`, and the thread attached.
 #[cold]
 #[inline(never)]
 unsafe fn signed(int: *mut ffi::PyObject) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: the caller's promise.
-    let (py, value) = unsafe { (Python::assume_attached(), ffi::PyLong_AsLongLongAndOverflow(int, &mut overflow)) };
-    digits::learn(py);
+    let value = unsafe {
+        cpython::learn(Python::assume_attached());
+        ffi::PyLong_AsLongLongAndOverflow(int, &mut overflow)
+    };
     (overflow == 0).then_some(value)
 }
 

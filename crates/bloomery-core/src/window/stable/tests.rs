@@ -89,7 +89,7 @@ fn lying_headers_are_refused() {
             };
             if let Ok(mut loaded) = StableBloomFilter::load(&lie, &mut memory, None) {
                 loaded.add_hashes(&[1, 2, 3], None).unwrap();
-                loaded.facts();
+                loaded.info();
             }
         }
     }

@@ -98,7 +98,6 @@ def contents() -> list[Any]:
 
 # Where the default would be too long for a golden file.
 NARROW = {"spectral": {"counter_bits": 16}}
-LOOSE = {"scalable-spectral": 0.4, "scalable-retouched": 0.1}
 
 
 def filters() -> dict[str, Any]:
@@ -107,9 +106,7 @@ def filters() -> dict[str, Any]:
     for variant in variants_with("add"):
         # A filter of stages goes through three of them; a fixed one stays below its capacity.
         capacity = 20 if variant.can("stages") else 120
-        made[variant.id] = variant.make(
-            capacity, LOOSE.get(variant.id, 0.01), seed=7, **NARROW.get(variant.name, {})
-        )
+        made[variant.id] = variant.make(capacity, 0.01, seed=7, **NARROW.get(variant.name, {}))
         variant.update(made[variant.id], contents())
     rest: dict[str, Any] = {}
     for layout, schemes in SCHEMES.items():

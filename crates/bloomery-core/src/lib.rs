@@ -15,21 +15,20 @@
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
 //! | [`structure`] | what every structure has: traits, load, differences, batches | error, key, cells, sizing, parallel, container |
 //! | [`registry`] | one row a variant | nothing |
-//! | [`growing`] | chains of stages, of any structure that can be one | error, key, cells, sizing, container, structure, registry |
 //! | [`bloom`] | the classic family | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`stages`] | the structures that a growing filter can be a chain of | error, key, cells, container, structure, registry, growing, bloom, counting, labelled, table |
+//! | [`chain`] | chains of stages: filters that grow | error, key, cells, sizing, container, structure, registry, bloom, counting, labelled, table |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;
 pub mod cells;
+pub mod chain;
 pub mod container;
 pub mod counting;
 pub mod error;
-pub mod growing;
 pub mod hash;
 pub mod isa;
 pub mod key;
@@ -38,7 +37,6 @@ pub mod parallel;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;
-pub mod stages;
 pub mod structure;
 pub mod table;
 pub mod text;

@@ -21,11 +21,11 @@ macro_rules! variants {
                 paper: "Bloom, Space/time trade-offs in hash coding with allowable errors, CACM 13(7), 1970",
             }
             {
-                SCALABLE = 2, scalable "scalable", bloom::ScalableBloomFilter;
+                SCALABLE = 2, scalable "scalable", chain::ScalableBloomFilter;
                 adds: key, can: [grow estimate map], stage: no, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned"], ns: [7.0, 5.0],
                 merging: "not defined: the stages of two filters hold different numbers of keys",
-                formula: "1 - prod(1 - p_i) <= p, p_i = p (1 - r) r^i",
+                formula: "1 - prod(1 - p_i) <= rate <= sum p_i <= p, p_i = p (1 - r) r^i",
                 paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
             }
             {
@@ -38,7 +38,7 @@ macro_rules! variants {
             }
             {
                 VARIABLE_INCREMENT = 4, variable_increment "variable-increment", counting::VariableIncrementFilter;
-                adds: key, can: [remove merge estimate map], stage: bits, false_negatives: OnMisuse,
+                adds: key, can: [remove merge estimate map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [52.0, 47.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
@@ -46,7 +46,7 @@ macro_rules! variants {
             }
             {
                 SPECTRAL = 5, spectral "spectral", counting::SpectralFilter;
-                adds: key, can: [count estimate map], stage: bits, false_negatives: Never,
+                adds: key, can: [count estimate map], stage: no, false_negatives: Never,
                 layouts: [], ns: [177.0, 93.0],
                 merging: "not defined: the counters of two histories do not add up in every mode",
                 formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
@@ -62,7 +62,7 @@ macro_rules! variants {
             }
             {
                 DELETABLE = 7, deletable "deletable", counting::DeletableBloomFilter;
-                adds: key, can: [delete merge estimate map], stage: bits, false_negatives: OnMisuse,
+                adds: key, can: [delete merge estimate map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [62.0, 23.0],
                 merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
                 formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
@@ -70,7 +70,7 @@ macro_rules! variants {
             }
             {
                 RETOUCHED = 8, retouched "retouched", bloom::RetouchedBloomFilter;
-                adds: key, can: [retouch map], stage: bits, false_negatives: ByDesign,
+                adds: key, can: [retouch map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [114.0, 22.0],
                 merging: "not defined: a bit cleared in one filter may be set in the other",
                 formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
@@ -149,10 +149,10 @@ macro_rules! variants {
                 paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
             }
             {
-                DYNAMIC_CUCKOO = 18, dynamic_cuckoo "dynamic-cuckoo", table::DynamicCuckooFilter;
+                DYNAMIC_CUCKOO = 18, dynamic_cuckoo "dynamic-cuckoo", chain::DynamicCuckooFilter;
                 adds: key, can: [remove count merge grow map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [45.0, 12.0],
-                merging: "the fingerprints of both, stored again; FilterFull when all stages do not hold them",
+                merging: "the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
             }

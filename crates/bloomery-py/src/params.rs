@@ -30,11 +30,6 @@ pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResul
     }
 }
 
-/// A whole number of at least 1 whose limit the core names; beyond 32 bits it is the largest of these.
-pub(crate) fn small(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    whole(name, value, 1).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
-}
-
 /// A number of probes.
 pub(crate) fn num_hashes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let number = whole("num_hashes", value, 1)?;
@@ -78,17 +73,6 @@ impl<'py> FromPyObject<'_, 'py> for Fpr {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         real("fpr", &value).map(Fpr)
-    }
-}
-
-/// The `layout=` argument; `None` inside stands for `auto`.
-pub(crate) struct LayoutChoice(pub(crate) Option<Layout>);
-
-impl<'py> FromPyObject<'_, 'py> for LayoutChoice {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        layout(&value).map(LayoutChoice)
     }
 }
 

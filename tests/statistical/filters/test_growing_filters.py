@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import random
+from typing import NamedTuple
 
 import pytest
-from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, student
+from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, student, variants_with
 
 import bloomery
 
@@ -75,3 +77,56 @@ def test_growing_never_warns(variant: Variant, recwarn: pytest.WarningsRecorder)
     bloom.update(range(5000))
     assert not recwarn.list
     assert all(bloom.contains_many(range(5000)))
+
+
+class Measured(NamedTuple):
+    """A chain of bits: its rate, and what the law, the product and the sum of its stages' rates say."""
+
+    rate: float
+    law: float
+    product: float
+    sum: float
+
+
+def chains_of_bits(seed: int, filters: int, probes: int) -> tuple[str, list[Measured]]:
+    """Several filters of one kind with parameters drawn at random, filled through three to five stages."""
+    rng = random.Random(seed)
+    exact = [v for v in variants_with("endless") if v.kind in (None, "counting", "layered")]
+    variant = rng.choice(exact)
+    fpr, growth, tightening = rng.uniform(0.05, 0.3), rng.uniform(1, 4), rng.uniform(0.3, 0.8)
+    initial, stages = rng.randrange(500, 3000), rng.randint(3, 5)
+    keys = sum(int(initial * growth**i) for i in range(stages)) - initial // 2
+    found = []
+    for i in range(filters):
+        made = variant.make(initial, fpr, growth=growth, tightening=tightening, seed=rng.randrange(2**64))
+        source = Keys("random", 1000 * seed + i)
+        made.update(source.take(keys))
+        rates = [stage["fpr"] for stage in made.stage_info()]
+        rate = float(made.contains_many(source.take(probes)).mean())
+        product = 1 - math.prod(1 - rate for rate in rates)
+        found.append(Measured(rate, made.fpr(), product, math.fsum(rates)))
+    return f"{variant.id} {fpr:.3f} growth {growth:.2f} tightening {tightening:.2f} initial {initial}", found
+
+
+def excess(found: list[Measured], said: str) -> tuple[float, float]:
+    """By how much the measured rates are above what is said, in the mean, with its standard deviation."""
+    values = [(m.rate - getattr(m, said)) / m.law for m in found]
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
+def test_the_law_of_a_chain_of_bits_holds_at_random_parameters_where_product_and_sum_do_not() -> None:
+    filters, probes, everything = 6, 100_000 * SCALE, []
+    for seed in range(16):
+        what, found = chains_of_bits(seed, filters, probes)
+        assert all(m.product <= m.law <= m.sum for m in found), what
+        mean, sd = excess(found, "law")
+        model = math.fsum(m.law for m in found) / filters
+        floor = math.sqrt((1 - model) / (model * probes * filters))
+        assert abs(mean) <= student(SIGMAS, filters - 1) * max(sd, floor), (what, mean)
+        everything += found
+    for said, sign in (("product", 1), ("sum", -1)):
+        mean, sd = excess(everything, said)
+        assert sign * mean > SIGMAS * sd, (said, mean, sd)
+        assert abs(mean) > abs(excess(everything, "law")[0]) + SIGMAS * sd, (said, mean)

@@ -315,6 +315,11 @@ impl Addable for BloomFilter {
         Ok(())
     }
 
+    /// Adding a key again sets no bit.
+    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
+        self.add_hashes(hashes, Some(new)).map(|()| hashes.len())
+    }
+
     fn add_source(&mut self, source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         self.expect_adds(source.len());
         let kernel = self.kernel;

@@ -7,9 +7,11 @@
 //! * [`classic`]: k throws over all cells.
 //!
 //! [`blocked`] sizes lines of scheme `columns` by the first.
+//! [`chain`] is the rate of filters asked one after the other.
 //! [`stable`] is the law of decaying cells, where the rate does not depend on the number of keys.
 
 pub mod blocked;
+pub mod chain;
 pub mod classic;
 pub mod counters;
 pub mod lanes;

@@ -28,10 +28,10 @@
 //!
 //! `construct` makes a structure of the parameters and a hasher, `cell_bytes` says what it would take.
 //!
-//! From it come, in this crate, [`Declared`], the attributes as methods, `for_capacity` with all defaults, and
+//! From it come, in this crate, [`Declared`], the attributes as methods, `for_capacity` with defaults where no text is chosen, and
 //! `Stored`, the fields of a file; the macro of the structure's name hands the declaration to other crates.
 
-use super::traits::{Filter, Value};
+use super::traits::{Filter, Options, Value};
 use crate::container::Header;
 use crate::error::{Error, Result};
 use crate::structure::differences::Differences;
@@ -238,6 +238,21 @@ pub fn one_of<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Resu
     })
 }
 
+/// The text of the option `name`, or its default.
+pub fn chosen<'a>(options: Options<'a>, name: &str, default: &'a str) -> &'a str {
+    options.iter().find(|(option, _)| *option == name).map_or(default, |(_, text)| text)
+}
+
+/// The value of a parameter that has a default: a text may be among the options.
+macro_rules! option {
+    ($options:ident $name:ident "str" $default:literal) => {
+        $crate::structure::declaration::chosen($options, stringify!($name), $default)
+    };
+    ($options:ident $name:ident $type:tt $default:tt) => {
+        $default
+    };
+}
+
 /// The Rust type of a parameter of this Python type.
 #[macro_export]
 macro_rules! parameter_type {
@@ -326,12 +341,18 @@ macro_rules! declared {
         }
 
         impl $crate::structure::Sizable for $Class {
-            fn for_capacity($($p: $crate::parameter_type!($pt),)* hasher: $crate::key::KeyHasher) -> $crate::Result<Self> {
-                Self::construct($($p,)* $($kd,)* hasher)
+            fn for_capacity(
+                $($p: $crate::parameter_type!($pt),)* options: $crate::structure::Options<'_>, hasher: $crate::key::KeyHasher,
+            ) -> $crate::Result<Self> {
+                let _ = options; // where there is no text to choose
+                Self::construct($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd),)* hasher)
             }
 
-            fn nbytes_for($($p: $crate::parameter_type!($pt)),*) -> $crate::Result<u64> {
-                Self::cell_bytes($($p,)* $($kd),*)
+            fn nbytes_for(
+                $($p: $crate::parameter_type!($pt),)* options: $crate::structure::Options<'_>,
+            ) -> $crate::Result<u64> {
+                let _ = options;
+                Self::cell_bytes($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd)),*)
             }
         }
 
@@ -417,4 +438,4 @@ macro_rules! declared {
     };
 }
 
-pub(crate) use {declared, names, structure};
+pub(crate) use {declared, names, option, structure};

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::container::{self, Container, Header};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::key::source::CHUNK;
 pub use crate::key::source::HashSource;
@@ -57,10 +57,6 @@ pub trait Filter: Send + Sync + Sized {
     fn denied(&self) -> Option<f64> {
         None
     }
-    /// What a person wants to know, in order of interest.
-    fn facts(&self) -> Vec<(&'static str, Value)> {
-        Vec::new()
-    }
     /// The structure as a file; fails only on bytes that cannot be borrowed.
     fn container(&self) -> Container<'_>;
     /// Writes the structure to `path`, atomically.
@@ -71,12 +67,6 @@ pub trait Filter: Send + Sync + Sized {
     fn try_clone(&self) -> Result<Self>;
     /// Same parameters, same hash, same cells.
     fn same_as(&self, other: &Self) -> bool;
-}
-
-/// Tells from its cells how many keys it holds.
-pub trait Estimating: Filter {
-    /// Estimate of the number of distinct keys, with its standard deviation.
-    fn approx_count(&self) -> (f64, f64);
 }
 
 /// Takes new keys.
@@ -93,6 +83,27 @@ pub trait Addable: Filter {
             }
         }
         Ok(())
+    }
+    /// Adds, in order, the keys that are not there yet, at most [`CHUNK`], and marks them in `new`: for a stage,
+    /// which holds no copies. How many are dealt with: all, or those before one that found no room.
+    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
+        // The look at all keys beforehand also fetches their cells.
+        let mut found = [0u8; CHUNK];
+        let found = &mut found[..hashes.len()];
+        self.contains_hashes(hashes, found);
+        for (i, (&hash, &found)) in hashes.iter().zip(found.iter()).enumerate() {
+            let missing = found == 0 && !self.contains_hash(hash);
+            if missing {
+                match self.add_hash(hash) {
+                    Ok(_) => {}
+                    // A fresh stage that takes nothing would be opened for ever.
+                    Err(Error::Capacity(_)) if self.num_added() > 0 => return Ok(i),
+                    Err(error) => return Err(error),
+                }
+            }
+            new[i] = u8::from(missing);
+        }
+        Ok(hashes.len())
     }
     /// Adds in order, on several threads where the structure can; same bits, same answers as one
     /// thread gives.
@@ -158,14 +169,18 @@ pub trait Countable: Filter {
     }
 }
 
+/// Names and texts of options of a constructor that are not to have their defaults.
+pub type Options<'a> = &'a [(&'static str, &'a str)];
+
 /// Needs no more than a capacity and a rate.
 pub trait Sizable: Filter {
-    /// An empty structure for `capacity` keys at rate `fpr` with default parameters.
-    fn for_capacity(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self>;
+    /// An empty structure for `capacity` keys at rate `fpr`; parameters that are not among `options` have their
+    /// defaults.
+    fn for_capacity(capacity: u64, fpr: f64, options: Options<'_>, hasher: KeyHasher) -> Result<Self>;
     /// What [`Sizable::for_capacity`] takes, without making it.
     ///
     /// Bytes of cells; the same errors, nothing allocated.
-    fn nbytes_for(capacity: u64, fpr: f64) -> Result<u64>;
+    fn nbytes_for(capacity: u64, fpr: f64, options: Options<'_>) -> Result<u64>;
 }
 
 /// Takes in another structure of its kind; the registry says what that means.

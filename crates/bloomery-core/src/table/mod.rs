@@ -2,19 +2,16 @@
 //! common pool, and so can take keys out again.
 //!
 //! * [`cuckoo`]: two buckets a key, moved until there is room;
-//! * [`dynamic_cuckoo`]: cuckoo tables of one shape in stages, opened as keys come;
 //! * [`d_left`]: fingerprints with counts in the least loaded of d buckets;
 //! * [`quotient`]: fingerprints in sorted runs, found by rank and select;
 //! * [`prefix`]: one bin a key, of which the smallest fingerprints stay.
 
 pub mod cuckoo;
 pub mod d_left;
-pub mod dynamic_cuckoo;
 pub mod prefix;
 pub mod quotient;
 
 pub use cuckoo::{CuckooFilter, CuckooShape};
 pub use d_left::DLeftCountingFilter;
-pub use dynamic_cuckoo::DynamicCuckooFilter;
 pub use prefix::PrefixFilter;
 pub use quotient::QuotientFilter;

@@ -93,7 +93,7 @@ macro_rules! class {
                 pub(crate) lock: BiasedLock<Core>,
             }
 
-            crate::classes::filter_methods!($Class, Core, VARIANT, info);
+            crate::classes::filter_methods!($Class, Core, VARIANT);
             crate::classes::declared::adding!($adds $Class Core);
             $(crate::classes::declared::capability!($can $Class $merging $adds);)*
 

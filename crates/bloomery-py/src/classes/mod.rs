@@ -6,30 +6,8 @@
 use pyo3::prelude::*;
 
 pub(crate) mod declared;
-pub(crate) mod dynamic_cuckoo;
 pub(crate) mod hot;
-pub(crate) mod scalable;
 pub(crate) mod shared;
-/// The classes that the core declares.
-macro_rules! when_declared {
-    (BloomFilter { $($class:tt)* }) => { $($class)* };
-    (CountingBloomFilter { $($class:tt)* }) => { $($class)* };
-    (DLeftCountingFilter { $($class:tt)* }) => { $($class)* };
-    (DeletableBloomFilter { $($class:tt)* }) => { $($class)* };
-    (RetouchedBloomFilter { $($class:tt)* }) => { $($class)* };
-    (SpectralFilter { $($class:tt)* }) => { $($class)* };
-    (StableBloomFilter { $($class:tt)* }) => { $($class)* };
-    (CuckooFilter { $($class:tt)* }) => { $($class)* };
-    (QuotientFilter { $($class:tt)* }) => { $($class)* };
-    (PrefixFilter { $($class:tt)* }) => { $($class)* };
-    (AgingBloomFilter { $($class:tt)* }) => { $($class)* };
-    (RollingBloomFilter { $($class:tt)* }) => { $($class)* };
-    (LayeredBloomFilter { $($class:tt)* }) => { $($class)* };
-    (SpatialBloomFilter { $($class:tt)* }) => { $($class)* };
-    (CompactApproximator { $($class:tt)* }) => { $($class)* };
-    (VariableIncrementFilter { $($class:tt)* }) => { $($class)* };
-    ($Other:ident { $($class:tt)* }) => {};
-}
 
 /// One class a row.
 macro_rules! classes {
@@ -41,9 +19,7 @@ macro_rules! classes {
         formula: $formula:literal,
         paper: $paper:literal,
     })*) => {
-        $(when_declared! { $Class {
-            bloomery_core::$Class! { crate::classes::declared::class ! { $ID $module $family $adds $can $merging } }
-        } })*
+        $(bloomery_core::$Class! { crate::classes::declared::class ! { $ID $module $family $adds $can $merging } })*
     };
 }
 bloomery_core::variants!(classes! {});
@@ -116,9 +92,6 @@ macro_rules! try_class {
 /// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
 macro_rules! filter_methods {
     ($Class:ident, $core:ty, $variant:expr) => {
-        crate::classes::filter_methods!($Class, $core, $variant, facts);
-    };
-    ($Class:ident, $core:ty, $variant:expr, $info:ident) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -198,7 +171,7 @@ macro_rules! filter_methods {
             #[pyo3(text_signature = "(capacity, fpr=0.01)")]
             fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: crate::params::Fpr) -> PyResult<u64> {
                 let keys = crate::params::whole("capacity", capacity, 1)?;
-                let bytes = <$core as bloomery_core::structure::Sizable>::nbytes_for(keys, fpr.0);
+                let bytes = <$core as bloomery_core::structure::Sizable>::nbytes_for(keys, fpr.0, &[]);
                 crate::errors::OrRaise::or_raise(bytes, capacity.py())
             }
 
@@ -223,17 +196,13 @@ macro_rules! filter_methods {
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                #[allow(unused_imports)]
-                use bloomery_core::structure::{Declared, Filter};
-                let facts = self.lock.look(py, |filter| filter.$info());
-                crate::classes::shared::info(stringify!($Class), &facts, py)
+                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
+                crate::classes::shared::info(stringify!($Class), &info, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                #[allow(unused_imports)]
-                use bloomery_core::structure::{Declared, Filter};
-                let facts = self.lock.look(py, |filter| filter.$info());
-                crate::classes::shared::repr(stringify!($Class), &facts)
+                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
+                crate::classes::shared::repr(stringify!($Class), &info)
             }
 
             /// The filter as the bytes of its file. A secret is not among them.

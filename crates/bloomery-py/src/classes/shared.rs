@@ -110,11 +110,11 @@ pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
 }
 
 /// `info()`.
-pub(crate) fn info<'py>(class: &str, facts: &[(&str, Value)], py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn info<'py>(class: &str, info: &[(&str, Value)], py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("class", class)?;
-    for (name, fact) in facts {
-        match fact {
+    for (name, value) in info {
+        match value {
             Value::Number(n) => dict.set_item(name, n)?,
             Value::Real(x) => dict.set_item(name, x)?,
             Value::Text(text) => dict.set_item(name, text)?,
@@ -125,8 +125,8 @@ pub(crate) fn info<'py>(class: &str, facts: &[(&str, Value)], py: Python<'py>) -
     Ok(dict)
 }
 
-fn number(facts: &[(&str, Value)], name: &str) -> f64 {
-    match facts.iter().find(|(n, _)| *n == name) {
+fn number(info: &[(&str, Value)], name: &str) -> f64 {
+    match info.iter().find(|(n, _)| *n == name) {
         Some((_, Value::Number(n))) => *n as f64,
         Some((_, Value::Real(x))) => *x,
         _ => f64::NAN,
@@ -142,8 +142,8 @@ fn bytes_text(bytes: f64) -> String {
 }
 
 /// One line a person can read: what it is for, how full it is, what it would answer wrongly now.
-pub(crate) fn repr(class: &str, facts: &[(&str, Value)]) -> String {
-    let text = |name: &str| match facts.iter().find(|(n, _)| *n == name) {
+pub(crate) fn repr(class: &str, info: &[(&str, Value)]) -> String {
+    let text = |name: &str| match info.iter().find(|(n, _)| *n == name) {
         Some((_, Value::Text(text))) => text.clone(),
         _ => String::new(),
     };
@@ -153,11 +153,11 @@ pub(crate) fn repr(class: &str, facts: &[(&str, Value)]) -> String {
     };
     format!(
         "{class}(capacity={:.0}, fpr={}{layout}: {:.0} keys, {}, {:.1} % full, rate now {:.2e})",
-        number(facts, "capacity"),
-        number(facts, "target_fpr"),
-        number(facts, "num_added"),
-        bytes_text(number(facts, "nbytes")),
-        100.0 * number(facts, "fill"),
-        number(facts, "fpr"),
+        number(info, "capacity"),
+        number(info, "target_fpr"),
+        number(info, "num_added"),
+        bytes_text(number(info, "nbytes")),
+        100.0 * number(info, "fill"),
+        number(info, "fpr"),
     )
 }

@@ -1,6 +1,7 @@
 //! Methods that only some classes have, one file a class; the rest is stamped from the registry.
 
 mod bloom;
+mod chain;
 mod compact;
 mod counting;
 mod d_left;

@@ -39,7 +39,7 @@ fn no_key_is_lost_and_the_rate_is_kept() {
 #[test]
 fn space_is_what_the_documentation_says() {
     for (fpr, published) in [(0.01, 11.07), (0.004, 11.47), (0.001, 14.37), (1e-4, 19.76), (1e-6, 26.05)] {
-        let bits = PrefixFilter::nbytes_for(1_000_000, fpr).unwrap() as f64 * 8e-6;
+        let bits = PrefixFilter::nbytes_for(1_000_000, fpr, &[]).unwrap() as f64 * 8e-6;
         assert!((bits - published).abs() < 0.01, "{fpr}: {bits} {:?}", PrefixShape::for_capacity(1_000_000, fpr));
     }
     assert!(PrefixShape::for_capacity(1000, 9e-7).is_err() && PrefixShape::for_capacity(0, 0.01).is_err());

@@ -2,33 +2,28 @@
 //! emptied.
 
 use super::DynamicCuckooFilter;
-use super::asking::{ask_in_turn, look};
+use super::plan::room;
+use crate::chain::asking::{ask_in_turn, look};
 use crate::error::{Error, Result};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
-use crate::table::CuckooFilter;
 use crate::table::cuckoo::places::Spot;
-
-/// Keys a stage takes before others are used.
-pub(super) fn room(stage: &CuckooFilter) -> u64 {
-    if stage.is_full() { 0 } else { stage.capacity().saturating_sub(stage.num_added()) }
-}
 
 impl DynamicCuckooFilter {
     /// The first stage that has room or, when none has and no other may be opened, the first that
     /// still takes keys; the number of stages when there is none.
     pub(super) fn first_open(&self) -> usize {
-        let roomy = self.stages.iter().position(|stage| room(stage) > 0);
-        let takes = || self.stages.iter().position(|stage| self.all_open() && !stage.is_full());
-        roomy.or_else(takes).unwrap_or(self.stages.len())
+        let roomy = self.chain.stages.iter().position(|stage| room(stage) > 0);
+        let takes = || self.chain.stages.iter().position(|stage| self.all_open() && !stage.is_full());
+        roomy.or_else(takes).unwrap_or(self.chain.stages.len())
     }
 
     /// Stores a fingerprint in stage `at`: `at`, and whether it was new there; `None` when it is
     /// refused.
     #[inline(always)]
     fn put_in(&mut self, at: usize, spot: Spot, turn: u64) -> Option<(usize, bool)> {
-        let new = self.stages[at].store(spot, turn).ok()?;
-        if room(&self.stages[at]) == 0 {
+        let new = self.chain.stages[at].store(spot, turn).ok()?;
+        if room(&self.chain.stages[at]) == 0 {
             self.active = self.first_open();
         }
         Some((at, new))
@@ -37,8 +32,8 @@ impl DynamicCuckooFilter {
     /// Stores a fingerprint in the first stage that has room and takes it.
     #[inline(always)]
     fn put_where_room(&mut self, spot: Spot, turn: u64) -> Option<(usize, bool)> {
-        for at in self.active..self.stages.len() {
-            if room(&self.stages[at]) > 0
+        for at in self.active..self.chain.stages.len() {
+            if room(&self.chain.stages[at]) > 0
                 && let Some(done) = self.put_in(at, spot, turn)
             {
                 return Some(done);
@@ -59,12 +54,12 @@ impl DynamicCuckooFilter {
     /// [`DynamicCuckooFilter::put`] when no stage has room for it.
     #[cold]
     fn put_beyond(&mut self, spot: Spot, turn: u64) -> Result<(usize, bool)> {
-        let mut stages = 0..self.stages.len();
+        let mut stages = 0..self.chain.stages.len();
         if !self.all_open() {
-            let stage = self.spare.take().map_or_else(|| self.plan.stage(self.hasher), Ok)?;
-            self.stages.push(stage);
+            let stage = self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), Ok)?;
+            self.chain.stages.push(stage);
             self.active = self.first_open();
-            stages = self.stages.len() - 1..self.stages.len();
+            stages = self.chain.stages.len() - 1..self.chain.stages.len();
         }
         stages.into_iter().find_map(|at| self.put_in(at, spot, turn)).ok_or_else(|| self.refusal(spot))
     }
@@ -75,11 +70,11 @@ impl DynamicCuckooFilter {
                 "the filter is full: {} keys in {} stages of {} slots; remove keys, or build one with a larger \
                  capacity or max_stages",
                 self.num_added(),
-                self.stages.len(),
+                self.chain.stages.len(),
                 self.plan.shape.slots()
             ));
         }
-        let copies: u64 = self.stages.iter().map(|stage| stage.copies(spot)).sum();
+        let copies: u64 = self.chain.stages.iter().map(|stage| stage.copies(spot)).sum();
         Error::Capacity(format!(
             "the filter holds {copies} copies of this key, and no stage has room for another; it cannot be added \
              again before it is removed (ask `in` first to store each key once)"
@@ -90,16 +85,16 @@ impl DynamicCuckooFilter {
     /// other stage changes within a step; how many these are, at least one.
     pub(super) fn add_step(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<usize> {
         let at = self.active;
-        let room = self.stages.get(at).map_or(0, room);
+        let room = self.chain.stages.get(at).map_or(0, room);
         let step = usize::try_from(room).unwrap_or(usize::MAX).min(hashes.len());
         let (mut seen, mut stored) = ([0u8; CHUNK], 0);
         if step > 0 {
             if new.is_some() {
-                let others = self.stages.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, stage)| stage);
+                let others = self.chain.stages.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, stage)| stage);
                 ask_in_turn(others, &hashes[..step], &mut seen[..step], look)?;
             }
             // A refusal is met again, and answered, by the scalar path below.
-            let _ = self.stages[at].store_each(&hashes[..step], |i, fresh| {
+            let _ = self.chain.stages[at].store_each(&hashes[..step], |i, fresh| {
                 stored = i + 1;
                 if let Some(new) = new.as_deref_mut() {
                     new[i] = u8::from(fresh) & (1 - seen[i]);
@@ -120,9 +115,9 @@ impl DynamicCuckooFilter {
     /// After keys have gone: the newest stages are dropped as far as they are empty, and one is kept
     /// aside.
     pub(super) fn settle(&mut self) {
-        while self.stages.len() > 1 && self.stages.last().is_some_and(|last| last.num_added() == 0) {
+        while self.chain.stages.len() > 1 && self.chain.stages.last().is_some_and(|last| last.num_added() == 0) {
             // In a file that lies, a stage of no keys may have a stash.
-            self.spare = self.stages.pop().filter(|stage| !stage.is_full());
+            self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.is_full());
         }
         self.active = self.first_open();
     }
@@ -130,7 +125,7 @@ impl DynamicCuckooFilter {
     /// A copy that has taken in every fingerprint of `other` as well.
     pub(super) fn merged(&self, other: &Self) -> Result<Self> {
         let mut merged = self.try_clone()?;
-        for stage in &other.stages {
+        for stage in &other.chain.stages {
             stage.visit(|spot, turn| merged.put(spot, turn).map(drop)).map_err(|error| match error {
                 Error::Capacity(_) => Error::Capacity(format!(
                     "{} and {} keys do not fit together into {} stages of {} slots; build filters with a larger \
@@ -149,19 +144,19 @@ impl DynamicCuckooFilter {
     /// Moves the fingerprints of the newest stages into the room of earlier ones, as long as a whole
     /// stage becomes free by it; the number of stages freed. What finds no room stays where it is.
     pub fn compact(&mut self) -> Result<usize> {
-        self.check_writable()?;
-        let before = self.stages.len();
-        while let Some(mut last) = self.stages.pop() {
-            let rooms = self.stages.iter().map(room).fold(0, u64::saturating_add);
+        self.chain.check_writable()?;
+        let before = self.chain.stages.len();
+        while let Some(mut last) = self.chain.stages.pop() {
+            let rooms = self.chain.stages.iter().map(room).fold(0, u64::saturating_add);
             self.active = self.first_open();
-            let fits = !self.stages.is_empty() && last.num_added() <= rooms;
+            let fits = !self.chain.stages.is_empty() && last.num_added() <= rooms;
             if !fits || !last.hand_over(|spot, turn| self.put_where_room(spot, turn).is_some()) {
-                self.stages.push(last);
+                self.chain.stages.push(last);
                 break;
             }
         }
         self.settle();
-        self.spare = None;
-        Ok(before - self.stages.len())
+        self.chain.spare = None;
+        Ok(before - self.chain.stages.len())
     }
 }

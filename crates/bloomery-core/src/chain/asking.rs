@@ -3,7 +3,6 @@
 use crate::error::Result;
 use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
-use crate::table::CuckooFilter;
 
 /// Asks one stage after the other about those of `hashes` (at most [`CHUNK`]) for which none has said
 /// 1 yet; `found` gets what was said.
@@ -35,7 +34,7 @@ pub(super) fn ask_in_turn<S>(
 }
 
 /// A batch look-up in one stage.
-pub(super) fn look(stage: &CuckooFilter, hashes: &[u64], found: &mut [u8]) -> Result<()> {
+pub(super) fn look(stage: &impl Filter, hashes: &[u64], found: &mut [u8]) -> Result<()> {
     stage.contains_hashes(hashes, found);
     Ok(())
 }

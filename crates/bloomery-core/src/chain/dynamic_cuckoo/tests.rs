@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::cells::Memory;
 use crate::container::Header;
+use crate::error::Error;
 use crate::hash::splitmix::{SplitMix, mix};
 use crate::structure::Loadable;
 use crate::table::CuckooShape;
@@ -82,9 +83,9 @@ fn name(filter: &DynamicCuckooFilter, hash: u64) -> Name {
 fn check(filter: &DynamicCuckooFilter, model: &Model) {
     let held: u64 = model.values().sum();
     assert_eq!(filter.num_added(), held);
-    assert!(!filter.stages.is_empty() && filter.stages.len() <= filter.plan.max_stages as usize);
+    assert!(!filter.chain.stages.is_empty() && filter.chain.stages.len() <= filter.plan.max_stages as usize);
     assert_eq!(filter.active, filter.first_open());
-    for stage in &filter.stages {
+    for stage in &filter.chain.stages {
         let mut counted = 0;
         stage
             .visit::<()>(|_, _| {
@@ -104,9 +105,9 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
     assert_eq!((filter.count_hash(hash), filter.contains_hash(hash)), (held, held > 0));
     match random.next() % 64 {
         0 => {
-            let before = filter.stages.len();
+            let before = filter.chain.stages.len();
             let freed = filter.compact().unwrap();
-            assert_eq!(filter.stages.len() + freed, before);
+            assert_eq!(filter.chain.stages.len() + freed, before);
         }
         1 => {
             let back = reloaded(filter, |_, _| {}).unwrap();
@@ -115,12 +116,13 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
         }
         2 => return merge(filter, model, random, keys),
         roll if roll % 8 < if filling { 6 } else { 2 } => {
-            let before: Vec<u64> = filter.stages.iter().map(Filter::num_added).collect();
+            let before: Vec<u64> = filter.chain.stages.iter().map(Filter::num_added).collect();
             match filter.add_hash(hash) {
                 Ok(new) => {
                     assert_eq!(new, held == 0);
                     // Past its capacity goes a stage only when all are open.
-                    let grown = filter.stages.iter().zip(&before).find(|(stage, before)| stage.num_added() > **before);
+                    let grown =
+                        filter.chain.stages.iter().zip(&before).find(|(stage, before)| stage.num_added() > **before);
                     assert!(grown.is_none_or(|(stage, before)| *before < stage.capacity()) || filter.all_open());
                     *model.entry(key).or_default() += 1;
                 }
@@ -136,8 +138,8 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
             if held > 0 {
                 model.insert(key, held - 1);
             }
-            let last = filter.stages.last().unwrap();
-            assert!(filter.stages.len() == 1 || last.num_added() > 0, "an empty stage is left");
+            let last = filter.chain.stages.last().unwrap();
+            assert!(filter.chain.stages.len() == 1 || last.num_added() > 0, "an empty stage is left");
         }
     }
     false
@@ -174,8 +176,8 @@ fn the_stages_together_hold_what_an_exact_multiset_holds() {
             if round % 97 == 0 {
                 check(&filter, &model);
             }
-            most = most.max(filter.stages.len());
-            least = if most > 1 { least.min(filter.stages.len()) } else { least };
+            most = most.max(filter.chain.stages.len());
+            least = if most > 1 { least.min(filter.chain.stages.len()) } else { least };
         }
         assert_eq!(most, plan.max_stages as usize, "{plan:?} never grew");
         assert!(refused > 0, "{plan:?} was never full");
@@ -192,7 +194,7 @@ fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
             for (i, &hash) in hashes.iter().enumerate() {
                 filter.add_hash(hash).unwrap();
                 assert_eq!(
-                    filter.stages.len() as u64,
+                    filter.chain.stages.len() as u64,
                     (i as u64 / plan.capacity) + 1,
                     "a stage opens when one is full"
                 );
@@ -210,7 +212,7 @@ fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
                     assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
                 }
             }
-            assert_eq!((filter.stages.len(), filter.num_added(), filter.fill()), (1, 0, 0.0));
+            assert_eq!((filter.chain.stages.len(), filter.num_added(), filter.fill()), (1, 0, 0.0));
         }
     }
 }
@@ -290,7 +292,7 @@ fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal()
             warnings += u32::from(newly);
         }
         assert_eq!(warnings, u32::from(kept.len() as u64 > planned));
-        assert!(filter.stages.iter().all(CuckooFilter::is_full));
+        assert!(filter.chain.stages.iter().all(CuckooFilter::is_full));
         assert!(kept.iter().all(|&hash| filter.contains_hash(hash)));
         while filter.is_full() {
             assert!(filter.remove_hash(kept.pop().unwrap()).unwrap());
@@ -305,19 +307,19 @@ fn copies_beyond_both_buckets_go_to_other_stages_until_none_takes_them() {
     let mut filter = made(planned(100, 3, 2, 12));
     for copies in 0..12 {
         assert_eq!(filter.add_hash(5).unwrap(), copies == 0);
-        assert_eq!((filter.count_hash(5), filter.stages.len()), (copies + 1, copies as usize / 4 + 1));
+        assert_eq!((filter.count_hash(5), filter.chain.stages.len()), (copies + 1, copies as usize / 4 + 1));
     }
     let before = bytes(&filter);
     let error = filter.add_hash(5).unwrap_err();
     assert!(error.to_string().contains("12 copies") && bytes(&filter) == before && !filter.is_full());
     filter.add_hash(6).unwrap();
     // The first stage has room, so all others go there.
-    assert_eq!(filter.stages[0].num_added(), 5);
+    assert_eq!(filter.chain.stages[0].num_added(), 5);
     for copies in (0..12).rev() {
         assert!(filter.remove_hash(5).unwrap());
         assert_eq!(filter.count_hash(5), copies);
     }
-    assert!(!filter.remove_hash(5).unwrap() && filter.contains_hash(6) && filter.stages.len() == 1);
+    assert!(!filter.remove_hash(5).unwrap() && filter.contains_hash(6) && filter.chain.stages.len() == 1);
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
     filter.add_hashes(&(0..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     let (stage, before) = (filter.nbytes() / 3, bytes(&filter));
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
-    assert_eq!((filter.stages.len(), filter.nbytes()), (1, 2 * stage));
+    assert_eq!((filter.chain.stages.len(), filter.nbytes()), (1, 2 * stage));
     assert_eq!(filter.try_clone().unwrap().nbytes(), stage);
     assert!(reloaded(&filter, |_, _| {}).unwrap().same_as(&filter));
     filter.add_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
@@ -344,13 +346,13 @@ fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
     assert_eq!(filter.compact().unwrap(), 0, "full stages have room for nothing");
     let (gone, left): (Vec<u64>, Vec<u64>) = hashes.iter().partition(|&&hash| hash % 4 != 0);
     filter.remove_hashes(&gone, None).unwrap();
-    assert_eq!(filter.stages.len(), 10);
+    assert_eq!(filter.chain.stages.len(), 10);
     let freed = filter.compact().unwrap();
-    assert_eq!((freed, filter.stages.len()), (10 - left.len().div_ceil(200), left.len().div_ceil(200)));
+    assert_eq!((freed, filter.chain.stages.len()), (10 - left.len().div_ceil(200), left.len().div_ceil(200)));
     assert!(left.iter().all(|&hash| filter.contains_hash(hash)) && filter.num_added() == left.len() as u64);
     assert_eq!(filter.compact().unwrap(), 0);
     assert!(left.iter().all(|&hash| filter.remove_hash(hash).unwrap()));
-    assert_eq!((filter.num_added(), filter.stages.len()), (0, 1));
+    assert_eq!((filter.num_added(), filter.chain.stages.len()), (0, 1));
 }
 
 #[test]
@@ -361,7 +363,7 @@ fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
     a.add_hashes(&mine, None).unwrap();
     b.add_hashes(&theirs, None).unwrap();
     a.merge(&b).unwrap();
-    assert_eq!((a.num_added(), a.stages.len(), a.plan.max_stages), (350, 4, 4));
+    assert_eq!((a.num_added(), a.chain.stages.len(), a.plan.max_stages), (350, 4, 4));
     assert!((0..300).all(|i| a.count_hash(mix(i)) > u64::from((100..150).contains(&i))));
     let before = bytes(&a);
     b.add_hashes(&(300..800).map(mix).collect::<Vec<_>>(), None).unwrap();
@@ -378,7 +380,7 @@ fn all_stages_full_keep_the_rate_of_the_whole() {
         let mut filter = made(plan);
         let keys = capacity * stages;
         filter.add_hashes(&(0..keys).map(mix).collect::<Vec<_>>(), None).unwrap();
-        assert!(filter.fpr() <= fpr && filter.stages.len() == stages as usize);
+        assert!(filter.fpr() <= fpr && filter.chain.stages.len() == stages as usize);
         let probes = 400_000;
         let found = (keys..keys + probes).filter(|&i| filter.contains_hash(mix(i))).count() as f64;
         let deviation = (fpr * probes as f64).sqrt();

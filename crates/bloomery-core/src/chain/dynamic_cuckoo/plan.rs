@@ -8,16 +8,13 @@
 //!
 //! So a stage is sized for p = 1 - (1 - rate)^(1/s).
 
+use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::sizing::{check_fpr, shown};
+use crate::structure::Filter;
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
-
-/// Most stages that may be asked for: an absent key is looked for in each.
-pub const MAX_STAGES: u32 = 1024;
-/// Stages of a filter that is sized by capacity and rate alone.
-pub const DEFAULT_STAGES: u64 = 16;
 
 /// What every stage is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +72,7 @@ impl Plan {
     }
 }
 
-/// Refuses a number of stages that no filter has; as a constructor and a file name it.
+/// Refuses a number of stages that no filter has.
 pub(super) fn check_stages(max_stages: u64) -> Result<u32> {
     match u32::try_from(max_stages) {
         Ok(stages @ 1..=MAX_STAGES) => Ok(stages),
@@ -93,4 +90,9 @@ fn check_telling(fpr: f64, max_stages: u32, shape: &CuckooShape) -> Result<()> {
          max_stages",
         shape.fingerprint_bits
     )))
+}
+
+/// Keys a stage takes before others are used.
+pub(super) fn room(stage: &CuckooFilter) -> u64 {
+    if stage.is_full() { 0 } else { stage.capacity().saturating_sub(stage.num_added()) }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::container::tag;
+use crate::error::Error;
 
 #[test]
 fn lying_files_are_refused_or_harm_nobody() {
@@ -24,7 +25,7 @@ fn lying_files_are_refused_or_harm_nobody() {
                 let _ = (opened.contains_hash(hash), opened.add_hash(hash), opened.count_hash(hash));
                 let _ = opened.remove_hash(mix(hash)).unwrap();
             }
-            let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.facts());
+            let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
         }
     }
     assert!(damaged(&|header, _| header.params.push((tag::COUNT, 3, 0))));
@@ -56,6 +57,6 @@ fn any_cells_at_all_are_survived() {
             let _ = (opened.add_hash(random.next()), opened.is_full());
         }
         let _ = (opened.compact().unwrap(), opened.merge(&filter), opened.fpr(), opened.fill());
-        assert!(opened.stages.len() <= 5);
+        assert!(opened.chain.stages.len() <= 5);
     }
 }

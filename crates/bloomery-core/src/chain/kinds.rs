@@ -1,0 +1,298 @@
+//! [`Stage`]: every structure that a growing filter can be a chain of, and [`Kind`], which of them it is.
+//!
+//! A structure can be a stage if it takes keys, is sized by a capacity and a rate, which is then fixed, and
+//! forgets nothing by itself; which ones are, the registry says. A stage holds every key once, also where the
+//! structure could hold copies.
+
+use crate::bloom::Layout;
+use crate::cells::Memory;
+use crate::chain::stages::Info;
+use crate::container::{Container, Header, tag};
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::registry;
+use crate::sizing::chain::Stages;
+use crate::structure::declaration::choice;
+use crate::structure::{Addable, Declared, Filter, Loadable, Sizable};
+
+/// The structure of all stages. Those of the first kind may have a layout in common; with `None` each has the
+/// one that suits its rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    variant: u16,
+    layout: Option<Layout>,
+}
+
+fn unknown() -> Error {
+    Error::format("the file names stages of an unknown kind; use a newer release")
+}
+
+/// The rows of structures that can be stages, for `@kinds`.
+macro_rules! kinds {
+    ({} $($rows:tt)*) => { kinds! { @row [] $($rows)* } };
+    (@row [$($kinds:tt)*] {
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: $can:tt, stage: no, $($rest:tt)*
+    } $($rows:tt)*) => { kinds! { @row [$($kinds)*] $($rows)* } };
+    (@row [$($kinds:tt)*] {
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: $can:tt, stage: $by:ident, $($rest:tt)*
+    } $($rows:tt)*) => { kinds! { @row [$($kinds)* {$ID $family $Class $by}] $($rows)* } };
+    (@row [$($kinds:tt)*]) => { kinds! { @kinds $($kinds)* } };
+    (@by bits) => { Stages::OfBits };
+    (@by fingerprints) => { Stages::OfFingerprints };
+    (@kinds $({$ID:ident $family:ident $Class:ident $by:ident})*) => {
+        /// One stage.
+        pub enum Stage {
+            $(#[doc = concat!("[`", stringify!($Class), "`](crate::", stringify!($family), "::", stringify!($Class), ")")]
+            $Class(crate::$family::$Class),)*
+        }
+
+        /// Every kind, by its number.
+        const VARIANTS: &[u16] = &[$(registry::$ID,)*];
+
+        /// Runs `$work` with the structure of `$stage` as `$f`.
+        macro_rules! each {
+            ($stage:expr, $f:ident => $work:expr) => {
+                match $stage { $(Stage::$Class($f) => $work,)* }
+            };
+        }
+
+        impl Kind {
+            /// An empty stage for `capacity` keys at rate `fpr`.
+            pub fn stage(self, capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Stage> {
+                let layout = self.options();
+                match self.variant {
+                    $(registry::$ID => Sizable::for_capacity(capacity, fpr, &layout, hasher).map(Stage::$Class),)*
+                    _ => Err(unknown()),
+                }
+            }
+
+            /// Bytes of cells of such a stage; nothing allocated.
+            pub fn nbytes(self, capacity: u64, fpr: f64) -> Result<u64> {
+                let layout = self.options();
+                match self.variant {
+                    $(registry::$ID => <crate::$family::$Class as Sizable>::nbytes_for(capacity, fpr, &layout),)*
+                    _ => Err(unknown()),
+                }
+            }
+
+            /// What such stages know of each other.
+            pub fn stages(self) -> Stages {
+                match self.variant {
+                    $(registry::$ID => kinds!(@by $by),)*
+                    _ => Stages::Independent,
+                }
+            }
+        }
+
+        impl Stage {
+            fn copied(&self) -> Result<Self> {
+                match self { $(Stage::$Class(f) => f.try_clone().map(Stage::$Class),)* }
+            }
+
+            fn equals(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Stage::$Class(a), Stage::$Class(b)) => a.same_as(b),)*
+                    _ => false,
+                }
+            }
+        }
+
+        impl Loadable for Stage {
+            fn load(
+                header: &Header,
+                memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+                secret: Option<&[u8; 16]>,
+            ) -> Result<Self> {
+                match header.variant {
+                    $(registry::$ID => Loadable::load(header, memory, secret).map(Stage::$Class),)*
+                    _ => Err(unknown()),
+                }
+            }
+        }
+    };
+}
+crate::variants!(kinds! {});
+
+/// The kind whose number files leave out, and that has a choice of layout.
+const FIRST: u16 = VARIANTS[0];
+
+impl Kind {
+    /// The kind with this registry name; `layout` is for the first one.
+    pub fn new(name: &str, layout: &str) -> Result<Self> {
+        let layout = choice("layout", layout, Layout::NAMES)?;
+        let found = Kind::rows().find(|row| row.name == name);
+        let Some(row) = found else {
+            let names: Vec<&str> = Kind::rows().map(|row| row.name).collect();
+            return Err(Error::Parameter(format!("kind must be one of {}, got {name:?}", names.join(", "))));
+        };
+        if row.id != FIRST && layout.is_some() {
+            let first = Kind { variant: FIRST, layout }.row().name;
+            return Err(Error::Parameter(format!("layout is for kind {first:?}; leave it out for kind {name:?}")));
+        }
+        Ok(Kind { variant: row.id, layout })
+    }
+
+    /// Registry rows of all kinds.
+    pub fn rows() -> impl Iterator<Item = &'static registry::Variant> {
+        VARIANTS.iter().filter_map(|&id| registry::by_id(id))
+    }
+
+    /// The registry row of the stages.
+    pub fn row(self) -> &'static registry::Variant {
+        registry::by_id(self.variant).unwrap_or(&registry::VARIANTS[0])
+    }
+
+    /// Name of the layout that all stages have, or "auto".
+    pub fn layout(self) -> &'static str {
+        self.layout.map_or("auto", Layout::name)
+    }
+
+    fn options(self) -> Vec<(&'static str, &'static str)> {
+        self.layout.map(|layout| ("layout", layout.name())).into_iter().collect()
+    }
+
+    /// Writes the layout of the first kind (0 for `None`), the registry number of all others.
+    pub(super) fn describe(self, header: &mut Header) {
+        match self.variant {
+            FIRST => header.set(tag::LAYOUT, 0, self.layout.map_or(0, |layout| layout as u64)),
+            variant => header.set(tag::STAGE_VARIANT, 0, u64::from(variant)),
+        }
+    }
+
+    /// Reads back what [`Kind::describe`] wrote.
+    pub(super) fn restore(header: &Header) -> Result<Self> {
+        if let Ok(variant) = header.get(tag::STAGE_VARIANT, 0) {
+            let known = VARIANTS.iter().copied().find(|&known| known != FIRST && u64::from(known) == variant);
+            return known.map(|variant| Kind { variant, layout: None }).ok_or_else(unknown);
+        }
+        let layout = match header.get(tag::LAYOUT, 0)? {
+            0 => None,
+            id => Some(Layout::from_id(id).ok_or_else(|| Error::format("the file names an unknown layout"))?),
+        };
+        Ok(Kind { variant: FIRST, layout })
+    }
+}
+
+impl Stage {
+    /// Everything worth knowing.
+    pub(super) fn info(&self) -> Info {
+        each!(self, f => f.info())
+    }
+}
+
+impl Filter for Stage {
+    fn hasher(&self) -> &KeyHasher {
+        each!(self, f => f.hasher())
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        each!(self, f => f.contains_hash(hash))
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        each!(self, f => f.contains_hashes(hashes, found))
+    }
+
+    fn capacity(&self) -> u64 {
+        each!(self, f => f.capacity())
+    }
+
+    fn target_fpr(&self) -> f64 {
+        each!(self, f => f.target_fpr())
+    }
+
+    fn num_added(&self) -> u64 {
+        each!(self, f => f.num_added())
+    }
+
+    fn fpr(&self) -> f64 {
+        each!(self, f => f.fpr())
+    }
+
+    fn fill(&self) -> f64 {
+        each!(self, f => f.fill())
+    }
+
+    fn nbytes(&self) -> u64 {
+        each!(self, f => f.nbytes())
+    }
+
+    /// Where cells do not tell, the keys counted when added.
+    fn estimated(&self) -> Option<(f64, f64)> {
+        each!(self, f => f.estimated().or_else(|| Some((f.num_added() as f64, 0.0))))
+    }
+
+    fn container(&self) -> Container<'_> {
+        each!(self, f => f.container())
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        self.copied()
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.equals(other)
+    }
+}
+
+impl Addable for Stage {
+    #[inline(always)]
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        each!(self, f => f.add_hash(hash))
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        each!(self, f => f.add_hashes(hashes, new))
+    }
+
+    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
+        each!(self, f => f.add_missing(hashes, new))
+    }
+
+    fn expect_adds(&mut self, adds: usize) {
+        each!(self, f => f.expect_adds(adds))
+    }
+
+    fn is_read_only(&self) -> bool {
+        each!(self, f => f.is_read_only())
+    }
+
+    fn is_roomy(&self) -> bool {
+        each!(self, f => f.is_roomy())
+    }
+
+    fn newly_overfull(&mut self) -> bool {
+        each!(self, f => f.newly_overfull())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        each!(self, f => f.clear())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_takes_keys_and_none_forgets() {
+        for row in Kind::rows() {
+            assert!(row.stage && row.capabilities.contains(&"add") && !row.capabilities.contains(&"expire"));
+            let kind = Kind::new(row.name, "auto").unwrap();
+            assert!(kind.row().id == row.id && kind.stages() != Stages::Independent);
+            assert!(kind.stage(100, 0.01, KeyHasher::seeded(0)).unwrap().nbytes() > 0);
+        }
+        assert_eq!(Kind::rows().count(), registry::VARIANTS.iter().filter(|row| row.stage).count());
+    }
+
+    #[test]
+    fn what_no_kind_is_is_refused() {
+        let refused = |kind, layout| Kind::new(kind, layout).unwrap_err().to_string();
+        assert!(refused("aging", "auto").contains("kind must be one of bloom, counting, "));
+        assert!(refused("cuckoo", "blocked").contains("layout is for kind \"bloom\""));
+        assert!(refused("bloom", "square").contains("layout must be auto, classic, "));
+    }
+}

@@ -1,0 +1,148 @@
+//! [`Plan`]: capacity and rate of every stage of a growing filter.
+//!
+//! Stage i has capacity n0 * s^i and rate p (1 - r) r^i, so that the sum of all rates stays below p however many
+//! stages there are: as far as a structure has such rates. A key is a hash of 64 bits and a fingerprint has
+//! fewer, so every structure has a least rate at every capacity; a stage that would need a lower one has that.
+
+use crate::chain::kinds::{Kind, Stage};
+use crate::chain::stages::MAX_STAGES;
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::sizing::{LEAST_FPR, check_fpr, shown};
+use crate::structure::Filter;
+
+/// A stage of which more absent keys are found than not is of no use.
+const HIGHEST: f64 = 0.5;
+/// Powers and logarithms may differ in their last bits from machine to machine.
+const ROUNDING: f64 = 1e-9;
+
+/// What every new stage is made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Keys of the first stage.
+    pub initial_capacity: u64,
+    /// Bound on the rate of the whole, as long as there are such rates.
+    pub fpr: f64,
+    /// s, at least 1.
+    pub growth: f64,
+    /// r, between 0 and 1.
+    pub tightening: f64,
+    /// What all stages have in common.
+    pub kind: Kind,
+}
+
+impl Plan {
+    pub(super) fn check(self) -> Result<Self> {
+        check_fpr(self.fpr)?;
+        if self.initial_capacity == 0 {
+            return Err(Error::parameter("initial_capacity must be at least 1, got 0"));
+        }
+        if !(self.growth >= 1.0 && self.growth <= 1024.0) {
+            return Err(Error::Parameter(format!("growth must be between 1 and 1024, got {}", self.growth)));
+        }
+        if !(self.tightening > 0.0 && self.tightening < 1.0) {
+            return Err(Error::Parameter(format!(
+                "tightening must be between 0 and 1 (exclusive), got {}",
+                self.tightening
+            )));
+        }
+        let first = self.fpr * (1.0 - self.tightening);
+        if first < LEAST_FPR {
+            return Err(Error::Parameter(format!(
+                "fpr must be at least {:.1e} with tightening {} (keys are 64-bit hashes), got {}",
+                LEAST_FPR / (1.0 - self.tightening),
+                self.tightening,
+                shown(self.fpr)
+            )));
+        }
+        Ok(self)
+    }
+
+    /// Keys of stage `index`, before they are rounded down.
+    fn keys(&self, index: usize) -> f64 {
+        (self.initial_capacity as f64 * self.growth.powi(index as i32)).min(1e18)
+    }
+
+    /// Rate of stage `index`, whether it can be had or not.
+    fn rate(&self, index: usize) -> f64 {
+        self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32)
+    }
+
+    /// True when a stage can have this rate, if there is memory for it.
+    fn allows(&self, capacity: u64, fpr: f64) -> bool {
+        !matches!(self.kind.nbytes(capacity, fpr), Err(Error::Parameter(_)))
+    }
+
+    /// True of a rate above the one planned for stage `index`.
+    pub(super) fn is_held(&self, index: usize, fpr: f64) -> bool {
+        fpr > self.rate(index) * (1.0 + ROUNDING)
+    }
+
+    /// Capacity and rate of stage `index`, behind one of rate `before`: as planned, or the least rate there is.
+    pub(super) fn step(&self, index: usize, before: f64) -> Result<(u64, f64)> {
+        let (capacity, planned) = (self.keys(index) as u64, self.rate(index));
+        // A rate that the first stage cannot have is refused by its constructor, which says why.
+        if index == 0 || self.allows(capacity, planned) {
+            return Ok((capacity, planned));
+        }
+        if capacity == self.keys(index - 1) as u64 && self.is_held(index - 1, before) {
+            return Ok((capacity, before));
+        }
+        if planned >= HIGHEST || !self.allows(capacity, HIGHEST) {
+            return Err(Error::Capacity(format!(
+                "the filter has {index} stages, and no rate can be had for one of {capacity} keys; build one with a \
+                 larger initial_capacity"
+            )));
+        }
+        // Positive floats are ordered as their bits are: the search ends at neighbours, in 62 steps.
+        let (mut low, mut high) = (planned.to_bits(), HIGHEST.to_bits());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            *(if self.allows(capacity, f64::from_bits(middle)) { &mut high } else { &mut low }) = middle;
+        }
+        Ok((capacity, f64::from_bits(high)))
+    }
+
+    /// True of a stage with the capacity and the rate that stage `index`, behind one of rate `before`, has.
+    pub(super) fn fits(&self, index: usize, before: f64, stage: &Stage) -> bool {
+        let (keys, capacity, rate) = (self.keys(index), stage.capacity(), stage.target_fpr());
+        let [least, most] = [1.0 - ROUNDING, 1.0 + ROUNDING];
+        // Whole numbers have no rounding.
+        let near = keys.fract() != 0.0 && ((keys * least) as u64..=(keys * most) as u64).contains(&capacity);
+        if capacity != keys as u64 && !near {
+            return false;
+        }
+        let planned = self.rate(index);
+        let alike = || rate == before && capacity == self.keys(index - 1) as u64;
+        (planned * least..=planned * most).contains(&rate)
+            || index > 0
+                && self.is_held(index, rate)
+                && (alike() || self.allows(capacity, rate) && !self.allows(capacity, rate * least))
+    }
+
+    /// An empty stage `index`, behind one of rate `before`.
+    pub(super) fn stage(&self, index: usize, before: f64, hasher: KeyHasher) -> Result<Stage> {
+        if index >= MAX_STAGES as usize {
+            return Err(Error::Capacity(format!(
+                "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
+            )));
+        }
+        let (capacity, fpr) = self.step(index, before)?;
+        self.kind.stage(capacity, fpr, hasher)
+    }
+
+    /// Bytes of a filter that has grown to hold `capacity` keys.
+    pub(super) fn nbytes(&self, capacity: u64) -> Result<u64> {
+        let (mut held, mut bytes, mut before) = (0u64, 0u64, 1.0);
+        for index in 0..MAX_STAGES as usize {
+            let (stage, fpr) = self.step(index, before)?;
+            held = held.saturating_add(stage);
+            bytes = bytes.saturating_add(self.kind.nbytes(stage, fpr)?);
+            before = fpr;
+            if held >= capacity {
+                break;
+            }
+        }
+        Ok(bytes)
+    }
+}

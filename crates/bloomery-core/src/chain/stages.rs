@@ -1,0 +1,162 @@
+//! [`Chain`]: stages of one kind, whose numbers together are those of the chain.
+//!
+//! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the whole
+//! stand at index 0xffff.
+
+use crate::cells::Memory;
+use crate::container::{Container, Header, Section, tag};
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::structure::{Addable, Filter, Loadable, Value};
+
+/// More stages than doubling can ever reach, and an absent key is looked for in each.
+pub const MAX_STAGES: u32 = 1024;
+/// Index of the parameters of the whole.
+pub(super) const WHOLE: u16 = 0xffff;
+
+/// What [`Declared::info`](crate::structure::Declared::info) says.
+pub type Info = Vec<(&'static str, Value)>;
+
+/// Stages, oldest first; never empty.
+pub struct Chain<S> {
+    pub(super) hasher: KeyHasher,
+    pub(super) stages: Vec<S>,
+    /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
+    /// made for each of them, 0.9 ms at ten million keys.
+    pub(super) spare: Option<S>,
+}
+
+/// The methods of [`Filter`] that a field `chain` answers.
+macro_rules! chain_answers {
+    () => {
+        fn hasher(&self) -> &KeyHasher {
+            &self.chain.hasher
+        }
+
+        /// Keys the present stages hold before the next is opened.
+        fn capacity(&self) -> u64 {
+            self.chain.stages.iter().map(Filter::capacity).fold(0, u64::saturating_add)
+        }
+
+        fn target_fpr(&self) -> f64 {
+            self.plan.fpr
+        }
+
+        fn num_added(&self) -> u64 {
+            self.chain.stages.iter().map(Filter::num_added).fold(0, u64::saturating_add)
+        }
+
+        /// Share of used cells in the present stages, weighed by their bytes.
+        fn fill(&self) -> f64 {
+            let stages = self.chain.stages.iter().map(|stage| (stage.fill(), stage.nbytes() as f64));
+            let (used, all) = stages.fold((0.0, 0.0), |(used, all), (fill, bytes)| (used + fill * bytes, all + bytes));
+            used / all
+        }
+
+        /// With those of a stage kept aside.
+        fn nbytes(&self) -> u64 {
+            self.chain.stages.iter().chain(&self.chain.spare).map(Filter::nbytes).sum()
+        }
+
+        fn same_as(&self, other: &Self) -> bool {
+            let (ours, theirs) = (&self.chain.stages, &other.chain.stages);
+            self.plan == other.plan && ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| a.same_as(b))
+        }
+    };
+}
+pub(super) use chain_answers;
+
+impl<S: Filter> Chain<S> {
+    pub(super) fn new(hasher: KeyHasher, first: S) -> Self {
+        Chain { hasher, stages: vec![first], spare: None }
+    }
+
+    /// A copy in memory of its own, without what is kept aside.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        let stages = self.stages.iter().map(Filter::try_clone).collect::<Result<_>>()?;
+        Ok(Chain { stages, spare: None, ..*self })
+    }
+
+    pub(super) fn rates(&self) -> Vec<f64> {
+        self.stages.iter().map(Filter::fpr).collect()
+    }
+
+    /// Keys of each stage, oldest first.
+    pub(super) fn capacities(&self) -> Vec<u64> {
+        self.stages.iter().map(Filter::capacity).collect()
+    }
+
+    /// The whole container; `whole` has the variant and the parameters of the whole, at index 0.
+    pub(super) fn container(&self, whole: &Header) -> Container<'_> {
+        let mut header = Header { params: Vec::new(), ..*whole };
+        header.nest(WHOLE, whole);
+        let mut sections = Vec::new();
+        for (i, stage) in self.stages.iter().enumerate() {
+            let part = stage.container();
+            header.nest(i as u16, &part.header);
+            sections.extend(part.sections.into_iter().map(|section| Section { index: i as u32, ..section }));
+            // Stages of one kind have one scheme; a Bloom filter's has one in its own parameters.
+            header.scheme = if header.get(tag::SCHEME, i as u16).is_ok() { 0 } else { part.header.scheme };
+        }
+        Container { header, sections }
+    }
+}
+
+impl<S: Loadable> Chain<S> {
+    /// Reads back what [`Chain::container`] wrote of stages, which are of variant `kind`; `check` refuses one that
+    /// is not as planned. `whole` is the number of parameters of the whole, `most` that of stages.
+    pub(super) fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+        (kind, whole, most): (u16, usize, u32),
+        mut check: impl FnMut(&[S], &S) -> bool,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        let (mut num_params, mut stages) = (whole, Vec::new());
+        for index in 0..most as u16 {
+            let mut part = header.part(index);
+            if part.params.is_empty() {
+                break;
+            }
+            num_params += part.params.len();
+            part.variant = kind;
+            if let Ok(scheme) = part.get(tag::SCHEME, 0) {
+                part.scheme = u16::try_from(scheme).unwrap_or(u16::MAX);
+            }
+            let mut section = |kind, _, words| memory(kind, u32::from(index), words);
+            let stage = S::load(&part, &mut section, secret)?;
+            if !check(&stages, &stage) {
+                return Err(Error::format(format!("stage {index} of the file is not as planned; it is damaged")));
+            }
+            stages.push(stage);
+        }
+        if header.params.len() != num_params {
+            return Err(Error::format("the file holds parameters that belong to no stage; it is damaged"));
+        }
+        if stages.is_empty() {
+            return Err(Error::format("the file holds no stage; it is damaged"));
+        }
+        Ok(Chain { hasher, stages, spare: None })
+    }
+}
+
+impl<S: Addable> Chain<S> {
+    #[inline(always)]
+    pub(super) fn is_read_only(&self) -> bool {
+        self.stages.last().is_some_and(S::is_read_only)
+    }
+
+    #[inline(always)]
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if self.is_read_only() { Err(Error::read_only()) } else { Ok(()) }
+    }
+
+    /// Back to the first stage, empty.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        self.check_writable()?;
+        self.stages.truncate(1);
+        self.spare = None;
+        self.stages.iter_mut().try_for_each(S::clear)
+    }
+}

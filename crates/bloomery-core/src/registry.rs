@@ -4,10 +4,11 @@
 /// Hands every row to the macro `$do`, after `$with`.
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
-/// `add` is called (with a `key` or a `pair`); what it can do beside `add` and `in`; whether it can be a stage of
+/// `add` is called (with a `key`, a `pair` or a `number`); what it can do beside `add` and `in`; whether it can be a stage of
 /// a growing filter, by what makes its rate (`bits`, `fingerprints`, or `no`); when it may deny a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
-/// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper.
+/// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
+/// and, where it is not the usual, what tools ask (see [`Variant`](crate::registry::Variant)): `role`, `once`, `fixed`.
 #[macro_export]
 macro_rules! variants {
     ($($do:ident)::+ ! $with:tt) => {
@@ -19,6 +20,7 @@ macro_rules! variants {
                 merging: "bitwise or: the filter of the united keys, bit for bit",
                 formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
                 paper: "Bloom, Space/time trade-offs in hash coding with allowable errors, CACM 13(7), 1970",
+                role: "plain",
             }
             {
                 SCALABLE = 2, scalable "scalable", chain::ScalableBloomFilter;
@@ -27,6 +29,7 @@ macro_rules! variants {
                 merging: "not defined: the stages of two filters hold different numbers of keys",
                 formula: "1 - prod(1 - p_i) <= rate <= sum p_i <= p, p_i = p (1 - r) r^i",
                 paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
+                role: "growing",
             }
             {
                 COUNTING = 3, counting "counting", counting::CountingBloomFilter;
@@ -131,6 +134,7 @@ macro_rules! variants {
                 merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
                 paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
+                once: true,
             }
             {
                 QUOTIENT = 16, quotient "quotient", table::QuotientFilter;
@@ -139,6 +143,7 @@ macro_rules! variants {
                 merging: "the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit",
                 formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
                 paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
+                once: true,
             }
             {
                 PREFIX = 17, prefix "prefix", table::PrefixFilter;
@@ -147,6 +152,7 @@ macro_rules! variants {
                 merging: "not defined: bins that overflow pass on what they cannot take back",
                 formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
                 paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
+                once: true,
             }
             {
                 DYNAMIC_CUCKOO = 18, dynamic_cuckoo "dynamic-cuckoo", chain::DynamicCuckooFilter;
@@ -155,6 +161,7 @@ macro_rules! variants {
                 merging: "the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
+                once: true, fixed: &[("max_stages", 1)],
             }
         }
     };
@@ -191,6 +198,8 @@ pub struct Variant {
     pub name: &'static str,
     /// The Python class.
     pub class: &'static str,
+    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe.
+    pub adds: &'static str,
     /// The room of the source.
     pub family: &'static str,
     /// What it can do beyond `in`.
@@ -210,6 +219,12 @@ pub struct Variant {
     pub formula: &'static str,
     /// Where it was published.
     pub paper: &'static str,
+    /// What tools take it for unasked: "plain" where the number of keys is known, "growing" where it is not.
+    pub role: &'static str,
+    /// Copies of a key take slots, so tools add each key once.
+    pub once: bool,
+    /// Parameters that keep it within the bytes of `nbytes_for`.
+    pub fixed: &'static [(&'static str, u64)],
 }
 
 /// The names of capabilities; a file that can be written in place can be mapped, too.
@@ -219,6 +234,16 @@ macro_rules! capabilities {
         capabilities!([$($name,)* "map", "write-in-place",] $($more)*)
     };
     ([$($name:expr,)*] $next:ident $($more:ident)*) => { capabilities!([$($name,)* stringify!($next),] $($more)*) };
+}
+
+/// What was given, or the default.
+macro_rules! or {
+    ([] $default:expr) => {
+        $default
+    };
+    ([$given:expr] $default:expr) => {
+        $given
+    };
 }
 
 /// False for structures that cannot be stages.
@@ -240,6 +265,7 @@ macro_rules! rows {
         merging: $merging:literal,
         formula: $formula:literal,
         paper: $paper:literal,
+        $(role: $role:literal,)? $(once: $once:literal,)? $(fixed: $fixed:expr,)?
     })*) => {
         $(#[doc = concat!("Number of [`crate::", stringify!($family), "::", stringify!($Class), "`] in files.")]
         pub const $ID: u16 = $number;)*
@@ -249,6 +275,7 @@ macro_rules! rows {
             id: $ID,
             name: $name,
             class: stringify!($Class),
+            adds: stringify!($adds),
             family: stringify!($family),
             capabilities: capabilities!([] $($can)*),
             stage: is_stage!($stage),
@@ -258,6 +285,9 @@ macro_rules! rows {
             merging: $merging,
             formula: $formula,
             paper: $paper,
+            role: or!([$($role)?] ""),
+            once: or!([$($once)?] false),
+            fixed: or!([$($fixed)?] &[]),
         }),*];
 
         /// Two structures with one number or one name are an error here.

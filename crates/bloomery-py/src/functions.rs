@@ -1,15 +1,17 @@
 //! Functions of the module: hashing, opening, sizes, the registry.
 
+use std::collections::HashMap;
+
 use bloomery_core::bloom::{Layout, Shape};
 use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
-use bloomery_core::registry::{self, Variant};
+use bloomery_core::registry;
 use bloomery_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::classes::class_of;
 use crate::classes::shared::bytes_of;
+use crate::classes::{class_of, declaration_of};
 use crate::errors::{OrRaise, parameter};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
@@ -126,33 +128,21 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("merging", variant.merging)?;
         row.set_item("formula", variant.formula)?;
         row.set_item("paper", variant.paper)?;
-        set_uses(&row, variant)?;
+        row.set_item("adds", variant.adds)?;
+        row.set_item("stage", variant.stage)?;
+        row.set_item("role", Some(variant.role).filter(|role| !role.is_empty()))?;
+        row.set_item("once", variant.once)?;
+        row.set_item("fixed", variant.fixed.iter().copied().collect::<HashMap<_, _>>())?;
+        row.set_item("parameters", parameters(py, variant.id)?)?;
         rows.append(row)?;
     }
     Ok(rows)
 }
 
-/// What tools ask of a structure before they make one.
-///
-/// `role`: "plain" is made where nothing else is asked for, "growing" where the number of keys is not
-/// known. `adds`: what `add` takes, a key or a pair. `once`: copies of a key take slots, so that each key
-/// is added once. `fixed`: keywords that keep it within the bytes of `nbytes_for`.
-fn set_uses(row: &Bound<'_, PyDict>, variant: &Variant) -> PyResult<()> {
-    let role = match variant.id {
-        registry::BLOOM => Some("plain"),
-        registry::SCALABLE => Some("growing"),
-        _ => None,
-    };
-    let pairs = variant.capabilities.iter().any(|word| ["label", "value"].contains(word));
-    let fixed = PyDict::new(row.py());
-    if variant.id == registry::DYNAMIC_CUCKOO {
-        fixed.set_item("max_stages", 1)?;
-    }
-    row.set_item("role", role)?;
-    row.set_item("adds", if pairs { "pair" } else { "key" })?;
-    // A cell of a d-left table counts; in the other tables a copy takes a slot.
-    row.set_item("once", variant.family == "table" && variant.id != registry::D_LEFT)?;
-    row.set_item("fixed", fixed)
+/// The parameters of a constructor but for seed and secret: name, type, and the default as Rust writes it.
+fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
+    let rows = declaration_of(variant).0.iter().map(|p| (p.name, p.python, p.default));
+    PyList::new(py, rows.collect::<Vec<_>>())
 }
 
 /// One dict a layout of the plain filter.

@@ -2,11 +2,12 @@
 //!
 //! | room | holds |
 //! |---|---|
-//! | `classes` | one file a class; shared methods are stamped from `classes/mod.rs` |
+//! | `classes` | one class a row of the registry, stamped |
+//! | `extras` | methods that only some classes have |
 //! | `cpython` | objects read where they lie, past the stable ABI |
 //! | `keys` | Python objects, buffers and Arrow columns to hashes |
 //! | `arrow` | the Arrow PyCapsule interface |
-//! | `answers` | marks and hashes in the caller's kind |
+//! | `answers` | masks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
 //! | `biased_lock` | one filter, many threads |
 //! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
@@ -31,58 +32,33 @@ mod operations;
 mod params;
 mod text;
 
-/// The native half of bloomery; import from `bloomery` instead.
-// Free of the GIL where the interpreter is: there the lock of a filter always locks, see `biased_lock`.
-#[cfg_attr(Py_GIL_DISABLED, pymodule(gil_used = false))]
-#[cfg_attr(not(Py_GIL_DISABLED), pymodule(gil_used = true))]
-mod _core {
-    #[pymodule_export]
-    use super::arrow::ArrowColumn;
-    #[pymodule_export]
-    use super::classes::aging::AgingBloomFilter;
-    #[pymodule_export]
-    use super::classes::bloom::BloomFilter;
-    #[pymodule_export]
-    use super::classes::compact::CompactApproximator;
-    #[pymodule_export]
-    use super::classes::counting::CountingBloomFilter;
-    #[pymodule_export]
-    use super::classes::cuckoo::CuckooFilter;
-    #[pymodule_export]
-    use super::classes::d_left::DLeftCountingFilter;
-    #[pymodule_export]
-    use super::classes::deletable::DeletableBloomFilter;
-    #[pymodule_export]
-    use super::classes::dynamic_cuckoo::DynamicCuckooFilter;
-    #[pymodule_export]
-    use super::classes::layered::LayeredBloomFilter;
-    #[pymodule_export]
-    use super::classes::prefix::PrefixFilter;
-    #[pymodule_export]
-    use super::classes::quotient::QuotientFilter;
-    #[pymodule_export]
-    use super::classes::retouched::RetouchedBloomFilter;
-    #[pymodule_export]
-    use super::classes::rolling::RollingBloomFilter;
-    #[pymodule_export]
-    use super::classes::scalable::ScalableBloomFilter;
-    #[pymodule_export]
-    use super::classes::spatial::SpatialBloomFilter;
-    #[pymodule_export]
-    use super::classes::spectral::SpectralFilter;
-    #[pymodule_export]
-    use super::classes::stable::StableBloomFilter;
-    #[pymodule_export]
-    use super::classes::variable_increment::VariableIncrementFilter;
-    #[pymodule_export]
-    use super::cpython::fast_paths;
-    #[pymodule_export]
-    use super::functions::{
-        capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, layouts, least_fpr,
-        loads, open, shapes_within, size_for, variants,
+/// The module, with a class a row of the registry.
+macro_rules! module {
+    ({} $({
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        $($rest:tt)*
+    })*) => {
+        /// The native half of bloomery; import from `bloomery` instead.
+        // Free of the GIL where the interpreter is: there the lock of a filter always locks, see `biased_lock`.
+        #[cfg_attr(Py_GIL_DISABLED, pymodule(gil_used = false))]
+        #[cfg_attr(not(Py_GIL_DISABLED), pymodule(gil_used = true))]
+        mod _core {
+            #[pymodule_export]
+            use super::arrow::ArrowColumn;
+                $(#[pymodule_export]
+            use super::classes::$module::$Class;)*
+            #[pymodule_export]
+            use super::cpython::fast_paths;
+            #[pymodule_export]
+            use super::functions::{
+                capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, layouts, least_fpr,
+                loads, open, shapes_within, size_for, variants,
+            };
+            #[pymodule_export]
+            const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
+            #[pymodule_export]
+            use super::text::{CandidateDuplicates, add_lines, check_lines};
+        }
     };
-    #[pymodule_export]
-    const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
-    #[pymodule_export]
-    use super::text::{CandidateDuplicates, add_lines, check_lines};
 }
+bloomery_core::variants!(module! {});

@@ -93,7 +93,7 @@ macro_rules! class {
                 pub(crate) lock: BiasedLock<Core>,
             }
 
-            crate::classes::filter_methods!($Class, Core, VARIANT);
+            crate::classes::common::filter_methods!($Class, Core, VARIANT);
             crate::classes::declared::adding!($adds $Class Core);
             $(crate::classes::declared::capability!($can $Class $merging $adds);)*
 
@@ -133,7 +133,7 @@ macro_rules! class {
 /// How keys are added: alone, or with something else, for which the class has methods of its own.
 macro_rules! adding {
     (key $Class:ident $Core:ident) => {
-        crate::classes::addable_methods!($Class, $Core);
+        crate::classes::capabilities::addable_methods!($Class, $Core);
     };
     (pair $Class:ident $Core:ident) => {};
 }
@@ -141,7 +141,7 @@ macro_rules! adding {
 /// The methods of one capability; those that are not here belong to one class.
 macro_rules! capability {
     (merge $Class:ident $merging:literal pair) => {
-        crate::classes::mergeable_methods!(
+        crate::classes::capabilities::mergeable_methods!(
             $Class,
             concat!("Takes in another filter of this kind: ", $merging, "."),
             crate::classes::shared::merge_pairs
@@ -151,19 +151,19 @@ macro_rules! capability {
         crate::classes::declared::capability!($can $Class $merging);
     };
     (remove $Class:ident $merging:literal) => {
-        crate::classes::removable_methods!($Class);
+        crate::classes::capabilities::removable_methods!($Class);
     };
     (count $Class:ident $merging:literal) => {
-        crate::classes::countable_methods!($Class);
+        crate::classes::capabilities::countable_methods!($Class);
     };
     (estimate $Class:ident $merging:literal) => {
-        crate::classes::estimating_methods!($Class);
+        crate::classes::capabilities::estimating_methods!($Class);
     };
     (merge $Class:ident $merging:literal) => {
-        crate::classes::mergeable_methods!($Class, concat!("Takes in another filter of this kind: ", $merging, "."));
+        crate::classes::capabilities::mergeable_methods!($Class, concat!("Takes in another filter of this kind: ", $merging, "."));
     };
     (map $Class:ident $merging:literal) => {
-        crate::classes::plain_methods!($Class, VARIANT);
+        crate::classes::common::plain_methods!($Class, VARIANT);
     };
     ($own:ident $Class:ident $merging:literal) => {};
 }

@@ -1,0 +1,204 @@
+//! Methods of one capability each, stamped where the registry says that a structure has it: an operation that it
+//! cannot do is simply not there.
+
+/// The text of `add`'s documentation.
+macro_rules! add_doc_text {
+    ($Class:ident) => {
+        concat!(
+            "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
+            "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
+            "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
+            "capacity.\n\n",
+            ">>> from bloomery import ",
+            stringify!($Class),
+            "\n",
+            ">>> f = ",
+            stringify!($Class),
+            "(1000)\n",
+            ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)"
+        )
+    };
+}
+
+#[cfg(not(feature = "stubs"))]
+/// The same as a C string with the signature in front, as CPython reads it.
+macro_rules! add_doc {
+    ($Class:ident) => {
+        match std::ffi::CStr::from_bytes_with_nul(
+            concat!("add($self, key, /)\n--\n\n", crate::classes::capabilities::add_doc_text!($Class), "\0").as_bytes(),
+        ) {
+            Ok(text) => text,
+            Err(_) => c"",
+        }
+    };
+}
+
+/// Methods of filters that take keys one by one.
+macro_rules! addable_methods {
+    ($Class:ident, $Core:ty) => {
+        crate::classes::hot::hot_methods!($Class, $Core, crate::classes::capabilities::add_doc!($Class));
+
+        /// What `classes::hot` replaces, for its signatures.
+        #[cfg(feature = "stubs")]
+        #[pymethods]
+        impl $Class {
+            /// True when the key was probably added, False when it certainly was not.
+            ///
+            /// Cost: one hash and, in layout blocked, one cache line.
+            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                use bloomery_core::structure::Filter;
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
+            }
+
+            #[doc = crate::classes::capabilities::add_doc_text!($Class)]
+            #[pyo3(signature = (key: "object", /))]
+            fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                crate::classes::shared::add_one(py, &self.lock, hash)
+            }
+        }
+
+        #[pymethods]
+        impl $Class {
+            /// Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+            ///
+            /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "None")]
+            fn update(&self, keys: &Bound<'_, PyAny>, threads: crate::classes::shared::Threads) -> PyResult<()> {
+                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
+                crate::keys::batch::run(&add, &self.hasher, keys, false).map(drop)
+            }
+
+            /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
+            fn add_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                threads: crate::classes::shared::Threads,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
+                crate::keys::batch::run(&add, &self.hasher, keys, true)
+            }
+
+            /// Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+            #[pyo3(signature = (hashes: "object") -> "Any")]
+            fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let py = hashes.py();
+                if let Some(hash) = crate::keys::ready::single(hashes)? {
+                    let new = crate::classes::shared::add_one(py, &self.lock, hash)?;
+                    return crate::classes::shared::boolean(py, new);
+                }
+                crate::keys::ready::run(&crate::operations::Add { lock: &self.lock, threads: 1 }, hashes)
+            }
+
+            /// Forgets every key.
+            fn clear(&self, py: Python<'_>) -> PyResult<()> {
+                let cleared = self.lock.write(py, bloomery_core::structure::Addable::clear);
+                crate::errors::OrRaise::or_raise(cleared, py)
+            }
+        }
+    };
+}
+
+/// Methods of filters that tell their number of keys from their cells.
+macro_rules! estimating_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+            fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
+                self.lock.look(py, |filter| {
+                    use bloomery_core::structure::Filter;
+                    filter.estimated().unwrap_or((0.0, 0.0))
+                })
+            }
+        }
+    };
+}
+
+/// Methods of filters that take keys out again.
+macro_rules! removable_methods {
+    ($Class:ident) => {
+        crate::classes::hot::hot_remove!(
+            $Class,
+            c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class."
+        );
+
+        /// What `classes::hot` replaces, for its signature.
+        #[cfg(feature = "stubs")]
+        #[pymethods]
+        impl $Class {
+            /// Removes one occurrence of a key; KeyError when it was certainly never added, and then
+            /// nothing changes. Removing a key that only seems to be there harms others: see the class.
+            #[pyo3(signature = (key: "object", /) -> "None")]
+            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                crate::classes::shared::remove_one(&self.lock, hash, key)
+            }
+        }
+
+        #[pymethods]
+        impl $Class {
+            /// As remove, but answers: True when the key was removed, False when it was certainly absent.
+            #[pyo3(signature = (key: "object", /))]
+            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let py = key.py();
+                let removed = self.lock.write(py, |f| bloomery_core::structure::Removable::remove_hash(f, hash));
+                crate::errors::OrRaise::or_raise(removed, py)
+            }
+
+            /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+            #[pyo3(signature = (keys: "object") -> "Any")]
+            fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let remove = crate::operations::Remove { lock: &self.lock };
+                crate::keys::batch::run(&remove, &self.hasher, keys, true)
+            }
+        }
+    };
+}
+
+/// Methods of filters that count occurrences.
+macro_rules! countable_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// Estimated number of occurrences of a key; 0 when it was certainly never added.
+            #[pyo3(signature = (key: "object", /))]
+            fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                Ok(self.lock.read(key.py(), |f| bloomery_core::structure::Countable::count_hash(f, hash)))
+            }
+
+            /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+            #[pyo3(signature = (keys: "object") -> "Any")]
+            fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let ask = &bloomery_core::structure::Countable::count_hashes;
+                crate::keys::batch::run(&crate::operations::Ask { lock: &self.lock, ask }, &self.hasher, keys, true)
+            }
+        }
+    };
+}
+
+/// Merging with a filter of the same kind, by `$merge`; `$meaning` is the first line of its documentation.
+macro_rules! mergeable_methods {
+    ($Class:ident, $meaning:expr) => {
+        crate::classes::capabilities::mergeable_methods!($Class, $meaning, crate::classes::shared::merge);
+    };
+    ($Class:ident, $meaning:expr, $merge:path) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
+            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+                $merge(py, &self.lock, &other.lock, bloomery_core::structure::Mergeable::merge)
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "stubs"))]
+pub(crate) use add_doc;
+pub(crate) use {
+    add_doc_text, addable_methods, countable_methods, estimating_methods, mergeable_methods, removable_methods,
+};

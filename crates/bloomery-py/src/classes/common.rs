@@ -1,0 +1,213 @@
+//! Methods that every class has, stamped: bodies are one delegating line.
+
+/// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
+macro_rules! filter_methods {
+    ($Class:ident, $core:ty, $variant:expr) => {
+        impl $Class {
+            /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
+            pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
+                let Ok(other) = other.cast::<$Class>() else { return false };
+                self.lock.read_both(&other.get().lock, other.py(), bloomery_core::structure::Filter::same_as)
+            }
+
+            pub(crate) fn wrap(filter: $core) -> Self {
+                use bloomery_core::structure::Filter;
+                $Class { hasher: *filter.hasher(), lock: crate::biased_lock::BiasedLock::new(filter) }
+            }
+        }
+
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!(
+                "One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.\n\n",
+                "keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object\n",
+                "that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.\n",
+                "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
+                "canonical bytes.\n\n",
+                ">>> from bloomery import ", stringify!($Class), "\n",
+                ">>> ", stringify!($Class), "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
+            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
+            fn contains_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                threads: crate::classes::shared::Threads,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let check = crate::operations::Check { lock: &self.lock, threads: threads.0 };
+                crate::keys::batch::run(&check, &self.hasher, keys, true)
+            }
+
+            /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+            #[pyo3(signature = (hashes: "object") -> "Any")]
+            fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                use bloomery_core::structure::Filter;
+                let py = hashes.py();
+                if let Some(hash) = crate::keys::ready::single(hashes)? {
+                    return crate::classes::shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
+                }
+                crate::keys::ready::run(&crate::operations::Check { lock: &self.lock, threads: 1 }, hashes)
+            }
+
+            /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+            fn fpr(&self, py: Python<'_>) -> f64 {
+                self.lock.look(py, bloomery_core::structure::Filter::fpr)
+            }
+
+            /// Share of set bits, counted: O(nbytes).
+            #[getter]
+            fn fill(&self, py: Python<'_>) -> f64 {
+                self.lock.look(py, bloomery_core::structure::Filter::fill)
+            }
+
+            /// Bytes of cells held.
+            #[getter]
+            fn nbytes(&self, py: Python<'_>) -> u64 {
+                self.lock.read(py, bloomery_core::structure::Filter::nbytes)
+            }
+
+            /// Keys the structure was sized for.
+            #[getter]
+            fn capacity(&self, py: Python<'_>) -> u64 {
+                self.lock.read(py, bloomery_core::structure::Filter::capacity)
+            }
+
+            /// Rate asked for at capacity.
+            #[getter]
+            fn target_fpr(&self, py: Python<'_>) -> f64 {
+                self.lock.read(py, bloomery_core::structure::Filter::target_fpr)
+            }
+
+            /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+            #[staticmethod]
+            #[pyo3(signature = (capacity: "int", fpr: "float" = crate::params::Fpr(0.01)))]
+            #[pyo3(text_signature = "(capacity, fpr=0.01)")]
+            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: crate::params::Fpr) -> PyResult<u64> {
+                let keys = crate::params::whole("capacity", capacity, 1)?;
+                let bytes = <$core as bloomery_core::structure::Sizable>::nbytes_for(keys, fpr.0, &[]);
+                crate::errors::OrRaise::or_raise(bytes, capacity.py())
+            }
+
+            /// Keys that were new when they were added, less those removed.
+            #[getter]
+            fn num_added(&self, py: Python<'_>) -> u64 {
+                self.lock.read(py, bloomery_core::structure::Filter::num_added)
+            }
+
+            /// Seed of the key hash.
+            #[getter]
+            fn seed(&self) -> u64 {
+                self.hasher.seed()
+            }
+
+            /// True when keys are hashed under a secret.
+            #[getter]
+            fn keyed(&self) -> bool {
+                self.hasher.is_keyed()
+            }
+
+            /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+            #[pyo3(signature = () -> "dict[str, Any]")]
+            fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
+                crate::classes::shared::info(stringify!($Class), &info, py)
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
+                crate::classes::shared::repr(stringify!($Class), &info)
+            }
+
+            /// The filter as the bytes of its file. A secret is not among them.
+            #[pyo3(signature = () -> "bytes")]
+            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+                use crate::errors::OrRaise;
+                let bytes = self.lock.look(py, crate::files::to_bytes).or_raise(py)?;
+                crate::objects::bytes(py, &bytes)
+            }
+
+            /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
+            #[staticmethod]
+            #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None))]
+            fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+                let (py, secret) = (data.py(), crate::params::secret(secret)?);
+                let bytes = crate::classes::shared::bytes_of(data)?;
+                let filter = py.detach(|| crate::files::from_bytes(&bytes, $variant, secret.as_ref()));
+                crate::errors::OrRaise::or_raise(filter, py).map(Self::wrap)
+            }
+
+            /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+            #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
+            fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
+                let (py, path) = (path.py(), crate::files::path(path)?);
+                let saved = self.lock.detach(py, |session| session.read(|filter| bloomery_core::structure::Filter::save(filter, &path)));
+                crate::errors::OrRaise::or_raise(saved, py)
+            }
+
+            /// An independent copy in memory, also of a mapped filter.
+            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+                let copy = self.lock.look(py, bloomery_core::structure::Filter::try_clone);
+                crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
+            }
+
+            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+                self.copy(py)
+            }
+
+            #[pyo3(signature = (memo: "object", /))]
+            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let _ = memo;
+                self.copy(py)
+            }
+
+            /// Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+            #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
+            fn __reduce__<'py>(
+                slf: &Bound<'py, Self>,
+            ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, pyo3::types::PyBytes>,))> {
+                let this = slf.get();
+                if this.hasher.is_keyed() {
+                    return Err(pyo3::exceptions::PyTypeError::new_err(
+                        "a filter with a secret is not pickled, since the secret must not travel along; \
+                         save() it and open it with secret=",
+                    ));
+                }
+                Ok((slf.get_type().getattr("from_bytes")?, (this.to_bytes(slf.py())?,)))
+            }
+        }
+    };
+}
+
+/// `==`, and opening a file that is not written in place.
+macro_rules! plain_methods {
+    ($Class:ident, $variant:expr) => {
+        #[pymethods]
+        impl $Class {
+            fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+                self.equals(other)
+            }
+
+            #[doc = concat!(
+                "Opens the file of a ", stringify!($Class), ", mapped read-only; copy() it to change it.\n\n",
+                "verify \"header\" checks lengths and tables, \"full\" every byte. Raises FormatError, OSError.")]
+            #[staticmethod]
+            #[pyo3(signature = (
+                path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+                verify: "str" = "header", secret: "bytes | None" = None
+            ))]
+            fn open(
+                path: &Bound<'_, PyAny>,
+                mode: &str,
+                verify: &str,
+                secret: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let py = path.py();
+                crate::files::read_only_mode(py, mode)?;
+                let (verify, secret) = (crate::files::verify(py, verify)?, crate::params::secret(secret)?);
+                let path = crate::files::path(path)?;
+                let opened = py.detach(|| crate::files::open_read(&path, $variant, verify, secret.as_ref()));
+                crate::errors::OrRaise::or_raise(opened, py).map(Self::wrap)
+            }
+        }
+    };
+}
+
+pub(crate) use {filter_methods, plain_methods};

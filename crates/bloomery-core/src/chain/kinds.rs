@@ -144,9 +144,9 @@ impl Kind {
         registry::by_id(self.variant).unwrap_or(&registry::VARIANTS[0])
     }
 
-    /// Name of the layout that all stages have, or "auto".
-    pub fn layout(self) -> &'static str {
-        self.layout.map_or("auto", Layout::name)
+    /// Name of the layout that all stages have, or "auto", where there is a choice.
+    pub fn layout(self) -> Option<&'static str> {
+        (self.variant == FIRST).then(|| self.layout.map_or("auto", Layout::name))
     }
 
     fn options(self) -> Vec<(&'static str, &'static str)> {

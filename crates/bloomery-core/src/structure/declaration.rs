@@ -161,6 +161,27 @@ plain_values! {
         |x| x.map_or(Value::Nothing, Value::Real);
 }
 
+/// The name of a choice, "auto" where there is none: then `info()` leaves it out.
+impl FieldValue for Option<&'static str> {
+    type Shown = &'static str;
+
+    fn to_file(self) -> u64 {
+        0
+    }
+
+    fn from_file(bits: u64) -> Result<Self> {
+        <&str>::from_file(bits).map(Some)
+    }
+
+    fn shown(self) -> &'static str {
+        self.unwrap_or("auto")
+    }
+
+    fn value(self) -> Value {
+        self.map_or(Value::Nothing, |name| Value::Text(name.into()))
+    }
+}
+
 fn flag(bits: u64) -> Result<bool> {
     match bits {
         0 => Ok(false),

@@ -72,7 +72,7 @@ structure! {
         /// The structure of every stage, by its name in the registry.
         pub kind: &'static str = |f| f.plan.kind.row().name;
         /// The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
-        pub layout: &'static str = |f| f.plan.kind.layout();
+        pub layout: Option<&'static str> = |f| f.plan.kind.layout();
         /// Number of stages.
         pub stages: usize = |f| f.chain.stages.len();
         /// Number of stages whose rate is the least that can be had, above the one planned.

@@ -78,15 +78,25 @@ impl Plan {
         fpr > self.rate(index) * (1.0 + ROUNDING)
     }
 
-    /// Capacity and rate of stage `index`, behind one of rate `before`: as planned, or the least rate there is.
-    pub(super) fn step(&self, index: usize, before: f64) -> Result<(u64, f64)> {
+    /// What `make` gives for capacity and rate of stage `index`, behind one of rate `before`: the rate planned, or
+    /// the least there is.
+    fn made<T>(&self, index: usize, before: f64, make: impl Fn(u64, f64) -> Result<T>) -> Result<(f64, T)> {
         let (capacity, planned) = (self.keys(index) as u64, self.rate(index));
-        // A rate that the first stage cannot have is refused by its constructor, which says why.
-        if index == 0 || self.allows(capacity, planned) {
-            return Ok((capacity, planned));
+        match make(capacity, planned) {
+            // A rate that the first stage cannot have is refused by its constructor, which says why.
+            Err(Error::Parameter(_)) if index > 0 => {
+                let least = self.least(index, before)?;
+                Ok((least, make(capacity, least)?))
+            }
+            made => Ok((planned, made?)),
         }
+    }
+
+    /// The least rate of stage `index`, which cannot have the one planned.
+    fn least(&self, index: usize, before: f64) -> Result<f64> {
+        let (capacity, planned) = (self.keys(index) as u64, self.rate(index));
         if capacity == self.keys(index - 1) as u64 && self.is_held(index - 1, before) {
-            return Ok((capacity, before));
+            return Ok(before);
         }
         if planned >= HIGHEST || !self.allows(capacity, HIGHEST) {
             return Err(Error::Capacity(format!(
@@ -100,7 +110,7 @@ impl Plan {
             let middle = low + (high - low) / 2;
             *(if self.allows(capacity, f64::from_bits(middle)) { &mut high } else { &mut low }) = middle;
         }
-        Ok((capacity, f64::from_bits(high)))
+        Ok(f64::from_bits(high))
     }
 
     /// True of a stage with the capacity and the rate that stage `index`, behind one of rate `before`, has.
@@ -127,18 +137,15 @@ impl Plan {
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
-        let (capacity, fpr) = self.step(index, before)?;
-        self.kind.stage(capacity, fpr, hasher)
+        self.made(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
     }
 
     /// Bytes of a filter that has grown to hold `capacity` keys.
     pub(super) fn nbytes(&self, capacity: u64) -> Result<u64> {
         let (mut held, mut bytes, mut before) = (0u64, 0u64, 1.0);
         for index in 0..MAX_STAGES as usize {
-            let (stage, fpr) = self.step(index, before)?;
-            held = held.saturating_add(stage);
-            bytes = bytes.saturating_add(self.kind.nbytes(stage, fpr)?);
-            before = fpr;
+            let (fpr, stage) = self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr))?;
+            (held, bytes, before) = (held.saturating_add(self.keys(index) as u64), bytes.saturating_add(stage), fpr);
             if held >= capacity {
                 break;
             }

@@ -14,11 +14,12 @@ fn reloaded(filter: &ScalableBloomFilter, change: impl Fn(&mut Header)) -> Resul
     let container = filter.container();
     let mut header = container.header;
     change(&mut header);
-    let mut memory = |kind, index, words| {
+    let mut memory = |kind, index, words: u64| {
         let mut sections = container.sections.iter();
         let section = sections.find(|section| (section.kind, section.index) == (kind, index));
         let bytes = section.ok_or_else(|| Error::format("section"))?.bytes;
-        if words * 8 != bytes.len() as u64 {
+        // Memory comes in lines.
+        if words.next_multiple_of(8) * 8 != bytes.len() as u64 {
             return Err(Error::format("length"));
         }
         let mut memory = Memory::zeroed(words)?;

@@ -74,10 +74,13 @@ impl<S: LineScheme> View<S> {
     /// As [`Register`](super::block::Register); a slot of this view.
     #[inline(always)]
     unsafe fn held(&self, slot: *mut u64, bits: impl Block) -> u64 {
-        let mut held = 0;
+        let (mut held, mut bit) = (0, 1u64);
         for plane in 0..self.planes {
             // SAFETY: the slot has that many lines.
-            held |= u64::from(unsafe { !bits.misses(Block::read(slot.wrapping_add(plane * LINE_WORDS))) }) << plane;
+            let missing = unsafe { bits.misses(Block::read(slot.wrapping_add(plane * LINE_WORDS))) };
+            // No shift by a variable: 2.7 against 3.3 ns a look at three planes.
+            held |= bit & u64::from(missing).wrapping_sub(1);
+            bit <<= 1;
         }
         held
     }

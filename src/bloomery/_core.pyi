@@ -58,12 +58,15 @@ class AgingBloomFilter:
     A window over a stream: the last `capacity` distinct keys are never denied, older ones are
     forgotten after at most twice as many.
 
-    capacity: keys of the window; with window=, keys that come within it. fpr: bound on the rate of
-    false positives, at any time. refresh: a known key counts as seen anew; False is the plain double
-    buffer, where a key is remembered for the `capacity` new keys after it was told new itself (one
-    that was falsely known is not written, and not promised). window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only, and
-    more than `capacity` keys in a window warn (CapacityWarning) and raise the rate. seed, secret: as
-    for BloomFilter.
+    capacity: keys of the window; with window=, keys that come within it.
+    fpr: bound on the rate of false positives, at any time.
+    refresh: a known key counts as seen anew; False is the plain double buffer, where a key is remembered
+    for the `capacity` new keys after it was told new itself (one that was falsely known is not
+    written, and not promised).
+    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+    and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
@@ -89,11 +92,11 @@ class AgingBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
         refresh: bool = True,
         window: float | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> AgingBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -185,6 +188,11 @@ class AgingBloomFilter:
         """
         Keys written to each generation that is held, oldest first; the last one takes new keys.
         """
+    @property
+    def generations(self, /) -> int:
+        """
+        Number of generations.
+        """
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -193,6 +201,11 @@ class AgingBloomFilter:
     def keyed(self, /) -> bool:
         """
         True when keys are hashed under a secret.
+        """
+    @property
+    def keys_a_generation(self, /) -> int:
+        """
+        Keys that a generation takes.
         """
     @property
     def nbytes(self, /) -> int:
@@ -213,6 +226,16 @@ class AgingBloomFilter:
     def num_added(self, /) -> int:
         """
         Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        Number of bits, of all generations.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k, bits of a key in a generation.
         """
     @staticmethod
     def open(
@@ -606,9 +629,13 @@ class CompactApproximator:
     An approximate map from keys to small numbers: what it answers is never below the truth in the
     order of its lattice.
 
-    capacity: distinct keys. fpr: rate at capacity at which a key never added has a value. lattice:
-    "max" answers an upper bound of the largest value added with the key, "min" a lower bound of the
-    smallest, "or" a superset of the bits. value_bits: 1 to 32. seed, secret: as for BloomFilter.
+    capacity: distinct keys.
+    fpr: rate at capacity at which a key never added has a value.
+    lattice: max answers an upper bound of the largest value added with the key, "min" a lower bound of
+    the smallest, "or" a superset of the bits.
+    value_bits: 1 to 32.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
     answers the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
@@ -638,11 +665,11 @@ class CompactApproximator:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
         lattice: str = "max",
-        value_bits: int = ...,
-        seed: int = ...,
+        value_bits: int = 8,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CompactApproximator: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -733,13 +760,18 @@ class CompactApproximator:
         True when keys are hashed under a secret.
         """
     @property
+    def largest(self, /) -> int:
+        """
+        The largest value that is stored.
+        """
+    @property
     def lattice(self, /) -> str:
         """
         How cells are joined: max, min or or.
         """
     def merge(self, /, other: CompactApproximator) -> None:
         """
-        Joins cell by cell: the approximator of the pairs of both, bit for bit.
+        Takes in another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1322,11 +1354,13 @@ class DLeftCountingFilter:
     A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
     the space of a counting Bloom filter.
 
-    capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells,
-    13 to 39 three, a million 13. fpr: rate of false positives at capacity.
-    subtables: d, 2 to 8; a key has one bucket in each and goes to the least loaded. cells: w, 6 to
-    64, cells of a bucket; 8 is the published design, 12 packs tighter. seed, secret: as for
-    BloomFilter.
+    capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39
+    three, a million 13.
+    fpr: rate of false positives at capacity.
+    subtables: d, 2 to 8; a key has one bucket in each and goes to the least loaded.
+    cells: w, 6 to 64, cells of a bucket; 8 is the published design, 12 packs tighter.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: never, unless a key is removed that was not added; one that only seems to be
     there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
@@ -1358,11 +1392,11 @@ class DLeftCountingFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        subtables: int = ...,
-        cells: int = ...,
-        seed: int = ...,
+        subtables: int = 4,
+        cells: int = 12,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DLeftCountingFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -1476,9 +1510,14 @@ class DLeftCountingFilter:
         """
         True when keys are hashed under a secret.
         """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the cells live in a file.
+        """
     def merge(self, /, other: DLeftCountingFilter) -> None:
         """
-        Adds the other's keys with their counts. FilterFull when they do not fit; then nothing changed.
+        Takes in another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1555,10 +1594,13 @@ class DeletableBloomFilter:
     """
     A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
-    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no
-    two keys ever met in its region. More regions, more keys can be removed: by default one for 4
-    bits, which lets 90 % go at capacity. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity.
+    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no two keys ever
+    met in its region. More regions, more keys can be removed: by default one for 4 bits, which lets
+    90 % go at capacity.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: never, unless a key is removed that was not added. remove() answers False for a
     key that stays, or was not there. Flags are never taken back, so what can be removed only falls;
@@ -1589,10 +1631,10 @@ class DeletableBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
         regions: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -1690,9 +1732,14 @@ class DeletableBloomFilter:
         """
         True when keys are hashed under a secret.
         """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the bits live in a file.
+        """
     def merge(self, /, other: DeletableBloomFilter) -> None:
         """
-        The union, in place: bitwise or. Where both have a bit set, keys met: its region is flagged.
+        Takes in another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1780,7 +1827,7 @@ class DeletableBloomFilter:
         *,
         regions: int | None = None,
         capacity: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter:
         """
@@ -1798,15 +1845,18 @@ class DynamicCuckooFilter:
     """
     A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
 
-    capacity: number of keys of one stage, repetitions included; the attribute is that of the stages in
-    use. fpr: bound on the rate of the whole with max_stages full stages. max_stages: 1 to 1024; four
-    times as many take two bits a key more. bucket_size, fingerprint_bits, seed, secret: as for
-    CuckooFilter; fingerprint_bits, given, decides the rate in the place of fpr.
+    capacity: number of keys of one stage, repetitions included; the attribute is that of the stages in use.
+    fpr: bound on the rate of the whole with max_stages full stages.
+    max_stages: 1 to 1024; four times as many take two bits a key more.
+    bucket_size: as for CuckooFilter.
+    fingerprint_bits: as for CuckooFilter; given, it decides the rate in the place of fpr.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
     in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
-    empty (the memory of one is kept for the next); compact() moves keys together. Never denies a key that was added, unless keys were removed
-    that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
+    empty (the memory of one is kept for the next); compact() moves keys together. Never denies a key that
+    was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
     stage takes the key, and then nothing has changed. Copies of one key beyond 2 * bucket_size open
     further stages: ask `in` first to store each key once.
     Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
@@ -1835,12 +1885,12 @@ class DynamicCuckooFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        max_stages: int = ...,
-        bucket_size: int = ...,
+        max_stages: int = 16,
+        bucket_size: int = 4,
         fingerprint_bits: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DynamicCuckooFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -1972,13 +2022,18 @@ class DynamicCuckooFilter:
         True when keys are hashed under a secret.
         """
     @property
+    def mapped(self, /) -> bool:
+        """
+        True when the cells lie in a file.
+        """
+    @property
     def max_stages(self, /) -> int:
         """
         Most stages there may be.
         """
     def merge(self, /, other: DynamicCuckooFilter) -> None:
         """
-        Adds all keys of another filter, in place; the numbers of stages may differ, the shape of a stage may not. Raises FilterFull when they do not fit; then nothing changed.
+        Takes in another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2032,7 +2087,7 @@ class DynamicCuckooFilter:
     @property
     def stage_capacities(self, /) -> list[int]:
         """
-        Keys of each stage, oldest first: all alike. A new one opens when all others are full.
+        Keys of each stage, oldest first; a new one opens when all others are full.
         """
     def stage_info(self, /) -> list[dict[str, Any]]:
         """
@@ -2065,8 +2120,11 @@ class LayeredBloomFilter:
     Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
     and its depth is the number of leading layers that hold it.
 
-    capacity: distinct keys. fpr: rate of `in` at capacity, and of one more in a depth. layers: 1 to
-    64, the largest count told. seed, secret: as for BloomFilter.
+    capacity: distinct keys.
+    fpr: rate of `in` at capacity, and of one more in a depth.
+    layers: 1 to 64, the largest count told.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
@@ -2092,10 +2150,10 @@ class LayeredBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        layers: int = ...,
-        seed: int = ...,
+        layers: int = 4,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> LayeredBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -2223,6 +2281,16 @@ class LayeredBloomFilter:
     def num_added(self, /) -> int:
         """
         Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        Number of bits, of all layers.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k, bits of a key in a layer.
         """
     @staticmethod
     def open(
@@ -2719,8 +2787,10 @@ class RetouchedBloomFilter:
     A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
     of its members.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity, before any
-    bit is cleared. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity, before any bit is cleared.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     Train it: add members, then add_false_positive() keys that are known to be admitted wrongly, then
     retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
@@ -2750,7 +2820,7 @@ class RetouchedBloomFilter:
     def __deepcopy__(self, memo: object, /) -> RetouchedBloomFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __new__(
-        cls, /, capacity: int, fpr: float = ..., *, seed: int = ..., secret: bytes | bool | None = None
+        cls, /, capacity: int, fpr: float = 0.01, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> RetouchedBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
@@ -2797,7 +2867,7 @@ class RetouchedBloomFilter:
         """
         Forgets every key.
         """
-    def clear_random(self, /, share: float, seed: int = ...) -> int:
+    def clear_random(self, /, share: float, seed: int = 0) -> int:
         """
         Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
         """
@@ -2850,6 +2920,11 @@ class RetouchedBloomFilter:
     def keyed(self, /) -> bool:
         """
         True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the bits live in a file.
         """
     @property
     def nbytes(self, /) -> int:
@@ -2932,13 +3007,15 @@ class RollingBloomFilter:
     A window over a stream in several generations: the last `capacity` keys are never denied, in less
     space than AgingBloomFilter takes.
 
-    capacity: keys of the window, repeats counted (a repeat within one generation is free; for the
-    last `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that
-    come within it. fpr: bound on the rate of false positives, at any time. generations: 2 to 16; g of
-    them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up. window: seconds
-    for which keys are remembered, instead of a count: time passes by advance(now) only, every
-    generation is made for `capacity` keys, and more of them in one warn (CapacityWarning). seed,
-    secret: as for BloomFilter.
+    capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last
+    `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that come
+    within it.
+    fpr: bound on the rate of false positives, at any time.
+    generations: 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
+    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+    every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
@@ -2964,11 +3041,11 @@ class RollingBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        generations: int = ...,
+        generations: int = 3,
         window: float | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> RollingBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -3077,6 +3154,11 @@ class RollingBloomFilter:
         True when keys are hashed under a secret.
         """
     @property
+    def keys_a_generation(self, /) -> int:
+        """
+        Keys that a generation takes.
+        """
+    @property
     def nbytes(self, /) -> int:
         """
         Bytes of cells held.
@@ -3096,6 +3178,16 @@ class RollingBloomFilter:
         """
         Keys that were new when they were added, less those removed.
         """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        Number of bits, of all generations.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k, bits of a key in a generation.
+        """
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -3108,6 +3200,11 @@ class RollingBloomFilter:
         Opens the file of a RollingBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    @property
+    def refresh(self, /) -> bool:
+        """
+        True when a known key counts as seen anew.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -3145,19 +3242,26 @@ class ScalableBloomFilter:
     A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
     keys come.
 
-    initial_capacity: keys of the first stage. fpr: bound on the rate of the whole. kind: the structure of
-    every stage, by its name in the registry: bloom, "counting", "variable-increment", "spectral",
-    "d-left", "deletable", "retouched", "layered", "cuckoo", "quotient" or "prefix". growth: factor between the
-    capacities of successive stages. tightening: factor between their rates; the first stage has
-    fpr * (1 - tightening). layout: of every stage of kind "bloom"; "auto" chooses for each. seed, secret:
-    as for BloomFilter.
+    initial_capacity: keys of the first stage.
+    fpr: bound on the rate of the whole.
+    kind: the structure of every stage, by its name in the registry: one of kinds().
+    growth: factor between the capacities of successive stages.
+    tightening: factor between their rates; the first stage has fpr * (1 - tightening).
+    layout: of every stage of kind "bloom"; "auto" chooses for each.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
     have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: a lookup asks the stages,
-    newest first; about log2(n / initial_capacity) of them.
-    Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; 1 - prod(1 - p_i) <= fpr.
+    Every kind has a least rate (64-bit hashes, fingerprints of so many bits). A stage whose share of fpr
+    lies below it has the least rate, which fpr() shows and at_least_rate counts; the whole may then come to
+    more than fpr.
+
+    Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull past 1024 stages. Cost: a lookup
+    asks the stages, newest first; about log2(n / initial_capacity) of them.
+    Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; the rate lies between 1 - prod(1 - p_i)
+    and the sum of all p_i, by at most 1 % of it above the former at fpr 0.1.
 
     >>> from bloomery import ScalableBloomFilter
     >>> f = ScalableBloomFilter(100, fpr=0.001)
@@ -3179,14 +3283,14 @@ class ScalableBloomFilter:
     def __new__(
         cls,
         /,
-        initial_capacity: int = ...,
-        fpr: float = ...,
+        initial_capacity: int = 10000,
+        fpr: float = 0.01,
         *,
-        kind: str = ...,
-        growth: float = ...,
-        tightening: float = ...,
-        layout: str = ...,
-        seed: int = ...,
+        kind: str = "bloom",
+        growth: float = 2.0,
+        tightening: float = 0.5,
+        layout: str = "auto",
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> ScalableBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -3218,6 +3322,11 @@ class ScalableBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """
+    @property
+    def at_least_rate(self, /) -> int:
+        """
+        Number of stages whose rate is the least that can be had, above the one planned.
         """
     @property
     def capacity(self, /) -> int:
@@ -3339,7 +3448,7 @@ class ScalableBloomFilter:
     @property
     def stage_capacities(self, /) -> list[int]:
         """
-        Keys of each stage, oldest first; a new one opens when the last is full.
+        Keys of each stage, oldest first; a new one opens when all others are full.
         """
     def stage_info(self, /) -> list[dict[str, Any]]:
         """
@@ -3377,9 +3486,11 @@ class SpatialBloomFilter:
     A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
     label wins, so that errors go upward only.
 
-    capacity: distinct keys of all areas together. fpr: rate at capacity at which a key of no area is
-    given one. areas: labels 1 to areas, at most 65535; give the areas that matter most the highest.
-    seed, secret: as for BloomFilter.
+    capacity: distinct keys of all areas together.
+    fpr: rate at capacity at which a key of no area is given one.
+    areas: labels 1 to areas, at most 65535; give the areas that matter most the highest.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     False negatives: never, and no label below the key's own (the highest added with it). Raises
     ParameterError, ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost:
@@ -3404,10 +3515,10 @@ class SpatialBloomFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        areas: int = ...,
-        seed: int = ...,
+        areas: int = 255,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> SpatialBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -3510,9 +3621,19 @@ class SpatialBloomFilter:
         """
         Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
         """
+    @property
+    def largest(self, /) -> int:
+        """
+        The largest value that is stored.
+        """
+    @property
+    def lattice(self, /) -> str:
+        """
+        How cells are joined: max, min or or.
+        """
     def merge(self, /, other: SpatialBloomFilter) -> None:
         """
-        Takes the larger label cell by cell: the filter of the pairs of both, bit for bit.
+        Takes in another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3584,12 +3705,14 @@ class SpectralFilter:
     """
     How often each key came, or a little more: counts are never too low.
 
-    capacity: expected number of distinct keys. fpr: rate at which absent keys seem to be there, and
-    a bound on the share of wrong counts, at capacity. mode: how keys are added.
-    "minimal-increase" adds to the least of a key's counters only, "recurring-minimum" counts keys
-    apart, exactly from then on, when their counters look like an overestimate; both halve the share
-    of wrong counts. "minimum-selection" adds to every counter.
-    counter_bits: 8, 16, 32 or 64. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate at which absent keys seem to be there, and a bound on the share of wrong counts, at capacity.
+    mode: how keys are added. "minimal-increase" adds to the least of a key's counters only,
+    "recurring-minimum" counts keys apart, exactly from then on, when their counters look like an
+    overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
+    counter_bits: 8, 16, 32 or 64.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     No key that was added is ever denied, no count is below the truth, in any mode. Keys cannot be
     removed, for that would break it; CountingBloomFilter is minimum selection with removal.
@@ -3620,11 +3743,11 @@ class SpectralFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        mode: str = ...,
-        counter_bits: int = ...,
-        seed: int = ...,
+        mode: str = "minimal-increase",
+        counter_bits: int = 32,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> SpectralFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -4026,11 +4149,14 @@ class VariableIncrementFilter:
     A counting filter whose keys add different amounts to their counters: keys can be removed, in
     less space than CountingBloomFilter needs at low rates.
 
-    capacity: expected number of distinct keys. fpr: rate of false positives at capacity.
-    increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that
-    cannot be a sum with that amount in it denies the key. counter_bits: width of a counter, at most
-    16 and at least 2 + log2 L; by default 5 + log2 L. A counter that reaches its maximum admits every
-    key and stays there for ever. seed, secret: as for BloomFilter.
+    capacity: expected number of distinct keys.
+    fpr: rate of false positives at capacity.
+    increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
+    sum with that amount in it denies the key.
+    counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
+    reaches its maximum admits every key and stays there for ever.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
 
     No key is denied that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
@@ -4063,11 +4189,11 @@ class VariableIncrementFilter:
         cls,
         /,
         capacity: int,
-        fpr: float = ...,
+        fpr: float = 0.01,
         *,
-        increments: int = ...,
+        increments: int = 4,
         counter_bits: int | None = None,
-        seed: int = ...,
+        seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> VariableIncrementFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -4180,7 +4306,7 @@ class VariableIncrementFilter:
         """
     def merge(self, /, other: VariableIncrementFilter) -> None:
         """
-        The filter of both multisets, in place: counters add, up to their maximum.
+        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """

@@ -63,8 +63,8 @@ fn a_stage_that_cannot_have_its_rate_has_the_least_there_is() {
         (100, 1e-8, "cuckoo", 2.0, 20_000),
         (100, 1e-13, "bloom", 1.5, 6_000),
         (100, 0.01, "bloom", 1.0, 6_000),
-        (100, 1e-8, "d-left", 1.5, 3_000),
-        (100, 1e-13, "quotient", 2.0, 20_000),
+        (100, 1e-14, "d-left", 1.5, 3_000),
+        (100, 1e-14, "quotient", 2.0, 20_000),
         (20, 1e-5, "counting", 1.0, 1_500),
         (20, 1e-4, "layered", 1.0, 1_500),
     ] {

@@ -50,7 +50,8 @@ class Variant(NamedTuple):
             options["layout"] = self.layout
         if self.kind is not None:
             options["kind"] = self.kind
-        return self.cls(capacity, fpr, **options)
+        rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
+        return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
     def can(self, capability: str) -> bool:
         """Tell whether the registry promises ``capability``, or what READINGS derives from it."""
@@ -77,9 +78,11 @@ class Variant(NamedTuple):
 #: What tests ask for that is not a word of the registry but follows from one.
 READINGS: dict[str, Callable[[Variant], bool]] = {
     # add takes more than the key
-    "pairs": lambda v: bool({"label", "value"} & set(v.capabilities)),
+    "pairs": lambda v: v.row["adds"] == "pair",
     # add takes the key alone
-    "keys": lambda v: "add" in v.capabilities and not v.can("pairs"),
+    "keys": lambda v: v.row["adds"] == "key",
+    # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
+    "numbers": lambda v: v.row["adds"] == "number",
     # a key that was added is found, unless others were wrongly removed
     "keeps": lambda v: v.row["false_negatives"] != "by design",
     # a chain of stages
@@ -90,7 +93,10 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
 
 
 def variants_with(*needs: str) -> list[Variant]:
-    """All variants in all layouts and kinds that have the capabilities ``needs``."""
+    """All variants in all layouts and kinds that have the capabilities ``needs``.
+
+    Those that take numbers only are among them where nothing, or that, is needed.
+    """
     found = []
     for row in bloomery.variants():
         cls, capabilities = getattr(bloomery, row["class"]), tuple(row["capabilities"])
@@ -98,7 +104,8 @@ def variants_with(*needs: str) -> list[Variant]:
         # Stages of the kind that has layouts are there by layout.
         choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
         made = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
-        found += [variant for variant in made if all(variant.can(need) for need in needs)]
+        usual = not needs or "numbers" in needs or row["adds"] != "number"
+        found += [variant for variant in made if usual and all(variant.can(need) for need in needs)]
     return found
 
 

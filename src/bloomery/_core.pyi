@@ -114,7 +114,7 @@ class AgingBloomFilter:
 
         >>> from bloomery import AgingBloomFilter
         >>> f = AgingBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -369,7 +369,7 @@ class BloomFilter:
 
         >>> from bloomery import BloomFilter
         >>> f = BloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -911,7 +911,7 @@ class CountingBloomFilter:
 
         >>> from bloomery import CountingBloomFilter
         >>> f = CountingBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -1174,7 +1174,7 @@ class CuckooFilter:
 
         >>> from bloomery import CuckooFilter
         >>> f = CuckooFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -1414,7 +1414,7 @@ class DLeftCountingFilter:
 
         >>> from bloomery import DLeftCountingFilter
         >>> f = DLeftCountingFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -1652,7 +1652,7 @@ class DeletableBloomFilter:
 
         >>> from bloomery import DeletableBloomFilter
         >>> f = DeletableBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -1908,7 +1908,7 @@ class DynamicCuckooFilter:
 
         >>> from bloomery import DynamicCuckooFilter
         >>> f = DynamicCuckooFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -2171,7 +2171,7 @@ class LayeredBloomFilter:
 
         >>> from bloomery import LayeredBloomFilter
         >>> f = LayeredBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -2381,7 +2381,7 @@ class PrefixFilter:
 
         >>> from bloomery import PrefixFilter
         >>> f = PrefixFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -2591,7 +2591,7 @@ class QuotientFilter:
 
         >>> from bloomery import QuotientFilter
         >>> f = QuotientFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -2837,7 +2837,7 @@ class RetouchedBloomFilter:
 
         >>> from bloomery import RetouchedBloomFilter
         >>> f = RetouchedBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_false_positive(self, key: object, /) -> bool:
@@ -3063,7 +3063,7 @@ class RollingBloomFilter:
 
         >>> from bloomery import RollingBloomFilter
         >>> f = RollingBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -3308,7 +3308,7 @@ class ScalableBloomFilter:
 
         >>> from bloomery import ScalableBloomFilter
         >>> f = ScalableBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -3765,7 +3765,7 @@ class SpectralFilter:
 
         >>> from bloomery import SpectralFilter
         >>> f = SpectralFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -3987,7 +3987,7 @@ class StableBloomFilter:
 
         >>> from bloomery import StableBloomFilter
         >>> f = StableBloomFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:
@@ -4211,7 +4211,7 @@ class VariableIncrementFilter:
 
         >>> from bloomery import VariableIncrementFilter
         >>> f = VariableIncrementFilter(1000)
-        >>> f.add("a"), f.add("a")
+        >>> f.add(7), f.add(7)
         (True, False)
         """
     def add_hashed(self, /, hashes: object) -> Any:

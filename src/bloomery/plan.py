@@ -105,13 +105,15 @@ def choices(
     *,
     memory: int | None = None,
     needs: str | Collection[str] = (),
+    universe: int | None = None,
     left_out: dict[str, str] | None = None,
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
 
     Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
     ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
-    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. Within 1.2
+    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. ``universe`` says
+    that keys are whole numbers below it, which structures that take only such can be sized for. Within 1.2
     times the least space the faster comes first; what forgets keys by design comes after what does
     not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
     ``left_out`` is given the layouts that cannot be built, and why. Raises `ParameterError` when
@@ -125,15 +127,20 @@ def choices(
     ['split']
     """
     _check(items, fpr, memory)
+    if universe is not None and universe < (items or 1):
+        raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
     wanted = frozenset([needs] if isinstance(needs, str) else needs)
     _check_needs(wanted)
     left_out = {} if left_out is None else left_out
-    meeting = _meeting(wanted)
+    meeting = _meeting(wanted, universe)
     if wanted and PARQUET not in wanted:
-        found = (_structure(row, items, fpr, memory) for row in meeting)
+        found = (_structure(row, items, fpr, memory) for row in meeting if row["adds"] != "number")
         rows = [choice for choice in found if choice is not None]
     else:
         rows = _layouts(wanted, items, fpr, memory, left_out)
+    if universe is not None and PARQUET not in wanted:
+        exact = (_exact(row, items, universe, memory) for row in meeting if row["adds"] == "number")
+        rows += [choice for choice in exact if choice is not None]
     if fpr is None:
         rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
@@ -208,14 +215,18 @@ def _layouts(
     return found
 
 
-def _meeting(needs: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the rows of the registry that meet ``needs``."""
+def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]]:
+    """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only."""
     meet = [
         row
         for row in registry.rows()
         if needs - {PARQUET} <= set(row["capabilities"])
         and (PARQUET not in needs or row["role"] == "plain")
-        and (row["adds"] == "key" or needs & _of_pairs())
+        and (
+            row["adds"] == "key"
+            or (row["adds"] == "pair" and needs & _of_pairs())
+            or (row["adds"] == "number" and universe)
+        )
     ]
     if not meet:
         raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
@@ -250,6 +261,26 @@ def _structure(
         num_bits=8 * nbytes,
         num_hashes=0,
         fpr=fpr,
+        ns_per_key=ns,
+        fits=memory is None or nbytes <= memory,
+        add_ns_per_key=add_ns,
+        false_negatives=row["false_negatives"],
+    )
+
+
+def _exact(row: dict[str, Any], items: int | None, universe: int, memory: int | None) -> Choice | None:
+    """Return a structure that holds the numbers of a universe, without false positives."""
+    nbytes = _nbytes(row, universe, 0.5)
+    if nbytes is None:
+        return None
+    add_ns, ns = row["ns"]
+    return Choice(
+        structure=row["name"],
+        layout="-",
+        items=universe if items is None else items,
+        num_bits=8 * nbytes,
+        num_hashes=0,
+        fpr=0.0,
         ns_per_key=ns,
         fits=memory is None or nbytes <= memory,
         add_ns_per_key=add_ns,

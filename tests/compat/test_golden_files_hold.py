@@ -40,7 +40,7 @@ def test_on_every_isa(isa: str, force_isa: Any) -> None:
 def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
     path = HERE / f"{name}.bloom"
     secret = secret_of(name)
-    keys = [] if name == "bloom-empty" else make.contents()
+    keys = [] if name == "bloom-empty" else make.contents(name)
     opened = bloomery.open(path, verify="full", secret=secret)
     loaded = bloomery.loads(path.read_bytes(), secret=secret)
     by_class = type(FILTERS[name]).open(path, secret=secret)

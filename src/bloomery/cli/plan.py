@@ -30,6 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fpr", type=units.rate, metavar="P", help="false-positive rate")
     parser.add_argument("--memory", type=units.size, metavar="SIZE", help="bytes at most, such as 64M")
     parser.add_argument(
+        "--universe",
+        type=units.count,
+        metavar="N",
+        help="keys are whole numbers below N: compare exact sets, too",
+    )
+    parser.add_argument(
         "--needs",
         "--need",
         action="append",
@@ -53,9 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
     needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
     left_out: dict[str, str] = {}
-    rows = choices(args.items, args.fpr, memory=args.memory, needs=needed, left_out=left_out)
+    rows = choices(
+        args.items, args.fpr, memory=args.memory, needs=needed, universe=args.universe, left_out=left_out
+    )
     stats = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
-    lines = _layouts(rows) if rows[0].num_hashes else _structures(rows)
+    lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
     lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"

@@ -274,6 +274,34 @@ macro_rules! option {
     };
 }
 
+/// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any.
+macro_rules! sizable {
+    ($Class:ident [{$capacity:ident "int"}] $named:tt) => {
+        $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
+    };
+    ($Class:ident [{$capacity:ident "int"} {$fpr:ident "float"}] $named:tt) => {
+        $crate::structure::declaration::sizable! { @ $Class [capacity fpr] [capacity fpr] $named }
+    };
+    (@ $Class:ident [$($p:ident)*] [$capacity:ident $fpr:ident] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        impl $crate::structure::Sizable for $Class {
+            fn for_capacity(
+                $capacity: u64,
+                $fpr: f64,
+                options: $crate::structure::Options<'_>,
+                hasher: $crate::key::KeyHasher,
+            ) -> $crate::Result<Self> {
+                let _ = ($fpr, options); // where there is no rate and no text to choose
+                Self::construct($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd),)* hasher)
+            }
+
+            fn nbytes_for($capacity: u64, $fpr: f64, options: $crate::structure::Options<'_>) -> $crate::Result<u64> {
+                let _ = ($fpr, options);
+                Self::cell_bytes($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd)),*)
+            }
+        }
+    };
+}
+
 /// The Rust type of a parameter of this Python type.
 #[macro_export]
 macro_rules! parameter_type {
@@ -311,6 +339,12 @@ macro_rules! declared {
             [] [] [] $($fields)*
         }
     };
+    (@parameters [($dollar:tt) $Class:ident $($head:tt)*] $($wrong:tt)*) => {
+        compile_error!(concat!(
+            stringify!($Class), ": parameters, the rest of its documentation and fields are wanted, each parameter with \
+             a line of documentation, a type and a default, before: ", stringify!($($wrong)*)
+        ));
+    };
     // Fields are sorted into those shown, stored and merged.
     (@field $head:tt [$($shown:tt)*] [$($stored:tt)*] [$($merged:tt)*]
         $(#[doc = $d:tt])+ pub $f:ident: $t:ty = $get:expr, $TAG:ident merged; $($more:tt)*
@@ -343,6 +377,12 @@ macro_rules! declared {
         $crate::structure::declaration::declared! { @field $head $shown
             [$($stored)* {[$($d)+] $f ($t) ($get) $TAG}] $merged $($more)* }
     };
+    (@field [($dollar:tt) $Class:ident $($head:tt)*] $shown:tt $stored:tt $merged:tt $wrong:tt $($more:tt)+) => {
+        compile_error!(concat!(
+            stringify!($Class), ": a field is a line of documentation, a name, a type, an expression, and one of `pub` \
+             and a tag, before: ", stringify!($wrong $($more)+)
+        ));
+    };
     (@field
         [($dollar:tt) $Class:ident [$($summary:tt)*]
             [$({[$d1:tt $($d2:tt)*] $p:ident $pt:tt [$($pd:tt)?]})*]
@@ -361,21 +401,7 @@ macro_rules! declared {
             })*
         }
 
-        impl $crate::structure::Sizable for $Class {
-            fn for_capacity(
-                $($p: $crate::parameter_type!($pt),)* options: $crate::structure::Options<'_>, hasher: $crate::key::KeyHasher,
-            ) -> $crate::Result<Self> {
-                let _ = options; // where there is no text to choose
-                Self::construct($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd),)* hasher)
-            }
-
-            fn nbytes_for(
-                $($p: $crate::parameter_type!($pt),)* options: $crate::structure::Options<'_>,
-            ) -> $crate::Result<u64> {
-                let _ = options;
-                Self::cell_bytes($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd)),*)
-            }
-        }
+        $crate::structure::declaration::sizable! { $Class [$({$p $pt})*] [$({$k $kt $kd})*] }
 
         impl $crate::structure::declaration::Declared for $Class {
             const CLASS: &'static str = stringify!($Class);
@@ -459,4 +485,4 @@ macro_rules! declared {
     };
 }
 
-pub(crate) use {declared, names, option, structure};
+pub(crate) use {declared, names, option, sizable, structure};

@@ -15,7 +15,7 @@ macro_rules! add_doc_text {
             ">>> f = ",
             stringify!($Class),
             "(1000)\n",
-            ">>> f.add(\"a\"), f.add(\"a\")\n(True, False)"
+            ">>> f.add(7), f.add(7)\n(True, False)"
         )
     };
 }

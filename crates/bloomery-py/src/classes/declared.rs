@@ -135,6 +135,9 @@ macro_rules! adding {
     (key $Class:ident $Core:ident) => {
         crate::classes::capabilities::addable_methods!($Class, $Core);
     };
+    (number $Class:ident $Core:ident) => {
+        crate::classes::declared::adding!(key $Class $Core);
+    };
     (pair $Class:ident $Core:ident) => {};
 }
 

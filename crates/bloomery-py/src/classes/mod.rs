@@ -57,11 +57,7 @@ macro_rules! try_class {
     ({ $filter:expr, $lock:ident => $work:expr }) => { None };
     ({ $filter:expr, $lock:ident => $work:expr } {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: pair, $($rest:tt)*
-    } $($rows:tt)*) => { crate::classes::try_class!({ $filter, $lock => $work } $($rows)*) };
-    ({ $filter:expr, $lock:ident => $work:expr } {
-        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        $($rest:tt)*
+        adds: key, $($rest:tt)*
     } $($rows:tt)*) => {
         if let Ok(filter) = $filter.cast::<crate::classes::$module::$Class>() {
             let $lock = &filter.get().lock;
@@ -69,6 +65,9 @@ macro_rules! try_class {
         } else {
             crate::classes::try_class!({ $filter, $lock => $work } $($rows)*)
         }
+    };
+    ({ $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
+        crate::classes::try_class!({ $filter, $lock => $work } $($rows)*)
     };
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hostile.container import File
 
@@ -30,7 +32,7 @@ def planned(made: bloomery.ScalableBloomFilter) -> list[float]:
     ],
 )
 def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
-    arguments: tuple[int, float], options: dict[str, object], keys: int
+    arguments: tuple[int, float], options: dict[str, Any], keys: int
 ) -> None:
     made = bloomery.ScalableBloomFilter(*arguments, **options)
     made.update(range(keys))
@@ -44,7 +46,7 @@ def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
         # The first stage has half of the rate; a millionth less cannot be had.
         with pytest.raises(bloomery.ParameterError, match="fpr"):
             bloomery.ScalableBloomFilter(capacity, 2 * rate * (1 - 1e-6), kind=options.get("kind", "bloom"))
-    again = bloomery.loads(made.to_bytes())
+    again = bloomery.ScalableBloomFilter.from_bytes(made.to_bytes())
     assert again == made
     again.update(range(keys, 2 * keys))
     again.clear()

@@ -14,6 +14,7 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 
 from bloomery._core import (
     AgingBloomFilter,
+    BitSet,
     BloomFilter,
     CompactApproximator,
     CountingBloomFilter,
@@ -55,6 +56,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AgingBloomFilter",
+    "BitSet",
     "BloomFilter",
     "BloomeryError",
     "CapacityWarning",

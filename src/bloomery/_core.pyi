@@ -11,6 +11,7 @@ __all__ = [
     "LINE_BYTES",
     "AgingBloomFilter",
     "ArrowColumn",
+    "BitSet",
     "BloomFilter",
     "CandidateDuplicates",
     "CompactApproximator",
@@ -297,6 +298,203 @@ class ArrowColumn:
     def __len__(self, /) -> int:
         """
         Number of rows.
+        """
+
+@final
+class BitSet:
+    """
+    An exact set of whole numbers below `capacity`: one bit a number, no false positives.
+
+    capacity: N, the size of the universe: keys are the ints from 0 to capacity - 1.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
+    outsiders cannot predict.
+
+    Exact for ints: `in` is always right, num_added is the number of members, remove() harms nobody. A key
+    that is no such int is never a member, but for one of another type in 2**64 / capacity; adding it
+    raises ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    member; see `bloomery plan --universe`.
+
+    False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
+    universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
+    Markowsky, Wegman, STOC 1978, on when approximate membership takes less.
+
+    >>> from bloomery import BitSet
+    >>> ports = BitSet(65_536)
+    >>> ports.update([22, 80, 443])
+    >>> 80 in ports, 81 in ports, 70_000 in ports
+    (True, False, False)
+    >>> ports.remove(22); ports.num_added
+    2
+    """
+    def __contains__(self, key: Any, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> BitSet: ...
+    def __deepcopy__(self, memo: object, /) -> BitSet: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(cls, /, capacity: int, *, seed: int = 0, secret: bytes | bool | None = None) -> BitSet: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: object, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import BitSet
+        >>> f = BitSet(1000)
+        >>> f.add(7), f.add(7)
+        (True, False)
+        """
+    def add_hashed(self, /, hashes: object) -> Any:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    def contains_hashed(self, /, hashes: object) -> Any:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import BitSet
+        >>> BitSet(1000).contains_many(["a", "b"])
+        [False, False]
+        """
+    def copy(self, /) -> BitSet:
+        """
+        An independent copy in memory, also of a mapped filter.
+        """
+    def discard(self, key: object, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        """
+    def discard_many(self, /, keys: object) -> Any:
+        """
+        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> BitSet:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the bits live in a file.
+        """
+    def merge(self, /, other: BitSet) -> None:
+        """
+        Takes in another filter of this kind: the union: bitwise or.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+    ) -> BitSet:
+        """
+        Opens the file of a BitSet, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        """
+    def remove(self, key: object, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added, and then
+        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them.
+        """
+    def update(self, /, keys: object, *, threads: int = ...) -> None:
+        """
+        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+
+        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -4513,6 +4711,7 @@ def variants() -> list[dict[str, Any]]:
 
 _Filter: TypeAlias = (
     AgingBloomFilter
+    | BitSet
     | BloomFilter
     | CompactApproximator
     | CountingBloomFilter

@@ -163,6 +163,14 @@ macro_rules! variants {
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
                 once: true, fixed: &[("max_stages", 1)],
             }
+            {
+                BIT_SET = 19, bit_set "bit-set", exact::BitSet;
+                adds: number, can: [remove merge estimate map], stage: no, false_negatives: Never,
+                layouts: [], ns: [6.3, 5.2],
+                merging: "the union: bitwise or",
+                formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",
+                paper: "Carter, Floyd, Gill, Markowsky, Wegman, Exact and approximate membership testers, STOC 1978",
+            }
         }
     };
 }

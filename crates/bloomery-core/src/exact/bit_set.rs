@@ -1,0 +1,330 @@
+//! [`BitSet`]: an exact set of the whole numbers below a bound, one bit each.
+//!
+//! A structure sees only the hash of a key. That of an integer can be inverted ([`KeyHasher::signed_of`]), so the
+//! number is known and has a bit of its own: no two numbers meet. A key that is no number of the universe inverts
+//! to a random 64-bit number, which lies below N with probability N / 2^64: that is the rate for such keys, and it
+//! is all that `add` knows when it refuses them. Under a secret the hash has no inverse.
+
+use crate::cells::{LINE_WORDS, Memory, bits};
+use crate::container::{Container, Header, Section, kind};
+use crate::error::{Error, Result};
+use crate::isa::prefetch;
+use crate::key::KeyHasher;
+use crate::registry::BIT_SET;
+use crate::scheme::ahead::{answer_ahead, change_ahead};
+use crate::structure::declaration::structure;
+use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable};
+
+structure! {
+    /// An exact set of whole numbers below `capacity`: one bit a number, no false positives.
+    class BitSet;
+    parameters {
+        /// N, the size of the universe: keys are the ints from 0 to capacity - 1.
+        capacity: "int";
+    }
+    /// Exact for ints: `in` is always right, num_added is the number of members, remove() harms nobody. A key
+    /// that is no such int is never a member, but for one of another type in 2**64 / capacity; adding it
+    /// raises ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    /// member; see `bloomery plan --universe`.
+    ///
+    /// False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
+    /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
+    /// universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
+    /// Markowsky, Wegman, STOC 1978, on when approximate membership takes less.
+    ///
+    /// >>> from bloomery import BitSet
+    /// >>> ports = BitSet(65_536)
+    /// >>> ports.update([22, 80, 443])
+    /// >>> 80 in ports, 81 in ports, 70_000 in ports
+    /// (True, False, False)
+    /// >>> ports.remove(22); ports.num_added
+    /// 2
+    fields {
+        /// Size of the universe.
+        universe: u64 = |f| f.universe, CAPACITY merged;
+        /// Number of members.
+        members: u64 = |f| f.members, COUNT;
+        /// True when the bits live in a file.
+        pub mapped: bool = |f| f.memory.is_mapped();
+    }
+}
+
+/// Keys fetched ahead: one line each, and a core has 10 to 12 line-fill buffers.
+const AHEAD: usize = 16;
+/// 2^58 bits are 32 PiB, beyond any machine.
+const MOST: u64 = 1 << 58;
+
+/// A set of whole numbers below a bound.
+pub struct BitSet {
+    universe: u64,
+    members: u64,
+    memory: Memory,
+    hasher: KeyHasher,
+}
+
+/// Words of a set of numbers below `universe`.
+fn words(universe: u64) -> Result<u64> {
+    if (1..=MOST).contains(&universe) {
+        return Ok(universe.div_ceil(64));
+    }
+    Err(Error::Parameter(format!("capacity must be between 1 and {MOST}, got {universe}")))
+}
+
+fn check_public(hasher: &KeyHasher) -> Result<()> {
+    if hasher.is_keyed() {
+        return Err(Error::parameter("a BitSet holds the numbers themselves and takes no secret; leave secret= out"));
+    }
+    Ok(())
+}
+
+impl BitSet {
+    /// An empty set of numbers below `universe`.
+    pub fn construct(universe: u64, hasher: KeyHasher) -> Result<Self> {
+        check_public(&hasher)?;
+        Ok(BitSet { universe, members: 0, memory: Memory::zeroed(words(universe)?)?, hasher })
+    }
+
+    /// Bytes of such a set, in whole lines.
+    fn cell_bytes(universe: u64) -> Result<u64> {
+        Ok(words(universe)?.next_multiple_of(LINE_WORDS as u64) * 8)
+    }
+
+    /// The number whose hash is `hash`, if it lies in the universe.
+    #[inline(always)]
+    fn number(&self, hash: u64) -> Option<u64> {
+        let number = self.hasher.signed_of(hash)? as u64; // one below 0 lies beyond every universe
+        (number < self.universe).then_some(number)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        let word = self.number(hash).unwrap_or(0) / 64;
+        prefetch(self.memory.words().as_ptr().wrapping_add(word as usize));
+    }
+
+    /// Sets or clears the bit of a number of the universe; true when that changed it.
+    #[inline(always)]
+    fn put(&mut self, number: u64, member: bool) -> Result<bool> {
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let (word, mask) = (&mut words[(number / 64) as usize], bits::mask(number));
+        let changed = (*word & mask == 0) == member;
+        *word = if member { *word | mask } else { *word & !mask };
+        // The count of a file that lies may be anything.
+        self.members = match member {
+            true => self.members.saturating_add(changed.into()),
+            false => self.members.saturating_sub(changed.into()),
+        };
+        Ok(changed)
+    }
+
+    #[cold]
+    fn refusal(&self) -> Error {
+        Error::Parameter(format!(
+            "the key is none of the whole numbers from 0 to {} that this BitSet can hold; build one with a larger \
+             capacity, or a filter that takes any key",
+            self.universe - 1
+        ))
+    }
+}
+
+impl Filter for BitSet {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline(always)]
+    fn contains_hash(&self, hash: u64) -> bool {
+        self.number(hash).is_some_and(|n| self.memory.words()[(n / 64) as usize] & bits::mask(n) != 0)
+    }
+
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        answer_ahead(AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.contains_hash(hash)));
+    }
+
+    fn capacity(&self) -> u64 {
+        self.universe
+    }
+
+    fn target_fpr(&self) -> f64 {
+        0.0
+    }
+
+    fn num_added(&self) -> u64 {
+        self.members
+    }
+
+    fn estimated(&self) -> Option<(f64, f64)> {
+        Some((self.members as f64, 0.0))
+    }
+
+    fn fpr(&self) -> f64 {
+        0.0
+    }
+
+    fn fill(&self) -> f64 {
+        self.members as f64 / self.universe as f64
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.memory.len_bytes() as u64
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut header = Header::new(BIT_SET, 0, &self.hasher);
+        self.describe(&mut header);
+        Container { header, sections: vec![Section { kind: kind::BITS, index: 0, bytes: self.memory.bytes() }] }
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        Ok(BitSet { memory: self.memory.try_clone()?, ..*self })
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        self.check_compatible(other).is_ok() && self.memory.words() == other.memory.words()
+    }
+}
+
+impl Addable for BitSet {
+    fn add_hash(&mut self, hash: u64) -> Result<bool> {
+        match self.number(hash) {
+            Some(number) => self.put(number, true),
+            None => Err(self.refusal()),
+        }
+    }
+
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
+    }
+
+    fn expect_adds(&mut self, adds: usize) {
+        self.memory.expect_writes(adds);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.memory.is_read_only()
+    }
+
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        !self.is_read_only()
+    }
+
+    /// Every number of the universe has its bit.
+    fn newly_overfull(&mut self) -> bool {
+        false
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.members = 0;
+        Ok(())
+    }
+}
+
+impl Removable for BitSet {
+    fn remove_hash(&mut self, hash: u64) -> Result<bool> {
+        match self.number(hash) {
+            Some(number) => self.put(number, false),
+            None if self.is_read_only() => Err(Error::read_only()),
+            None => Ok(false),
+        }
+    }
+
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(AHEAD, self, hashes, removed, Self::fetch, Self::remove_hash)
+    }
+}
+
+impl Mergeable for BitSet {
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        self.differences(other).check()
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.check_compatible(other)?;
+        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        bits::or_assign(words, other.memory.words());
+        self.members = bits::count_ones(words);
+        Ok(())
+    }
+}
+
+impl Loadable for BitSet {
+    fn load(
+        header: &Header,
+        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
+        secret: Option<&[u8; 16]>,
+    ) -> Result<Self> {
+        let hasher = header.hasher(secret)?;
+        check_public(&hasher).map_err(Error::as_format)?;
+        Self::check_header(header, 0, 0)?;
+        let Stored { universe, members } = Stored::read(header)?;
+        let memory = memory(kind::BITS, 0, words(universe).map_err(Error::as_format)?)?;
+        let mut rest = memory.words().iter().skip((universe / 64) as usize).map(|word| u64::from_le(*word));
+        if members > universe
+            || rest.next().is_some_and(|word| word >> (universe % 64) > 0)
+            || rest.any(|word| word > 0)
+        {
+            return Err(Error::format("the file has members beyond its universe; it is damaged"));
+        }
+        Ok(BitSet { universe, members, memory, hasher })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::structure::testing::{hash, reload};
+
+    #[test]
+    fn it_is_the_set_of_its_numbers() {
+        for (universe, seed) in [(1u64, 0u64), (63, 1), (64, 2), (65, 3), (512, 4), (1000, u64::MAX), (100_000, 7)] {
+            let hasher = KeyHasher::seeded(seed);
+            let (mut set, mut truth) = (BitSet::construct(universe, hasher).unwrap(), BTreeSet::new());
+            for step in 0..3000 {
+                let number = hash(step) % universe;
+                let key = hasher.signed(number as i64);
+                if hash(step + 1) % 3 > 0 {
+                    assert_eq!(set.add_hash(key).unwrap(), truth.insert(number));
+                } else {
+                    assert_eq!(set.remove_hash(key).unwrap(), truth.remove(&number));
+                }
+                assert_eq!(set.num_added(), truth.len() as u64);
+            }
+            let keys: Vec<u64> = (0..2 * universe).map(|n| hasher.signed(n as i64)).collect();
+            let mut found = vec![0; keys.len()];
+            set.contains_hashes(&keys, &mut found);
+            assert!(found.iter().zip(0..).all(|(&found, n)| (found == 1) == truth.contains(&n)));
+            assert!(reload(&set).same_as(&set) && reload(&set).num_added() == set.num_added());
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_of_the_universe_is_refused_and_changes_nothing() {
+        let hasher = KeyHasher::seeded(0);
+        let mut set = BitSet::construct(1000, hasher).unwrap();
+        for key in [hasher.signed(1000), hasher.signed(-1), hasher.signed(i64::MIN), hash(5)] {
+            assert!(matches!(set.add_hash(key), Err(Error::Parameter(_))) && !set.contains_hash(key));
+            assert!(!set.remove_hash(key).unwrap());
+        }
+        assert_eq!((set.num_added(), set.fill()), (0, 0.0));
+        assert!(BitSet::construct(1000, KeyHasher::keyed(0, &[7; 16])).is_err());
+        assert!(BitSet::construct(0, hasher).is_err() && BitSet::construct(MOST + 1, hasher).is_err());
+    }
+
+    #[test]
+    fn merging_is_the_union() {
+        let hasher = KeyHasher::seeded(3);
+        let set = |numbers: std::ops::Range<i64>| {
+            let mut set = BitSet::construct(500, hasher).unwrap();
+            numbers.for_each(|n| assert!(set.add_hash(hasher.signed(n)).unwrap()));
+            set
+        };
+        let mut union = set(0..300);
+        union.merge(&set(200..400)).unwrap();
+        assert!(union.same_as(&set(0..400)) && union.num_added() == 400);
+        assert!(union.merge(&BitSet::construct(501, hasher).unwrap()).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+"""A set of whole numbers is exact: over its universe, for keys of other types, and in what plan says."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import bloomery
+from bloomery.plan import choices
+
+UNIVERSES = [1, 2, 63, 64, 65, 511, 512, 513, 1000, *random.Random(19).choices(range(2000, 200_000), k=4)]
+
+
+@pytest.mark.parametrize("universe", UNIVERSES)
+def test_it_is_a_set_of_whole_numbers(universe):
+    rng = random.Random(universe)
+    made, truth = bloomery.BitSet(universe, seed=rng.getrandbits(64)), set()
+    for _ in range(2000):
+        number = rng.randrange(universe)
+        if rng.random() < 0.6:
+            assert made.add(number) == (number not in truth)
+            truth.add(number)
+        else:
+            assert made.discard(number) == (number in truth)
+            truth.discard(number)
+    everything = np.arange(-universe, 2 * universe)
+    assert set(everything[made.contains_many(everything)].tolist()) == truth
+    assert made.num_added == len(truth)
+    assert made.approx_count() == (len(truth), 0.0)
+    assert bloomery.loads(made.to_bytes()) == made
+
+
+def test_no_key_of_another_type_is_a_member():
+    # A million keys, each one a member by chance with 2^20 / 2^64: one is expected in 17,000 runs.
+    made = bloomery.BitSet(1 << 20)
+    made.update(range(1 << 20))
+    assert not any(made.contains_many([f"key-{i}" for i in range(500_000)]))
+    assert not made.contains_many(np.random.default_rng(3).random(500_000)).any()
+    assert 1.0 not in made
+    assert "1" not in made
+
+
+@pytest.mark.parametrize("key", [-1, 100, 2**63, 2**70, "7", 7.0, b"7", (7,)])
+def test_what_it_cannot_hold_is_refused_and_named(key):
+    made = bloomery.BitSet(100)
+    with pytest.raises(bloomery.ParameterError, match="from 0 to 99"):
+        made.add(key)
+    with pytest.raises(bloomery.ParameterError, match="from 0 to 99"):
+        made.update([5, key, 6])
+    assert made.num_added == 1
+    assert 5 in made
+    with pytest.raises(KeyError):
+        made.remove(key)
+
+
+def test_a_secret_is_refused():
+    for secret in (True, b"sixteen secrets!"):
+        with pytest.raises(bloomery.ParameterError, match="no secret"):
+            bloomery.BitSet(100, secret=secret)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_plan_recommends_it_where_it_is_smaller(seed):
+    rng = random.Random(seed)
+    items, fpr = rng.randrange(10_000, 10_000_000), 10 ** rng.uniform(-4, -1)
+    least = min(choice.bits_per_key for choice in choices(items, fpr))
+    smaller = choices(items, fpr, universe=max(items, int(items * least / 2)))
+    assert (smaller[0].structure, smaller[0].fpr, smaller[0].recommended) == ("bit-set", 0.0, True)
+    assert choices(items, fpr, universe=int(items * least * 2))[0].structure == "bloom"
+    assert "bit-set" not in {choice.structure for choice in choices(items, fpr)}
+    with pytest.raises(bloomery.ParameterError, match="universe must be at least"):
+        choices(items, fpr, universe=items - 1)

@@ -100,7 +100,12 @@ def test_each_role_is_played_by_one_structure() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
     arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
-    assert row["adds"] == ("key" if set(arguments) == {"self", "key"} else "pair")
+    assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"})
+    if row["adds"] == "number":
+        made = getattr(bloomery, row["class"])(10)
+        assert made.add(9)
+        with pytest.raises(bloomery.ParameterError):
+            made.add("9")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["fixed"]], ids=lambda row: str(row["name"]))

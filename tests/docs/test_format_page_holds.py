@@ -36,7 +36,7 @@ def test_the_reader_of_the_page_reads_every_golden_file(path):
     assert {tag for _, tag in parameters} <= numbers["tag"]
     assert {kind for kind, _ in sections} <= numbers["kind"]
     rates = [value for (index, tag), value in parameters.items() if tag == 2 and index in {0, 0xFFFF}]
-    assert made.target_fpr in rates
+    assert made.target_fpr in (rates or [0.0])  # what has no false positives has no rate in its file
 
 
 def test_the_page_knows_which_tags_hold_floats():

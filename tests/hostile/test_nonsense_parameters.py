@@ -178,7 +178,8 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
     """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
     for row in bloomery.variants():
         cls = row["class"]
-        first = next(iter(inspect.signature(getattr(bloomery, cls)).parameters.values()))
+        parameters = inspect.signature(getattr(bloomery, cls)).parameters
+        first, rated = next(iter(parameters.values())), "fpr" in parameters
         for value, error, shown in [
             ("0", "ParameterError", "0"),
             ("-1", "ParameterError", "-1"),
@@ -206,7 +207,7 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
             ("'x'", "ParameterTypeError", "'x'"),
             ("None", "ParameterTypeError", "None"),
         ]:
-            yield f"{cls}(100, {value})", error, shown
+            yield f"{cls}(100, {value})", *((error, shown) if rated else ("TypeError", "positional"))
         for options, error, shown in [
             ("seed=-1", "ParameterError", "-1"),
             ("seed=2**64", "ParameterError", str(2**64)),

@@ -276,10 +276,10 @@ macro_rules! option {
 
 /// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any.
 macro_rules! sizable {
-    ($Class:ident [{$capacity:ident "int"}] $named:tt) => {
+    ($Class:ident [{$p:ident "int"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
     };
-    ($Class:ident [{$capacity:ident "int"} {$fpr:ident "float"}] $named:tt) => {
+    ($Class:ident [{$p:ident "int"} {$q:ident "float"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity fpr] [capacity fpr] $named }
     };
     (@ $Class:ident [$($p:ident)*] [$capacity:ident $fpr:ident] [$({$k:ident $kt:tt $kd:tt})*]) => {
@@ -290,12 +290,12 @@ macro_rules! sizable {
                 options: $crate::structure::Options<'_>,
                 hasher: $crate::key::KeyHasher,
             ) -> $crate::Result<Self> {
-                let _ = ($fpr, options); // where there is no rate and no text to choose
+                let _ = ($crate::sizing::check_fpr($fpr)?, options); // where there is no rate, no text to choose
                 Self::construct($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd),)* hasher)
             }
 
             fn nbytes_for($capacity: u64, $fpr: f64, options: $crate::structure::Options<'_>) -> $crate::Result<u64> {
-                let _ = ($fpr, options);
+                let _ = ($crate::sizing::check_fpr($fpr)?, options);
                 Self::cell_bytes($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd)),*)
             }
         }

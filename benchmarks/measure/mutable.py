@@ -43,7 +43,7 @@ def makers(keys: int, fpr: float) -> dict[str, Any]:
 
     made: dict[str, Any] = {}
     for row in bloomery.variants():
-        if "add" not in row["capabilities"] or {"label", "value"} & set(row["capabilities"]):
+        if row["adds"] != "key":
             continue
         cls = getattr(bloomery, row["class"])
         options: dict[str, Any] = {"layout": "blocked"} if "blocked" in row["layouts"] else {}

@@ -11,6 +11,7 @@ import math
 from bloomery.errors import ParameterError
 
 from ._check import at_least, closed_unit, non_negative, positive, whole
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -48,7 +49,7 @@ def dleft_fpr(items: float, buckets: float, remainder_bits: float) -> float:
     0.001464
     """
     fingerprints = at_least("buckets", buckets, 1) * math.pow(2.0, positive("remainder_bits", remainder_bits))
-    return -math.expm1(non_negative("items", items) * math.log1p(-1.0 / fingerprints))
+    return law("any_of", 1.0 / fingerprints, non_negative("items", items))
 
 
 @vectorized
@@ -238,4 +239,4 @@ def retouched_fnr(share: float, num_hashes: float) -> float:
     """
     hashes = positive("num_hashes", num_hashes)
     lost = closed_unit("share", share)
-    return 1.0 if lost == 1.0 else -math.expm1(hashes * math.log1p(-lost))
+    return law("denied", lost, hashes)

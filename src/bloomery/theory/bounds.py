@@ -22,6 +22,8 @@ def goel_gupta_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     Source: Goel and Gupta, "Small subset queries and Bloom filters using ternary associative memories",
     SIGMETRICS 2010.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.goel_gupta_fpr(items=100, num_bits=1024, num_hashes=7), 8)
     0.00751776

@@ -44,6 +44,8 @@ def dleft_fpr(items: float, buckets: float, remainder_bits: float) -> float:
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting Bloom
     filters", ESA 2006.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.dleft_fpr(items=240_000, buckets=10_000, remainder_bits=14), 6)
     0.001464
@@ -167,7 +169,8 @@ def deletability(items: float, num_bits: float, num_hashes: float, regions: floa
     Constant time.
 
     Source: Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", IEEE Communications
-    Letters 14(6), 2010, conditioned on the key's own bit; compare :func:`published_deletability`.
+    Letters 14(6), 2010, conditioned on the key's own bit; compare :func:`published_deletability`. Independent
+    of the core, which goes by the flags of a filter; tests hold both together.
 
     >>> from bloomery import theory
     >>> round(theory.deletability(items=100, num_bits=1000, num_hashes=7, regions=50), 3)
@@ -232,6 +235,8 @@ def retouched_fnr(share: float, num_hashes: float) -> float:
     Raises ``ParameterError`` unless share is from 0 to 1 and num_hashes > 0. Constant time.
 
     Source: Donnet, Baynat and Friedman 2006.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.retouched_fnr(share=0.1, num_hashes=7), 4)

@@ -57,6 +57,8 @@ def fingerprint_fpr(items: float, fingerprint_bits: int) -> float:
     Exact: an absent key is found when at least one of n independent fingerprints is its own. Raises
     ``ParameterError`` unless items >= 0 and fingerprint_bits is whole, at least 1. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.fingerprint_fpr(items=1_000_000, fingerprint_bits=27), 6)
     0.007423
@@ -85,6 +87,8 @@ def fingerprint_bits(items: float, fpr: float) -> float:
 
     The inverse of :func:`fingerprint_fpr`, about ``log2(n) + log2(1/fpr)``. Raises ``ParameterError`` unless
     items > 0 and fpr is in (0, 1). Constant time.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.fingerprint_bits(items=1_000_000, fpr=0.01), 3)

@@ -174,6 +174,8 @@ def hash_collision_fpr(items: float, hash_bits: float) -> float:
     Source: Carter et al., "Exact and approximate membership testers", STOC 1978; RocksDB
     ``util/bloom_impl.h``.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.hash_collision_fpr(items=40_000_000, hash_bits=32), 5)
     0.00927

@@ -56,6 +56,8 @@ def stage_fpr(fpr: float, tightening: float, stage: int = 0) -> float:
     0 where the result is below the smallest float. Raises ``ParameterError`` unless fpr and tightening are in
     (0, 1) and stage is whole, from 0 to 10,000. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> theory.stage_fpr(0.001, tightening=0.5, stage=[0, 1, 2])
     [0.0005, 0.00025, 0.000125]
@@ -147,6 +149,8 @@ def compound_fpr(fprs: Iterable[float]) -> float:
 
     At most the sum of the rates. Takes the rates as one iterable, so it is not elementwise; 0 for none.
     Raises ``ParameterError`` unless every rate is between 0 and 1. Linear time.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.compound_fpr([0.01, 0.005]), 6)

@@ -46,6 +46,8 @@ def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) 
     Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. Raises ``ParameterError`` unless
     bucket_size is 1, 2, 4 or 8. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.cuckoo_fpr(12), 5)
     0.00185
@@ -98,6 +100,8 @@ def dynamic_cuckoo_fpr(
     them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >= 0.
     Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> [round(rate, 5) for rate in theory.dynamic_cuckoo_fpr(14, stages=[1, 4, 16])]
     [0.00046, 0.00185, 0.0074]
@@ -113,6 +117,8 @@ def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
     The keys of a bin are Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are passed
     on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
     ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
@@ -130,6 +136,8 @@ def prefix_fpr(
     An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
     which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is
     passed on. Time proportional to bin_size.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)

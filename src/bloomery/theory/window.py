@@ -54,6 +54,8 @@ def stable_zeros(num_cells: float, num_hashes: float, decrements: float, max_val
     Source: Deng and Rafiei, "Approximately detecting duplicates for streaming data using stable Bloom
     filters", SIGMOD 2006.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.stable_zeros(num_cells=1000, num_hashes=3, decrements=36, max_value=3), 3)
     0.786
@@ -88,6 +90,8 @@ def stable_fpr(num_cells: float, num_hashes: float, decrements: float, max_value
     P = 36, Max = 3). Raises as :func:`stable_zeros`. Constant time.
 
     Source: :func:`stable_zeros`, and the variance of a Markov chain for a pair of cells.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.stable_fpr(num_cells=1000, num_hashes=3, decrements=36, max_value=3), 4)
@@ -126,6 +130,8 @@ def stable_recall(
     :func:`stable_zeros`, and for age < 0. Cost: Max terms.
 
     Source: ours; the K cells are taken as independent.
+
+    Handed on from the core.
 
     >>> from bloomery import theory
     >>> round(theory.stable_recall(age=1000, num_cells=22_528, num_hashes=4, decrements=32, max_value=3), 2)

@@ -41,6 +41,7 @@ __all__ = [
     "hash_many",
     "isa",
     "isas",
+    "law",
     "layout_for",
     "layouts",
     "least_fpr",
@@ -4648,6 +4649,11 @@ def isa() -> str:
 def isas() -> list[str]:
     """
     All sets of instructions this machine can use, slowest first.
+    """
+
+def law(name: str, *numbers: float) -> float:
+    """
+    The law of the core of this name, for these numbers: what bloomery.theory hands on.
     """
 
 def layout_for(capacity: int, fpr: float) -> str:

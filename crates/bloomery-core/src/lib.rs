@@ -9,7 +9,7 @@
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
 //! | [`key`] | canonical bytes of a key, its domain and its hash; batches of keys as hashes | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
-//! | [`sizing`] | m, k and rates, one law a layout | error |
+//! | [`sizing`] | m, k and rates: the laws of all structures | error |
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
 //! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |

@@ -210,6 +210,14 @@ pub(crate) fn least_fpr(items: &Bound<'_, PyAny>) -> PyResult<f64> {
     Ok(sizing::least_fpr(params::whole("items", items, 0)? as f64))
 }
 
+/// The law of the core of this name, for these numbers: what bloomery.theory hands on.
+#[pyfunction]
+#[pyo3(signature = (name: "str", *numbers: "float") -> "float")]
+#[pyo3(text_signature = "(name, *numbers)")]
+pub(crate) fn law(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64> {
+    sizing::law(name, &numbers).ok_or_else(|| parameter(py, format!("no law {name:?} of {} numbers", numbers.len())))
+}
+
 /// The layout that "auto" stands for.
 #[pyfunction]
 #[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]

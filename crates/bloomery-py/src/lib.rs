@@ -51,7 +51,7 @@ macro_rules! module {
             use super::cpython::fast_paths;
             #[pymodule_export]
             use super::functions::{
-                capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, layout_for, layouts, least_fpr,
+                capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, law, layout_for, layouts, least_fpr,
                 loads, open, shapes_within, size_for, variants,
             };
             #[pymodule_export]

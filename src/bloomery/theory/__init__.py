@@ -23,8 +23,15 @@ Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is 
 NumPy arrays (elementwise; list in, list out). A number out of range raises ``ParameterError``, which is a
 ``ValueError``.
 
-It may import: the standard library's ``math``, ``bloomery.errors``, and (in ``constructor`` only, on first
-use) ``bloomery._core``.
+Where a formula lives: what a filter's own rate or size comes from is Rust (``sizing/`` of the core), and
+``constructor`` and every function marked "Handed on from the core" pass it on. Those marked "independent of
+the core" compute such a law a second time, in another or the published form, and tests hold both together:
+the classic filter (``rates``, ``occupancy``), the layouts, the estimates, the counters, ``deletability``,
+``quotient_size``, ``spatial_cell_fprs``, ``stage_capacity``. All others are laws that only people and tests
+need.
+
+It may import: the standard library's ``math``, ``bloomery.errors``, and (in ``constructor`` and ``_law``, on
+first use) ``bloomery._core``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ._check import at_least, non_negative, open_unit, positive
+from ._law import law
 from ._vector import vectorized
 
 __all__ = ["fill_tail", "goel_gupta_fpr", "min_bits_per_key", "stream_floor"]
@@ -21,13 +22,14 @@ def goel_gupta_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     Source: Goel and Gupta, "Small subset queries and Bloom filters using ternary associative memories",
     SIGMETRICS 2010.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.goel_gupta_fpr(items=100, num_bits=1024, num_hashes=7), 8)
     0.00751776
     """
-    throws = (non_negative("items", items) + 0.5) * positive("num_hashes", num_hashes)
-    share = -math.expm1(-throws / (at_least("num_bits", num_bits, 2) - 1.0))
-    return math.pow(share, float(num_hashes))
+    keys, hashes = non_negative("items", items), positive("num_hashes", num_hashes)
+    return law("goel_gupta", keys, at_least("num_bits", num_bits, 2), hashes)
 
 
 @vectorized

@@ -8,7 +8,8 @@ covariance
 
 (the zero bits of an occupancy problem with kn throws, as in linear counting). The deviations below are that
 rule, applied to sums and differences, at the estimated sizes. They describe filters filled through the
-layouts "classic" and "partitioned"; a blocked filter scatters a little more.
+layouts "classic" and "partitioned"; a blocked filter scatters a little more. Independent of the core; tests
+hold both together.
 """
 
 from __future__ import annotations

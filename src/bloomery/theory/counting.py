@@ -3,6 +3,9 @@
 ``num_cells`` m is the number of counters, ``num_hashes`` k the number of them a key touches. Keys are taken
 to have come once each; a repeated key lifts its own counters only, and so changes other keys' rates less than
 as many distinct keys would.
+
+The rates are the published forms, independent of the core, which has the terms of order k^2/m too; tests hold
+both together.
 """
 
 from __future__ import annotations

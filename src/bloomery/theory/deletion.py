@@ -11,6 +11,7 @@ import math
 from bloomery.errors import ParameterError
 
 from ._check import at_least, closed_unit, non_negative, positive, whole
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -43,12 +44,14 @@ def dleft_fpr(items: float, buckets: float, remainder_bits: float) -> float:
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting Bloom
     filters", ESA 2006.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.dleft_fpr(items=240_000, buckets=10_000, remainder_bits=14), 6)
     0.001464
     """
     fingerprints = at_least("buckets", buckets, 1) * math.pow(2.0, positive("remainder_bits", remainder_bits))
-    return -math.expm1(non_negative("items", items) * math.log1p(-1.0 / fingerprints))
+    return law("any_of", 1.0 / fingerprints, non_negative("items", items))
 
 
 @vectorized
@@ -166,7 +169,8 @@ def deletability(items: float, num_bits: float, num_hashes: float, regions: floa
     Constant time.
 
     Source: Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", IEEE Communications
-    Letters 14(6), 2010, conditioned on the key's own bit; compare :func:`published_deletability`.
+    Letters 14(6), 2010, conditioned on the key's own bit; compare :func:`published_deletability`. Independent
+    of the core, which goes by the flags of a filter; tests hold both together.
 
     >>> from bloomery import theory
     >>> round(theory.deletability(items=100, num_bits=1000, num_hashes=7, regions=50), 3)
@@ -232,10 +236,12 @@ def retouched_fnr(share: float, num_hashes: float) -> float:
 
     Source: Donnet, Baynat and Friedman 2006.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.retouched_fnr(share=0.1, num_hashes=7), 4)
     0.5217
     """
     hashes = positive("num_hashes", num_hashes)
     lost = closed_unit("share", share)
-    return 1.0 if lost == 1.0 else -math.expm1(hashes * math.log1p(-lost))
+    return law("denied", lost, hashes)

@@ -42,7 +42,7 @@ def spatial_cell_fprs(label_cells: Sequence[float], num_cells: float, num_hashes
     ``p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j``, what ``SpatialBloomFilter.label_rates`` answers. Raises
     ``ParameterError`` unless the cells are >= 0, num_cells >= 1 and num_hashes > 0.
 
-    Source: as :func:`spatial_fprs`.
+    Source: as :func:`spatial_fprs`. Independent of the core; tests hold both together.
 
     >>> from bloomery import theory
     >>> [round(rate, 4) for rate in theory.spatial_cell_fprs([10, 20], num_cells=100, num_hashes=2)]

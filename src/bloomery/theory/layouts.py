@@ -6,6 +6,8 @@ is E[f(I)], f(i) the rate of a block that holds i keys. I is Binomial(n, 1/block
 per key c and many blocks of B bits it becomes Poisson with mean B/c. Hence two functions a layout:
 ``..._fpr(items, num_bits, ...)`` for a given filter, ``..._limit_fpr(bits_per_key, ...)`` for many blocks.
 The limit is the larger of the two at useful rates, and close: the difference is of the order of 1/blocks.
+
+All of it is independent of the core; tests hold both together.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ printed for the same quantity loses all its digits in floating point from a few 
 Cost. X is within a few standard deviations of its mean, at most 0.4 sqrt(m) each, and states below 1e-60 are
 dropped, so the recurrence costs min(N, m, 14 sqrt(m)) steps a throw instead of m: m = 10^4 and N = 7000 take
 about a second, m = 1024 and N = 700 a twentieth of one. Beyond ``_MOST_STEPS`` the functions refuse and name
-``second_order_fpr``.
+``second_order_fpr``. Independent of the core; tests hold both together.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from bloomery.errors import ParameterError
 
 from ._check import non_negative, open_unit, positive, whole
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -56,12 +57,14 @@ def fingerprint_fpr(items: float, fingerprint_bits: int) -> float:
     Exact: an absent key is found when at least one of n independent fingerprints is its own. Raises
     ``ParameterError`` unless items >= 0 and fingerprint_bits is whole, at least 1. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.fingerprint_fpr(items=1_000_000, fingerprint_bits=27), 6)
     0.007423
     """
-    share = 0.5 ** whole("fingerprint_bits", fingerprint_bits, 1)
-    return -math.expm1(non_negative("items", items) * math.log1p(-share))
+    bits = whole("fingerprint_bits", fingerprint_bits, 1)
+    return law("quotient", non_negative("items", items), bits)
 
 
 @vectorized
@@ -85,12 +88,14 @@ def fingerprint_bits(items: float, fpr: float) -> float:
     The inverse of :func:`fingerprint_fpr`, about ``log2(n) + log2(1/fpr)``. Raises ``ParameterError`` unless
     items > 0 and fpr is in (0, 1). Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.fingerprint_bits(items=1_000_000, fpr=0.01), 3)
     26.568
     """
-    exponent = math.log1p(-open_unit("fpr", fpr)) / positive("items", items)
-    return -math.log2(-math.expm1(exponent))
+    rate = open_unit("fpr", fpr)
+    return -math.log2(law("each_of", rate, positive("items", items)))
 
 
 @vectorized
@@ -144,7 +149,8 @@ def quotient_size(capacity: int, fpr: float, *, counting: bool = False) -> Quoti
 
     q is the least with capacity <= 95 % of 2^q slots (64 at least), r the least whose exact rate at capacity
     is at most fpr. Raises ``ParameterError`` unless capacity is whole, at least 1, and fpr in (0, 1), or if
-    the fingerprint would be longer than a hash. Cost: one evaluation a bit.
+    the fingerprint would be longer than a hash. Cost: one evaluation a bit. A search of its own, independent
+    of the core's; tests hold both together.
 
     >>> from bloomery import theory
     >>> theory.quotient_size(900_000, 0.01)[:3]

@@ -7,7 +7,8 @@ a fixed number, ``second_order_fpr`` adds how the fill scatters. The whole law i
 
     exponential < classic <= exact <= Goel-Gupta        (``bounds.goel_gupta_fpr``)
 
-and all four agree within k^2/m or so: the choice matters for small filters and for tests.
+and all four agree within k^2/m or so: the choice matters for small filters and for tests. The laws of the
+classic filter here are independent of the core; tests hold both together.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import math
 from bloomery.errors import ParameterError
 
 from ._check import at_least, non_negative, positive
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -172,9 +174,11 @@ def hash_collision_fpr(items: float, hash_bits: float) -> float:
     Source: Carter et al., "Exact and approximate membership testers", STOC 1978; RocksDB
     ``util/bloom_impl.h``.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.hash_collision_fpr(items=40_000_000, hash_bits=32), 5)
     0.00927
     """
-    miss = math.log1p(-math.pow(2.0, -positive("hash_bits", hash_bits)))
-    return -math.expm1(non_negative("items", items) * miss)
+    share = math.pow(2.0, -positive("hash_bits", hash_bits))
+    return law("any_of", share, non_negative("items", items))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from bloomery.errors import ParameterError
 
 from ._check import at_least, closed_unit, non_negative, open_unit, whole
+from ._law import law
 from ._vector import vectorized
 from .sizing import num_bits as bits_of_stage
 
@@ -55,12 +56,14 @@ def stage_fpr(fpr: float, tightening: float, stage: int = 0) -> float:
     0 where the result is below the smallest float. Raises ``ParameterError`` unless fpr and tightening are in
     (0, 1) and stage is whole, from 0 to 10,000. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> theory.stage_fpr(0.001, tightening=0.5, stage=[0, 1, 2])
     [0.0005, 0.00025, 0.000125]
     """
     ratio = open_unit("tightening", tightening)
-    return open_unit("fpr", fpr) * (1.0 - ratio) * ratio ** _stage("stage", stage)
+    return law("stage_rate", open_unit("fpr", fpr), ratio, _stage("stage", stage))
 
 
 @vectorized
@@ -85,7 +88,8 @@ def stage_num_hashes(fpr: float, tightening: float, stage: int = 0) -> int:
 def stage_capacity(first_capacity: float, growth: float, stage: int = 0) -> int:
     """Return the keys a stage takes: ``n_0 s^i``, rounded to a whole number.
 
-    Exact where first_capacity and growth are whole. Raises ``ParameterError`` unless first_capacity >= 1,
+    Exact where first_capacity and growth are whole, and independent of the core, which rounds down and stops
+    at 10^18; tests hold both together. Raises ``ParameterError`` unless first_capacity >= 1,
     growth >= 1 and stage is whole, from 0 to 10,000, or if the result would be above 2^1000. Constant time.
 
     >>> from bloomery import theory
@@ -146,13 +150,13 @@ def compound_fpr(fprs: Iterable[float]) -> float:
     At most the sum of the rates. Takes the rates as one iterable, so it is not elementwise; 0 for none.
     Raises ``ParameterError`` unless every rate is between 0 and 1. Linear time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.compound_fpr([0.01, 0.005]), 6)
     0.01495
     """
-    # Through logarithms: rates of 1e-12 and below would drown in 1 - (1 - P).
-    rates = [closed_unit("fprs", rate) for rate in fprs]
-    return 1.0 if 1.0 in rates else -math.expm1(math.fsum(math.log1p(-rate) for rate in rates))
+    return law("any_among", *(closed_unit("fprs", rate) for rate in fprs))
 
 
 @vectorized

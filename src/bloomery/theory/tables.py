@@ -11,11 +11,10 @@ Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLD
 
 from __future__ import annotations
 
-import math
-
 from bloomery.errors import ParameterError
 
 from ._check import non_negative, open_unit, whole
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -47,13 +46,15 @@ def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) 
     Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. Raises ``ParameterError`` unless
     bucket_size is 1, 2, 4 or 8. Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.cuckoo_fpr(12), 5)
     0.00185
     """
     bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
     compared = 2 * _bucket_size(bucket_size) * non_negative("load", load)
-    return -math.expm1(compared * math.log1p(-1.0 / (2.0**bits - 1.0)))
+    return law("cuckoo", compared, bits)
 
 
 @vectorized
@@ -99,6 +100,8 @@ def dynamic_cuckoo_fpr(
     them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >= 0.
     Constant time.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> [round(rate, 5) for rate in theory.dynamic_cuckoo_fpr(14, stages=[1, 4, 16])]
     [0.00046, 0.00185, 0.0074]
@@ -115,19 +118,13 @@ def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
     on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
     ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
     [0.0795, 0.0586, 0.041]
     """
-    mean, size = non_negative("load", load) * whole("bin_size", bin_size, 1), whole("bin_size", bin_size, 1)
-    if mean == 0.0:
-        return 0.0
-    term, below = math.exp(-mean), 0.0
-    for keys in range(size):
-        below += term
-        term *= mean / (keys + 1)
-    # term is now P(X = k), below P(X < k).
-    return max(0.0, (1.0 - below) - size / mean * (1.0 - below - term))
+    return law("passed_on", non_negative("load", load), whole("bin_size", bin_size, 1))
 
 
 @vectorized
@@ -140,11 +137,12 @@ def prefix_fpr(
     which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is
     passed on. Time proportional to bin_size.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)
     0.0043
     """
     bits = whole("remainder_bits", remainder_bits, 0)
-    equal = non_negative("load", load) / 2.0 ** min(bits, _MOST_BITS)
-    asked = prefix_spare_share(load, bin_size)
-    return min(1.0, equal + asked * open_unit("spare_fpr", spare_fpr))
+    keys, asked = non_negative("load", load), prefix_spare_share(load, bin_size)
+    return law("prefix", keys, bits, asked, open_unit("spare_fpr", spare_fpr))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from bloomery.errors import ParameterError
 
 from ._check import at_least, non_negative, open_unit, positive, whole
+from ._law import law
 from ._vector import vectorized
 
 __all__ = [
@@ -35,6 +36,13 @@ def _odds(num_cells: float, num_hashes: float) -> float:
     return 1.0 / hashes - 1.0 / cells
 
 
+def _stable(num_cells: float, num_hashes: float, decrements: float, max_value: float) -> list[float]:
+    """m, K, P and Max, checked."""
+    decays = positive("decrements", decrements)
+    _odds(num_cells, num_hashes)
+    return [float(num_cells), float(num_hashes), decays, at_least("max_value", max_value, 1)]
+
+
 @vectorized
 def stable_zeros(num_cells: float, num_hashes: float, decrements: float, max_value: float = 1) -> float:
     """Return the share of zeros in the long run: ``(1 / (1 + 1 / (P (1/K - 1/m))))^Max``.
@@ -46,12 +54,13 @@ def stable_zeros(num_cells: float, num_hashes: float, decrements: float, max_val
     Source: Deng and Rafiei, "Approximately detecting duplicates for streaming data using stable Bloom
     filters", SIGMOD 2006.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.stable_zeros(num_cells=1000, num_hashes=3, decrements=36, max_value=3), 3)
     0.786
     """
-    decays = positive("decrements", decrements) * _odds(num_cells, num_hashes)
-    return math.exp(-at_least("max_value", max_value, 1) * math.log1p(1.0 / decays))
+    return law("stable_zeros", *_stable(num_cells, num_hashes, decrements, max_value))
 
 
 @vectorized
@@ -82,16 +91,13 @@ def stable_fpr(num_cells: float, num_hashes: float, decrements: float, max_value
 
     Source: :func:`stable_zeros`, and the variance of a Markov chain for a pair of cells.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.stable_fpr(num_cells=1000, num_hashes=3, decrements=36, max_value=3), 4)
     0.0102
     """
-    zeros = stable_zeros(num_cells, num_hashes, decrements, max_value)
-    m, k, p, top = float(num_cells), float(num_hashes), float(decrements), float(max_value)
-    together = math.exp(-top * math.log1p(2 * k / p)) - math.exp(-2 * top * math.log1p(k / p))
-    share = 1.0 - zeros
-    variance = (zeros * share + p * max(0.0, together)) / m
-    return min(1.0, math.pow(share, k) * (1.0 + k * (k - 1.0) / 2.0 * variance / (share * share)))
+    return law("stable_fpr", *_stable(num_cells, num_hashes, decrements, max_value))
 
 
 @vectorized
@@ -125,21 +131,16 @@ def stable_recall(
 
     Source: ours; the K cells are taken as independent.
 
+    Handed on from the core.
+
     >>> from bloomery import theory
     >>> round(theory.stable_recall(age=1000, num_cells=22_528, num_hashes=4, decrements=32, max_value=3), 2)
     0.52
     """
-    zeros = stable_zeros(num_cells, num_hashes, decrements, max_value)
-    mean = (float(decrements) + float(num_hashes)) * non_negative("age", age) / float(num_cells)
-    return math.pow(1.0 - zeros * _poisson_tail(mean, whole("max_value", max_value, 1)), float(num_hashes))
-
-
-def _poisson_tail(mean: float, least: int) -> float:
-    """The chance that a Poisson number is at least ``least``."""
-    if mean == 0.0:
-        return 0.0
-    terms = (math.exp(i * math.log(mean) - mean - math.lgamma(i + 1)) for i in range(least))
-    return min(1.0, max(0.0, 1.0 - math.fsum(terms)))
+    shape = _stable(num_cells, num_hashes, decrements, max_value)
+    passed = non_negative("age", age)
+    whole("max_value", max_value, 1)
+    return law("stable_recall", passed, *shape)
 
 
 @vectorized
@@ -155,8 +156,7 @@ def aging_num_hashes(fpr: float) -> int:
     >>> theory.aging_num_hashes([0.01, 0.001])
     [7, 10]
     """
-    buffer = -math.expm1(math.log1p(-open_unit("fpr", fpr)) / 2.0)
-    return max(1, math.floor(-math.log2(buffer)))
+    return max(1, math.floor(-math.log2(law("each_of", open_unit("fpr", fpr), 2))))
 
 
 @vectorized

@@ -4,7 +4,7 @@ use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 pub use crate::scheme::Scheme;
 use crate::scheme::columns;
-use crate::sizing::classic::{Classic, MAX_HASHES};
+use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_fpr, check_reachable, smallest};
 use crate::structure::declaration::{choice, names, one_of};
@@ -155,7 +155,7 @@ impl Shape {
     }
 
     fn impossible(capacity: u64, fpr: f64) -> Error {
-        let bytes = capacity as f64 * -fpr.ln() / std::f64::consts::LN_2.powi(2) / 8.0;
+        let bytes = optimal_bits(capacity as f64, fpr) / 8.0;
         Error::Memory(format!(
             "a capacity of {capacity} at fpr {} needs at least {bytes:.2e} bytes, which no machine can give; \
              lower the capacity or raise the fpr",

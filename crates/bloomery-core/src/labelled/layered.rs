@@ -96,15 +96,16 @@ impl LayeredBloomFilter {
 
     /// Model number of distinct keys in each layer, first to last, from their bits.
     pub fn layer_counts(&self) -> Vec<f64> {
-        (0..self.layers()).map(|layer| self.items(layer)).collect()
+        (0..self.layers()).map(|layer| self.law().items(self.fill_of(layer))).collect()
     }
 
     fn law(&self) -> Lanes {
         blocked::law(self.lines, self.planes.num_hashes() / 4)
     }
 
-    fn items(&self, layer: usize) -> f64 {
-        self.law().items(self.planes.ones(self.memory.words(), layer) as f64 / (self.lines as f64 * 512.0))
+    /// Share of set bits in a layer.
+    fn fill_of(&self, layer: usize) -> f64 {
+        self.planes.ones(self.memory.words(), layer) as f64 / (self.lines as f64 * 512.0)
     }
 
     #[inline(always)]
@@ -150,8 +151,7 @@ impl Filter for LayeredBloomFilter {
 
     /// Rate of the first layer, which `in` asks.
     fn fpr(&self) -> f64 {
-        let items = self.items(0);
-        if items.is_finite() { self.law().fpr(items) } else { 1.0 }
+        self.law().fpr_of_fill(self.fill_of(0))
     }
 
     fn fill(&self) -> f64 {
@@ -164,8 +164,7 @@ impl Filter for LayeredBloomFilter {
 
     /// From the bits of the first layer, which holds every key.
     fn estimated(&self) -> Option<(f64, f64)> {
-        let items = self.items(0);
-        Some((items, self.law().items_sd(items)))
+        Some(self.law().estimate(self.fill_of(0)))
     }
 
     fn container(&self) -> Container<'_> {

@@ -9,6 +9,7 @@ use super::valued::{Cells, Kind, Lattice, Valued, valued};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPATIAL;
+use crate::sizing::labels;
 
 valued! {
     /// A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
@@ -85,15 +86,7 @@ impl SpatialBloomFilter {
     /// Chance that a key of no area is reported in each, from the cells as they are, label 1 first:
     /// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`.
     pub fn label_rates(&self) -> Vec<f64> {
-        let mut rates = self.label_cells().into_iter().map(|cells| cells as f64).collect::<Vec<_>>();
-        let (mut above, mut total) = (0.0, 0.0);
-        for rate in rates.iter_mut().rev() {
-            above += *rate;
-            let at_least = (above / self.num_cells() as f64).powi(self.num_hashes() as i32);
-            *rate = (at_least - total).max(0.0);
-            total = at_least;
-        }
-        rates
+        labels::rates(&self.label_cells(), self.num_cells(), self.num_hashes())
     }
 }
 

@@ -330,9 +330,8 @@ where
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        let items = self.law().items(self.fill());
         // Under `or` cells need not share a bit, so this is an upper bound there.
-        if items.is_finite() { self.law().fpr(items) } else { 1.0 }
+        self.law().fpr_of_fill(self.fill())
     }
 
     fn fill(&self) -> f64 {

@@ -61,6 +61,17 @@ impl Stages {
     }
 }
 
+/// Rate of stage `index` of a filter that grows: `p (1 - r) r^i`, so that all rates together stay below p. Almeida,
+/// Baquero, Preguica and Hutchison, "Scalable Bloom filters", 2007.
+pub fn stage_rate(fpr: f64, tightening: f64, index: u32) -> f64 {
+    fpr * (1.0 - tightening) * tightening.powi(index as i32)
+}
+
+/// Keys of stage `index`, before they are rounded down: `n0 s^i`, no more than 10^18.
+pub fn stage_keys(initial_capacity: f64, growth: f64, index: u32) -> f64 {
+    (initial_capacity * growth.powi(index as i32)).min(1e18)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

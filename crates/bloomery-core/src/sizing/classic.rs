@@ -6,7 +6,7 @@
 //! variance of X by occupancy, leaves 0.1 % at m = 64, k = 7 and 1.1 % at m = 292, k = 19. Where
 //! even that would break the promise, sizing takes the upper bound of Goel and Gupta instead.
 
-use super::{Law, smallest};
+use super::{Law, any_of, smallest};
 
 /// m cells, k throws a key.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,17 @@ pub struct Classic {
 /// No more probes than this are ever of use at rates from 1e-15 on.
 pub const MAX_HASHES: u32 = 64;
 
+/// The upper bound `(1 - e^(-k(n + 1/2)/(m - 1)))^k` of the exact rate, for m above 1: Goel and Gupta, "Small subset
+/// queries and Bloom filters using ternary associative memories", 2010.
+pub fn goel_gupta(items: f64, num_bits: f64, num_hashes: f64) -> f64 {
+    (-(-num_hashes * (items + 0.5) / (num_bits - 1.0)).exp_m1()).powf(num_hashes)
+}
+
+/// Bits with the real optimum of k: `-n ln p / (ln 2)^2` (Bloom, 1970).
+pub fn optimal_bits(items: f64, fpr: f64) -> f64 {
+    items * -fpr.ln() / std::f64::consts::LN_2.powi(2)
+}
+
 impl Classic {
     /// The smallest m up to `most`, with its k, whose safe rate is at most `fpr` at `capacity` keys.
     pub fn for_capacity(most: u64, capacity: u64, fpr: f64) -> Option<Self> {
@@ -31,8 +42,8 @@ impl Classic {
         sized.min_by_key(|found| found.num_bits)
     }
 
-    /// A rate that is never too low: up to 4096 bits the bound (1 - exp(-k(n + 1/2)/(m - 1)))^k of
-    /// Goel and Gupta, 2010, beyond them the law itself. Costs tiny filters a few bits.
+    /// A rate that is never too low: up to 4096 bits the bound of [`goel_gupta`], beyond them the law itself.
+    /// Costs tiny filters a few bits.
     pub fn safe_fpr(&self, items: f64) -> f64 {
         if self.num_bits > 4096 {
             return self.fpr(items);
@@ -41,7 +52,7 @@ impl Classic {
         if self.num_bits < 2 {
             return 1.0;
         }
-        (-(-k * (items + 0.5) / (m - 1.0)).exp_m1()).powf(k).max(self.fpr(items))
+        goel_gupta(items, m, k).max(self.fpr(items))
     }
 
     fn throws(&self, items: f64) -> f64 {
@@ -72,7 +83,7 @@ impl Law for Classic {
         if self.num_bits <= 1 {
             return if items > 0.0 { 1.0 } else { 0.0 };
         }
-        -(self.throws(items) * (-1.0 / self.num_bits as f64).ln_1p()).exp_m1()
+        any_of(1.0 / self.num_bits as f64, self.throws(items))
     }
 
     fn items(&self, fill: f64) -> f64 {

@@ -9,6 +9,7 @@
 //! The counts of several cells are negatively associated, so the product q^D is an upper bound. The
 //! published form, P(Bin(kn, 1/m) >= theta)^k (Kim et al.), is its limit for large m.
 
+use super::any_of;
 use super::lanes::binomial_mean;
 
 /// Terms below this share of their sum are left out.
@@ -25,10 +26,10 @@ pub fn binomial_tail(n: f64, p: f64, least: u64) -> f64 {
     if p >= 1.0 {
         return 1.0;
     }
-    let none = n * (-p).ln_1p();
     if least == 1 {
-        return -none.exp_m1();
+        return any_of(p, n);
     }
+    let none = n * (-p).ln_1p();
     let odds = p / (1.0 - p);
     let next = |term: f64, j: f64| term * ((n - j) / (j + 1.0) * odds).max(0.0);
     if (least as f64) <= n * p {
@@ -51,7 +52,7 @@ pub fn binomial_tail(n: f64, p: f64, least: u64) -> f64 {
 
 /// Probability that a key touches a given one of `cells` with `hashes` throws.
 pub fn share(cells: f64, hashes: u32) -> f64 {
-    if cells <= 1.0 { 1.0 } else { -(f64::from(hashes) * (-1.0 / cells).ln_1p()).exp_m1() }
+    if cells <= 1.0 { 1.0 } else { any_of(1.0 / cells, f64::from(hashes)) }
 }
 
 /// E[q^D], D the number of distinct cells among `hashes` throws over `cells`.
@@ -92,6 +93,12 @@ pub fn variable_accepts(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
     let one = items * odds * none;
     let two = items * (items - 1.0).max(0.0) / 2.0 * odds * odds * none;
     (1.0 - none - (l - 1.0) / l * one - (l * l - 1.0) / (6.0 * l * l) * two).clamp(0.0, 1.0)
+}
+
+/// Rate of a variable-increment filter: of k probes all accept. Rottenstreich, Kanizo and Keslassy, "The
+/// variable-increment counting Bloom filter", 2014, whose form is (share that accepts)^k.
+pub fn variable_fpr(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
+    if items <= 0.0 { 0.0 } else { all_accept(variable_accepts(items, cells, hashes, l), cells, hashes) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! mean over i is what the classic formula lacks for blocked filters: Putze, Sanders and Singler,
 //! "Cache-, hash- and space-efficient Bloom filters", 2007.
 
-use super::Law;
+use super::{Law, any_of};
 
 /// Terms of the binomial below this share of its largest are left out: 1e-22 against rates of
 /// 1e-15 and more.
@@ -83,7 +83,7 @@ impl Law for Lanes {
     }
 
     fn fill(&self, items: f64) -> f64 {
-        -self.log_free(items).exp_m1()
+        any_of(self.share(), items)
     }
 
     fn items(&self, fill: f64) -> f64 {

@@ -1,21 +1,34 @@
 //! Sizing: m, k and the false-positive rate. One law a layout, and the inverse by search.
 //!
-//! [`counters`] holds the laws of cells that count. "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by the layout's own
-//! law and for the integer k. Two laws cover everything:
+//! "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by its own law and for the integer k.
+//! Every rate of every structure is a function of this room; structures search for the smallest shape that keeps it.
 //!
+//! * [`classic`]: k throws over all cells;
 //! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
-//! * [`classic`]: k throws over all cells.
+//!   [`blocked`] sizes lines of scheme `columns` by it;
+//! * [`counters`]: cells that count;
+//! * [`deletion`]: deletable and retouched bits;
+//! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
+//! * [`labels`]: cells that hold labels;
+//! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
+//! * [`chain`]: filters asked one after the other, and the stages of one that grows.
 //!
-//! [`blocked`] sizes lines of scheme `columns` by the first.
-//! [`chain`] is the rate of filters asked one after the other.
-//! [`stable`] is the law of decaying cells, where the rate does not depend on the number of keys.
+//! [`any_of`] and its kin are what they are made from; [`law`] hands them on by name.
 
 pub mod blocked;
 pub mod chain;
+mod chance;
 pub mod classic;
 pub mod counters;
+pub mod deletion;
+pub mod fingerprints;
+pub mod labels;
 pub mod lanes;
+mod laws;
 pub mod stable;
+
+pub use chance::{all_of, any_among, any_of, each_of};
+pub use laws::law;
 
 use crate::error::{Error, Result};
 

@@ -30,6 +30,29 @@ const MAX_LINES: u64 = 1 << 40;
 /// Bits of a line.
 const LINE_BITS: u64 = 512;
 
+/// z, the expected share of zeros in the long run.
+pub fn zeros(num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
+    let a = decrements * (1.0 / num_hashes - 1.0 / num_cells);
+    if a <= 0.0 { 0.0 } else { (-max * (1.0 / a).ln_1p()).exp() }
+}
+
+/// The rate in the long run, the variation of the fill included.
+pub fn fpr(num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
+    let (m, k, p) = (num_cells, num_hashes, decrements);
+    let zeros = zeros(m, k, p, max);
+    let set = 1.0 - zeros;
+    let together = (-max * (2.0 * k / p).ln_1p()).exp() - (-2.0 * max * (k / p).ln_1p()).exp();
+    let variance = (zeros * set + p * together.max(0.0)) / m;
+    (set.powf(k) * (1.0 + k * (k - 1.0) / 2.0 * variance / (set * set))).min(1.0)
+}
+
+/// Chance that a key is still found after `age` other keys; its K cells are taken as independent.
+pub fn recall(age: f64, num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
+    let rate = (decrements + num_hashes) * age / num_cells;
+    let zero = zeros(num_cells, num_hashes, decrements, max) * poisson_tail(rate, max as u32);
+    (1.0 - zero).max(0.0).powf(num_hashes)
+}
+
 /// A shape of the stable law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stable {
@@ -49,31 +72,27 @@ impl Stable {
         (1 << self.cell_bits) - 1
     }
 
-    /// z, the expected share of zeros in the long run.
+    /// m, K, P and Max.
+    fn numbers(&self) -> (f64, f64, f64, f64) {
+        (self.num_cells as f64, f64::from(self.num_hashes), self.decrements as f64, f64::from(self.max()))
+    }
+
+    /// [`zeros`] of this shape.
     pub fn zeros(&self) -> f64 {
-        let (m, k, p) = (self.num_cells as f64, f64::from(self.num_hashes), self.decrements as f64);
-        let a = p * (1.0 / k - 1.0 / m);
-        if a <= 0.0 {
-            return 0.0;
-        }
-        (-f64::from(self.max()) * (1.0 / a).ln_1p()).exp()
+        let (m, k, p, max) = self.numbers();
+        zeros(m, k, p, max)
     }
 
-    /// The rate in the long run, the variation of the fill included.
+    /// [`fpr`] of this shape.
     pub fn fpr(&self) -> f64 {
-        let (m, k, p) = (self.num_cells as f64, f64::from(self.num_hashes), self.decrements as f64);
-        let (zeros, max) = (self.zeros(), f64::from(self.max()));
-        let set = 1.0 - zeros;
-        let together = (-max * (2.0 * k / p).ln_1p()).exp() - (-2.0 * max * (k / p).ln_1p()).exp();
-        let variance = (zeros * set + p * together.max(0.0)) / m;
-        (set.powf(k) * (1.0 + k * (k - 1.0) / 2.0 * variance / (set * set))).min(1.0)
+        let (m, k, p, max) = self.numbers();
+        fpr(m, k, p, max)
     }
 
-    /// Chance that a key is still found after `age` other keys.
+    /// [`recall`] of this shape.
     pub fn recall(&self, age: f64) -> f64 {
-        let rate = (self.decrements as f64 + f64::from(self.num_hashes)) * age / self.num_cells as f64;
-        let zero = self.zeros() * poisson_tail(rate, self.max());
-        (1.0 - zero).max(0.0).powf(f64::from(self.num_hashes))
+        let (m, k, p, max) = self.numbers();
+        recall(age, m, k, p, max)
     }
 
     /// The smallest filter with a rate of at most `fpr` for ever in which a key that `capacity` others

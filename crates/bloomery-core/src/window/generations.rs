@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
-use crate::sizing::{Law, blocked, check_fpr, shown};
+use crate::sizing::{Law, any_among, blocked, check_fpr, each_of, shown};
 use crate::structure::{Addable, Declared, Filter};
 
 /// More generations cost a line a look-up each and save less and less space.
@@ -79,7 +79,7 @@ impl Plan {
 
     /// Rate of one plane.
     fn plane_fpr(&self) -> f64 {
-        -((-self.fpr).ln_1p() / self.generations as f64).exp_m1()
+        each_of(self.fpr, self.generations as f64)
     }
 
     /// Lines of a plane, positions a column.
@@ -305,14 +305,8 @@ where
     /// 1 - prod(1 - rate of a plane with its number of keys).
     fn fpr(&self) -> f64 {
         let law = blocked::law(self.lines, self.planes.num_hashes() / 4);
-        let denied: f64 = (0..self.plan.generations)
-            .map(|plane| {
-                let bits = (self.lines as f64) * 512.0;
-                let items = law.items(self.planes.ones(self.memory.words(), plane) as f64 / bits);
-                if items.is_finite() { (-law.fpr(items)).ln_1p() } else { f64::NEG_INFINITY }
-            })
-            .sum();
-        -denied.exp_m1()
+        let ones = |plane| self.planes.ones(self.memory.words(), plane) as f64;
+        any_among((0..self.plan.generations).map(|plane| law.fpr_of_fill(ones(plane) / (self.lines as f64 * 512.0))))
     }
 
     fn fill(&self) -> f64 {

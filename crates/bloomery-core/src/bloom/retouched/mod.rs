@@ -23,6 +23,7 @@ use crate::scheme::ahead::change_ahead;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
+use crate::sizing::{all_of, deletion};
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
 use crate::structure::{Addable, Declared, Filter, Loadable};
@@ -251,8 +252,7 @@ impl RetouchedBloomFilter {
         if lost == 0 {
             return 0.0;
         }
-        let kept = 1.0 - lost as f64 / all as f64;
-        1.0 - kept.powi(self.positions.num_hashes as i32)
+        deletion::denied(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
 
@@ -274,7 +274,7 @@ impl Filter for RetouchedBloomFilter {
 
     /// fill^k: exact for the bits at hand, also after clearing.
     fn fpr(&self) -> f64 {
-        self.fill().powi(self.positions.num_hashes as i32)
+        all_of(self.fill(), self.positions.num_hashes)
     }
 
     fn fill(&self) -> f64 {

@@ -11,7 +11,7 @@
 use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::sizing::{check_fpr, shown};
+use crate::sizing::{any_of, check_fpr, each_of, shown};
 use crate::structure::Filter;
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
@@ -49,13 +49,13 @@ impl Plan {
         if fingerprint_bits.is_some() {
             let shape = table(fpr, fingerprint_bits)?;
             let stage_fpr = shape.fpr(capacity as f64);
-            let fpr = -(stages * (-stage_fpr).ln_1p()).exp_m1();
+            let fpr = any_of(stage_fpr, stages);
             check_telling(fpr, max_stages, &shape)?;
             return Ok(Plan { capacity, fpr, max_stages, shape, stage_fpr });
         }
         // Whatever but the rate is wrong with the parameters is wrong with the widest table too.
         table(fpr, Some(*FINGERPRINT_BITS.end()))?;
-        let stage_fpr = -((-fpr).ln_1p() / stages).exp_m1();
+        let stage_fpr = each_of(fpr, stages);
         let shape = table(stage_fpr, None).map_err(|error| match error {
             Error::Parameter(message) if max_stages > 1 => Error::Parameter(format!(
                 "{message}; that is the share of each of {max_stages} stages in fpr {}: raise it or lower max_stages",

@@ -8,6 +8,7 @@ use crate::chain::kinds::{Kind, Stage};
 use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
+use crate::sizing::chain::{stage_keys, stage_rate};
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
 use crate::structure::Filter;
 
@@ -60,12 +61,12 @@ impl Plan {
 
     /// Keys of stage `index`, before they are rounded down.
     fn keys(&self, index: usize) -> f64 {
-        (self.initial_capacity as f64 * self.growth.powi(index as i32)).min(1e18)
+        stage_keys(self.initial_capacity as f64, self.growth, index as u32)
     }
 
     /// Rate of stage `index`, whether it can be had or not.
     fn rate(&self, index: usize) -> f64 {
-        self.fpr * (1.0 - self.tightening) * self.tightening.powi(index as i32)
+        stage_rate(self.fpr, self.tightening, index as u32)
     }
 
     /// True when a stage can have this rate, if there is memory for it.

@@ -3,7 +3,7 @@
 use crate::cells::bits;
 use crate::error::{Error, Result};
 use crate::scheme::positions::Positions;
-use crate::sizing::Law;
+use crate::sizing::{Law, deletion};
 
 /// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
 /// of the keys can be deleted at capacity.
@@ -56,15 +56,10 @@ impl Regions {
     /// Estimated share of the keys that can be deleted, from the set bits in regions without a flag; 1 for an empty
     /// filter. `fill` is the share of set bits.
     pub(super) fn deletability(self, words: &[u64], flags: &[u64], fill: f64) -> f64 {
-        let k = f64::from(self.positions.num_hashes);
-        let throws = k * self.positions.law().items(fill);
-        if throws <= 0.0 {
-            return 1.0;
-        }
+        let throws = f64::from(self.positions.num_hashes) * self.positions.law().items(fill);
         let unflagged = (0..self.count).filter(|region| flags[(region >> 6) as usize] & bits::mask(*region) == 0);
         let free: u64 = unflagged.map(|region| count_range(words, region * self.size(), self.size())).sum();
-        let share = (free as f64 / throws).min(1.0);
-        -(k * (-share).ln_1p()).exp_m1()
+        deletion::deletability(free as f64, throws, self.positions.num_hashes)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::counting::shape::{MAX_CELLS, MAX_HASHES, check_possible, first_minimum, impossible};
 use crate::error::{Error, Result};
 use crate::sizing::classic::Classic;
-use crate::sizing::counters::{all_accept, variable_accepts};
+use crate::sizing::counters::variable_fpr;
 use crate::sizing::smallest;
 
 /// Cells, probes and increments.
@@ -58,11 +58,7 @@ impl Shape {
 
     /// Rate when `items` keys are in, once each.
     pub fn fpr(&self, items: f64) -> f64 {
-        let cells = self.num_cells as f64;
-        if items <= 0.0 {
-            return 0.0;
-        }
-        all_accept(variable_accepts(items, cells, self.num_hashes, self.increments as f64), cells, self.num_hashes)
+        variable_fpr(items, self.num_cells as f64, self.num_hashes, self.increments as f64)
     }
 
     /// The law of the occupied cells.

@@ -1,23 +1,14 @@
-//! The shape of a cuckoo table: its law, and the smallest table that keeps a promise.
-//!
-//! A key is compared with the fingerprints of two buckets: at load a (items a slot) with 2 b a of
-//! them in the mean, each equal by chance with probability 1 / (2^f - 1):
-//!
-//! ```text
-//! rate = 1 - (1 - 1 / (2^f - 1))^(2 b a)
-//! ```
-//!
-//! Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", 2014.
+//! The shape of a cuckoo table, and the smallest that keeps a promise. Its laws stand in [`fingerprints`].
 
 use super::buckets::{Lanes, SemiSorted, Slots};
 use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable, shown};
+use crate::sizing::{check_fpr, check_reachable, fingerprints, shown};
 
 /// Narrowest and widest fingerprint.
 pub const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=32;
-/// Narrowest fingerprint of a table that is sized by its rate.
+/// Narrowest fingerprint of a table that is sized by its rate: narrower ones link too few buckets.
 const LEAST_SIZED: u32 = 8;
 /// Expected number of overfull pairs of buckets that a table may have at capacity.
 const OVERFULL: f64 = 1e-3;
@@ -64,7 +55,7 @@ impl CuckooShape {
         }
         let given = fingerprint_bits.unwrap_or(*FINGERPRINT_BITS.end());
         let widest = CuckooShape { buckets: 1, bucket_size, fingerprint_bits: given, semi_sort }.check()?;
-        let shape = CuckooShape { buckets: buckets_for(capacity, bucket_size, given), ..widest };
+        let shape = CuckooShape { buckets: fingerprints::cuckoo_buckets(capacity, bucket_size, given), ..widest };
         if fingerprint_bits.is_some() {
             return shape.check();
         }
@@ -136,25 +127,13 @@ impl CuckooShape {
 
     /// Rate with `items` fingerprints in the table.
     pub fn fpr(self, items: f64) -> f64 {
-        let compared = 2.0 * items / self.buckets as f64;
-        let equal = 1.0 / ((1u64 << self.fingerprint_bits) - 1) as f64;
-        -(compared * (-equal).ln_1p()).exp_m1()
+        fingerprints::cuckoo(2.0 * items / self.buckets as f64, self.fingerprint_bits)
     }
 
     /// Expected number of pairs of buckets with more equal fingerprints than slots, at `items`
     /// distinct keys: each of them would fill the stash.
     fn overfull(self, items: f64) -> f64 {
-        let fps = ((1u64 << self.fingerprint_bits) - 1) as f64;
-        let groups = self.buckets as f64 / 2.0 * fps;
-        let (mean, slots) = (items / groups, 2 * self.bucket_size);
-        // Poisson beyond 2b, by its first terms.
-        let mut term = (-mean).exp();
-        let mut sum = 0.0;
-        for i in 1..=slots + 40 {
-            term *= mean / f64::from(i);
-            sum += if i > slots { term } else { 0.0 };
-        }
-        groups * sum
+        fingerprints::cuckoo_overfull(items, self.buckets as f64, self.bucket_size, self.fingerprint_bits)
     }
 
     /// The loops of this shape, which has been checked.
@@ -167,29 +146,6 @@ impl CuckooShape {
         };
         kernel.ok_or_else(|| Error::parameter("fingerprint_bits must be between 4 and 32"))
     }
-}
-
-/// Buckets for `capacity` keys: at a load that the moving of keys reaches, and some slots more,
-/// since chance has more of a say in small tables. Measured first failures: 0.87 at b = 2, 0.97 at
-/// b = 4, 0.995 at b = 8 with 4 million slots; below 1000 slots the worst of 10,000 tables.
-///
-/// Narrow fingerprints link too few buckets with each other: 0.95 at b = 4 and f = 6, 0.88 at 5,
-/// 0.76 at 4. A sized table has at least [`LEAST_SIZED`] bits.
-fn buckets_for(capacity: u64, bucket_size: u32, fingerprint_bits: u32) -> u64 {
-    let (load, more) = match bucket_size {
-        1 => (0.40, 512.0),
-        2 => (0.84, 48.0),
-        4 => (0.95, 16.0),
-        _ => (0.98, 16.0),
-    };
-    let load = load
-        * match fingerprint_bits {
-            4 => 0.70,
-            5 => 0.85,
-            6 => 0.95,
-            _ => 1.0,
-        };
-    ((capacity as f64 / load + more) / f64::from(bucket_size)).ceil() as u64
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::scheme::ahead::{ahead, answer_ahead};
+use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
@@ -162,7 +163,7 @@ impl Filter for DLeftCountingFilter {
 
     /// Share of all fingerprints that are in.
     fn fpr(&self) -> f64 {
-        (self.load.added as f64 / self.shape.fingerprints() as f64).min(1.0)
+        fingerprints::taken(self.load.added as f64, self.shape.fingerprints() as f64)
     }
 
     fn fill(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Sizes of a d-left table: d, w, r and B for a capacity and a rate.
 
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable, shown};
+use crate::sizing::{check_fpr, check_reachable, fingerprints, shown};
 
 /// Bits of a digit.
 const DIGIT_BITS: u32 = 2;
@@ -19,19 +19,6 @@ pub struct Shape {
     pub buckets: u64,
 }
 
-/// Mean load of a bucket that d choices carry without an overflow, also while keys come and go: 2
-/// cells below w for d >= 4 (the published design, 6 of 8). In simulations of 50 to 10^6 keys with
-/// three rounds of random replacement none overflowed for d >= 3 and one key in 10^7 for d = 2, w =
-/// 12; with d = 4, 1.3 cells below w, one key in 10^5 did.
-fn safe_load(subtables: u32, cells: u32) -> f64 {
-    let spare = match subtables {
-        2 => 4.0,
-        3 => 2.5,
-        _ => 2.0,
-    };
-    f64::from(cells) - spare
-}
-
 impl Shape {
     /// The smallest table of `subtables` times `cells` for `capacity` keys at rate `fpr`.
     pub fn for_capacity(capacity: u64, fpr: f64, subtables: u32, cells: u32) -> Result<Self> {
@@ -42,11 +29,10 @@ impl Shape {
         check_reachable(capacity, fpr)?;
         check_table(subtables, cells)?;
         let n = capacity as f64;
-        let for_load = (n / (f64::from(subtables) * safe_load(subtables, cells))).ceil().max(1.0);
-        // The least B R with 1 - (1 - 1/(B R))^n <= fpr.
-        let fingerprints = -1.0 / ((-fpr).ln_1p() / n).exp_m1();
+        let for_load = (n / (f64::from(subtables) * fingerprints::d_left_load(subtables, cells))).ceil().max(1.0);
+        let least = fingerprints::least(n, fpr);
         let candidates = (1..=60).map(|remainder_bits| {
-            let for_rate = (fingerprints * (1.0 + 1e-12) / (1u64 << remainder_bits) as f64).ceil();
+            let for_rate = (least * (1.0 + 1e-12) / (1u64 << remainder_bits) as f64).ceil();
             (remainder_bits, for_load.max(for_rate))
         });
         let cost = |&(r, buckets): &(u32, f64)| buckets * f64::from(r + DIGIT_BITS);

@@ -23,7 +23,7 @@ pub mod bins;
 pub mod shape;
 
 use self::bins::{Added, BIN_SIZE, Known};
-use self::shape::{PrefixShape, spare_law};
+use self::shape::PrefixShape;
 use crate::cells::{Memory, bits};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ use crate::registry::PREFIX;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
-use crate::sizing::Law;
+use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
 use crate::structure::{Addable, Declared, Filter, Loadable};
@@ -184,7 +184,7 @@ impl PrefixFilter {
 
     /// Fingerprints passed on, as the spare's bits tell, and its rate.
     fn spare_state(&self) -> (f64, f64) {
-        let law = spare_law(self.shape.spare_lines, self.shape.per_column);
+        let law = blocked::law(self.shape.spare_lines, self.shape.per_column);
         let ones = bits::count_ones(self.spare.words()) as f64;
         let items = law.items(ones / (self.shape.spare_words() * 64) as f64);
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
@@ -215,7 +215,7 @@ impl Filter for PrefixFilter {
     fn fpr(&self) -> f64 {
         let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
         let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
-        ((fill + passed) * 0.5f64.powi(self.shape.remainder_bits as i32) + asking * spare).min(1.0)
+        fingerprints::prefix(fill + passed, self.shape.remainder_bits, asking, spare)
     }
 
     fn fill(&self) -> f64 {

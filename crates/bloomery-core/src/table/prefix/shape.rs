@@ -6,8 +6,7 @@ use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 use crate::scheme::columns::MAX_PER_COLUMN;
-use crate::sizing::lanes::Lanes;
-use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+use crate::sizing::{Law, blocked, check_fpr, check_reachable, fingerprints, shown, smallest};
 
 /// Keys a slot of a bin at capacity.
 const LOAD: f64 = 0.95;
@@ -32,17 +31,6 @@ pub struct PrefixShape {
     pub per_column: u32,
 }
 
-/// Share of the keys that bins with `load` keys a slot pass on.
-pub(super) fn spare_share(load: f64) -> f64 {
-    let (size, mean) = (f64::from(BIN_SIZE), load * f64::from(BIN_SIZE));
-    let (mut term, mut below) = ((-mean).exp(), 0.0);
-    for keys in 0..BIN_SIZE {
-        below += term;
-        term *= mean / f64::from(keys + 1);
-    }
-    ((1.0 - below) - size / mean * (1.0 - below - term)).max(0.0)
-}
-
 impl PrefixShape {
     /// The smallest filter for `capacity` keys at rate `fpr`.
     pub fn for_capacity(capacity: u64, fpr: f64) -> Result<Self> {
@@ -53,10 +41,10 @@ impl PrefixShape {
         check_reachable(capacity, fpr)?;
         let bins = (capacity as f64 / (LOAD * f64::from(BIN_SIZE))).ceil() as u64;
         let load = capacity as f64 / (bins as f64 * f64::from(BIN_SIZE));
-        let share = spare_share(LOAD);
+        let share = fingerprints::passed_on(LOAD, BIN_SIZE);
         // Of every number of words the widest remainder that fits; the first that leaves a spare of
         // its rate some room.
-        let equal = |width: u32| load * 0.5f64.powi(width as i32);
+        let equal = |width: u32| fingerprints::prefix(load, width, 0.0, 0.0);
         let widths = (1..=MOST_BITS).filter(|&width| bins::words_of(width) < bins::words_of(width + 1));
         let width = widths.into_iter().find(|&width| equal(width) <= (1.0 - SPARE_PART) * fpr);
         let width = width.filter(|_| fpr >= LEAST_FPR).ok_or_else(|| {
@@ -70,7 +58,7 @@ impl PrefixShape {
         let passed = passed + 4.0 * passed.sqrt() + 8.0;
         let target = ((fpr - equal(width)) / share).min(MOST_SPARE_FPR);
         let spare = (1..=MAX_PER_COLUMN).filter_map(|per_column| {
-            let lines = smallest(1 << 50, target, |blocks| spare_law(blocks, per_column).fpr(passed))?;
+            let lines = smallest(1 << 50, target, |blocks| blocked::law(blocks, per_column).fpr(passed))?;
             Some((lines, per_column))
         });
         let (spare_lines, per_column) = spare.min().ok_or_else(|| Error::parameter("fpr is too low for a spare"))?;
@@ -117,9 +105,4 @@ impl PrefixShape {
     pub(super) fn fps(self) -> u64 {
         u64::from(BIN_SIZE) << self.remainder_bits
     }
-}
-
-/// The law of a spare of `blocks` lines.
-pub(super) fn spare_law(blocks: u64, per_lane: u32) -> Lanes {
-    Lanes { blocks, lanes: 4, width: 128, per_lane }
 }

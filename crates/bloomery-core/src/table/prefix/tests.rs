@@ -1,6 +1,6 @@
-use super::shape::spare_share;
 use super::*;
 use crate::container::tag;
+use crate::sizing::fingerprints::passed_on;
 use crate::structure::Sizable;
 
 fn hash(i: u64) -> u64 {
@@ -68,7 +68,7 @@ fn batches_leave_the_same_bytes_as_single_adds() {
 fn the_published_shares_are_passed_on() {
     // variants.md B.23: 0.0799, 0.059 and 0.040 at loads 1, 0.95 and 0.90.
     for (load, published) in [(1.0, 0.0799), (0.95, 0.059), (0.90, 0.040)] {
-        assert!((spare_share(load) - published).abs() < 0.0012, "{}", spare_share(load));
+        assert!((passed_on(load, BIN_SIZE) - published).abs() < 0.0012, "{}", passed_on(load, BIN_SIZE));
         let mut filter = made(1_000_000, 1e-6);
         let keys = (load * (filter.shape.bins * u64::from(BIN_SIZE)) as f64) as u64;
         (0..keys).for_each(|i| assert!(filter.add_hash(hash(i)).is_ok()));

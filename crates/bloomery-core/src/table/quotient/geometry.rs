@@ -2,7 +2,7 @@
 
 use crate::cells::Packed;
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable};
+use crate::sizing::{check_fpr, check_reachable, fingerprints};
 
 /// Slots of a block, log2; no table is smaller than a block.
 pub const LEAST_QUOTIENT_BITS: u32 = 6;
@@ -136,10 +136,9 @@ impl Geometry {
         (cell >> self.counter_bits, (cell & (self.most_copies() - 1)) + 1)
     }
 
-    /// The rate with `items` distinct fingerprints: that of `1 - (1 - 2^-f)^n`.
+    /// The rate expected with `items` keys.
     pub fn fpr(self, items: u64) -> f64 {
-        let share = 0.5f64.powi(self.fingerprint_bits() as i32);
-        -(items as f64 * (-share).ln_1p()).exp_m1()
+        fingerprints::quotient(items as f64, self.fingerprint_bits())
     }
 
     /// Words of the two bit arrays, of the offsets and of the slots.

@@ -40,6 +40,7 @@ use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::QUOTIENT;
+use crate::sizing::fingerprints;
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable};
@@ -261,7 +262,7 @@ impl Filter for QuotientFilter {
 
     /// Share of all fingerprints that are stored: exact, where the law at capacity is an expectation.
     fn fpr(&self) -> f64 {
-        self.load.added as f64 * 0.5f64.powi(self.geometry().fingerprint_bits() as i32)
+        fingerprints::taken(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
     }
 
     /// Share of slots in use.

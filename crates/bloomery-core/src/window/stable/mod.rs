@@ -20,6 +20,7 @@ use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::scheme::{Scheme, fastrange};
+use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers};
@@ -305,7 +306,7 @@ impl Filter for StableBloomFilter {
     }
 
     fn fpr(&self) -> f64 {
-        self.fill().powi(self.shape.num_hashes as i32)
+        all_of(self.fill(), self.shape.num_hashes)
     }
 
     fn fill(&self) -> f64 {

@@ -325,7 +325,8 @@ class BitSet:
     >>> ports.update([22, 80, 443])
     >>> 80 in ports, 81 in ports, 70_000 in ports
     (True, False, False)
-    >>> ports.remove(22); ports.num_added
+    >>> ports.remove(22)
+    >>> ports.num_added
     2
     """
     def __contains__(self, key: Any, /) -> bool:

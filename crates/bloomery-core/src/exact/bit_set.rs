@@ -37,7 +37,8 @@ structure! {
     /// >>> ports.update([22, 80, 443])
     /// >>> 80 in ports, 81 in ports, 70_000 in ports
     /// (True, False, False)
-    /// >>> ports.remove(22); ports.num_added
+    /// >>> ports.remove(22)
+    /// >>> ports.num_added
     /// 2
     fields {
         /// Size of the universe.
@@ -286,7 +287,7 @@ mod tests {
             for step in 0..3000 {
                 let number = hash(step) % universe;
                 let key = hasher.signed(number as i64);
-                if hash(step + 1) % 3 > 0 {
+                if !hash(step + 1).is_multiple_of(3) {
                     assert_eq!(set.add_hash(key).unwrap(), truth.insert(number));
                 } else {
                     assert_eq!(set.remove_hash(key).unwrap(), truth.remove(&number));

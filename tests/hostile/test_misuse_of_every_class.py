@@ -61,8 +61,8 @@ def test_other_shapes_merge_whole_or_not_at_all(variant: Variant, options: dict[
 def test_other_classes_do_not_merge(variant: Variant) -> None:
     made = filled(variant)
     before = made.to_bytes()
-    strangers = [row["class"] for row in bloomery.variants() if row["class"] != variant.cls.__name__]
-    for other in (set(), None, 5, *(getattr(bloomery, name)(100) for name in strangers)):
+    others = [row["class"] for row in bloomery.variants() if row["class"] != variant.cls.__name__]
+    for other in (set(), None, 5, *(getattr(bloomery, name)(100) for name in others)):
         with pytest.raises(TypeError):
             made.merge(other)
         assert made != other

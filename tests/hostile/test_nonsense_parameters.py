@@ -95,7 +95,7 @@ CASES: list[tuple[str, str, str]] = [
     (f"{F}(100, secret=b'short')", "ParameterError", "5"),
     (f"{F}(100, secret=b'')", "ParameterError", "0"),
     (f"{F}(100, secret=b'x' * 17)", "ParameterError", "17"),
-    (f"{F}(100, secret='sixteen letters!')", "ParameterTypeError", "str"),
+    (f"{F}(100, secret='sixteen symbols!')", "ParameterTypeError", "str"),
     (f"{F}(100, secret=16)", "ParameterTypeError", "int"),
     (f"{F}(100, secret=[0] * 16)", "ParameterTypeError", "list"),
     (f"{W}(0, 7)", "ParameterError", "0"),
@@ -213,7 +213,7 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
             ("seed=2**64", "ParameterError", str(2**64)),
             ("seed='a'", "ParameterTypeError", "'a'"),
             ("secret=b'short'", "ParameterError", "5"),
-            ("secret='sixteen letters!'", "ParameterTypeError", "str"),
+            ("secret='sixteen symbols!'", "ParameterTypeError", "str"),
             ("no_such_option=1", "TypeError", "no_such_option"),
         ]:
             yield f"{cls}(100, {options})", error, shown

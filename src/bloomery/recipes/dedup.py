@@ -205,7 +205,7 @@ class Tally:
         return min(self.lost, float(self.records - self.kept))
 
 
-def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
+def new_lines(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     r"""Add the lines of ``block``; return (lines, new ones, their bytes, the others' bytes).
 
     A line ends at a newline; a carriage return before it is not part of the key. The others are
@@ -213,7 +213,7 @@ def sift(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     and `remember` for those. Costs one pass over the block without the GIL.
 
     >>> from bloomery import BloomFilter
-    >>> sift(b"a\nb\na\n", BloomFilter(100), dropped=True)
+    >>> new_lines(b"a\nb\na\n", BloomFilter(100), dropped=True)
     (3, 2, b'a\nb\n', b'a\n')
     """
     records, kept, new, old = _core.add_lines(seen, block, kept=True, dropped=dropped)
@@ -232,10 +232,10 @@ def scratch(keys: int) -> Seen:
 
 
 def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
-    r"""As `sift`, but leave ``seen`` as it is, so that lines are remembered once they are written.
+    r"""As `new_lines`, but leave ``seen`` as it is, so that lines are remembered once they are written.
 
     Repetitions inside the block are dropped too. Follow it with `remember` on what was written.
-    Costs about twice as much as `sift`.
+    Costs about twice as much as `new_lines`.
 
     >>> from bloomery import BloomFilter
     >>> f = BloomFilter(100)

@@ -67,7 +67,7 @@ def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
     assert f.deletability == pytest.approx(law, abs=0.02)
     removed = f.remove_many(keys)
     assert removed.mean() == pytest.approx(law, abs=0.02 + 1 / capacity**0.5)
-    # A removed key may look present again only as any stranger does; one that stayed is found.
+    # A removed key may look present again only as any absent key does; one that stayed is found.
     assert f.contains_many(keys[~removed]).all()
     assert f.num_added == capacity - removed.sum() - (capacity - f.num_added - removed.sum())
 

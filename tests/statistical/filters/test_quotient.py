@@ -42,7 +42,7 @@ def test_the_constructor_follows_theory(capacity: int, fpr: float) -> None:
 def test_answers_are_those_of_a_set_of_fingerprints(items: int, counting: bool) -> None:
     f = QuotientFilter(items, 0.01, counting=counting, seed=items)
     keys = Keys("random", items)
-    members, strangers = keys.take(items), keys.take(100_000)
+    members, absent = keys.take(items), keys.take(100_000)
     new = f.add_many(members)
     stored = fingerprints(f, members)
     first = np.zeros(items, bool)
@@ -50,7 +50,7 @@ def test_answers_are_those_of_a_set_of_fingerprints(items: int, counting: bool) 
     assert (new == first).all()
     assert f.num_added == len(np.unique(stored))
     assert f.contains_many(members).all()
-    assert (f.contains_many(strangers) == np.isin(fingerprints(f, strangers), stored)).all()
+    assert (f.contains_many(absent) == np.isin(fingerprints(f, absent), stored)).all()
     copies = collections.Counter(stored.tolist())
     expected = [copies[x] for x in fingerprints(f, members[:2000]).tolist()]
     assert f.count_many(members[:2000]).tolist() == expected
@@ -137,7 +137,7 @@ def test_order_leaves_no_trace() -> None:
 @pytest.mark.parametrize("counting", [False, True])
 def test_merging_and_growing_need_no_keys(counting: bool) -> None:
     keys = Keys("random", 9)
-    left, right, strangers = keys.take(3000), keys.take(2000), keys.take(100_000)
+    left, right, absent = keys.take(3000), keys.take(2000), keys.take(100_000)
     # Slots may differ while fingerprints are as long.
     a = QuotientFilter(3000, 0.001, counting=counting)
     b = QuotientFilter(6000, 0.002, counting=counting)
@@ -149,9 +149,9 @@ def test_merging_and_growing_need_no_keys(counting: bool) -> None:
     with pytest.raises(FilterFull):
         a.merge(b)
     assert a.to_bytes() == before
-    answers = a.contains_many(strangers)
+    answers = a.contains_many(absent)
     a.grow()
-    assert (a.contains_many(strangers) == answers).all()
+    assert (a.contains_many(absent) == answers).all()
     assert a.capacity == 6000
     a.merge(b)
     assert a.contains_many(left).all()
@@ -162,7 +162,7 @@ def test_merging_and_growing_need_no_keys(counting: bool) -> None:
     alone.update(right)
     alone.update(left[:500])
     assert (a.used_slots, a.num_added) == (alone.used_slots, alone.num_added)
-    assert (a.contains_many(strangers) == alone.contains_many(strangers)).all()
+    assert (a.contains_many(absent) == alone.contains_many(absent)).all()
     for other in (QuotientFilter(3000, 1e-6, counting=counting), QuotientFilter(6000, 0.002, seed=1)):
         with pytest.raises(IncompatibleFilters):
             a.merge(other)

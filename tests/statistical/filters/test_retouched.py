@@ -45,9 +45,9 @@ def test_random_clearing_follows_its_law_and_gains_nothing(capacity: int, share:
 def test_choosing_the_bit_removes_more_than_it_denies(capacity: int, scheme: str) -> None:
     f = RetouchedBloomFilter(capacity, 0.02, seed=1)
     keys = Keys("random", 3)
-    members, strangers = keys.take(capacity), keys.take(20 * capacity)
+    members, absent = keys.take(capacity), keys.take(20 * capacity)
     f.update(members)
-    wrong = strangers[f.contains_many(strangers)]
+    wrong = absent[f.contains_many(absent)]
     assert f.add_false_positives(wrong).all()
     troublesome = wrong[: len(wrong) // 10]
     cleared = f.retouch_many(troublesome, scheme)
@@ -66,9 +66,9 @@ def test_the_selective_schemes_beat_the_random_one() -> None:
     for scheme in SCHEMES:
         f = RetouchedBloomFilter(20_000, 0.02)
         keys = Keys("random", 4)
-        members, strangers = keys.take(20_000), keys.take(400_000)
+        members, absent = keys.take(20_000), keys.take(400_000)
         f.update(members)
-        wrong = strangers[f.contains_many(strangers)]
+        wrong = absent[f.contains_many(absent)]
         f.add_false_positives(wrong)
         f.retouch_many(wrong[:800], scheme)
         gone = 1.0 - float(f.contains_many(wrong).mean())

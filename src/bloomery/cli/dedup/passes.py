@@ -9,7 +9,7 @@ from bloomery.cli.failures import Refusal
 from bloomery.cli.filters.kinds import forgets
 from bloomery.cli.filters.state import remember_printed
 from bloomery.cli.units import size_text
-from bloomery.recipes.dedup import Load, fresh, keeps_copies, remember, sift
+from bloomery.recipes.dedup import Load, fresh, keeps_copies, new_lines, remember
 
 if TYPE_CHECKING:
     from bloomery.cli.dedup.job import Job
@@ -27,7 +27,7 @@ class Direct:
         job = self._job
         load = Load(job.seen)
         for block in job.blocks:
-            records, kept, new, old = sift(block, job.seen, dropped=job.outputs.wants_dropped)
+            records, kept, new, old = new_lines(block, job.seen, dropped=job.outputs.wants_dropped)
             job.outputs.keep(new)
             job.outputs.drop(old)
             job.tally.count(records, kept, load.lost(kept))

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bloomery_core::bloom::BloomFilter;
 use bloomery_core::cells::Memory;
 use bloomery_core::container::file::{self, Writer};
 use bloomery_core::container::{Parsed, Verify};
@@ -67,7 +68,7 @@ pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, secret: Option
         used += 1;
         owned(&parsed, bytes, kind, index, words)
     };
-    let filter = F::load(&parsed.header, &mut memory, secret)?;
+    let filter = F::load(&parsed.header, parsed.header.hasher(secret)?, &mut memory)?;
     check_used(&parsed, used)?;
     Ok(filter)
 }
@@ -116,17 +117,14 @@ pub(crate) fn open_read<F: Loadable>(
         check_len(span.len, words)?;
         Memory::from_map(&map, span.offset, span.len / 8)
     };
-    let filter = named(F::load(&parsed.header, &mut memory, secret), path)?;
+    let filter =
+        named(parsed.header.hasher(secret).and_then(|hasher| F::load(&parsed.header, hasher, &mut memory)), path)?;
     named(check_used(&parsed, used), path)?;
     Ok(filter)
 }
 
 /// A Bloom filter over a writable mapping of `path`, which stays locked while it lives.
-pub(crate) fn open_write(
-    path: &Path,
-    verify: Verify,
-    secret: Option<&[u8; 16]>,
-) -> Result<bloomery_core::bloom::BloomFilter> {
+pub(crate) fn open_write(path: &Path, verify: Verify, secret: Option<&[u8; 16]>) -> Result<BloomFilter> {
     let writer = Writer::open(path)?;
     let (file, parsed) = named(file::parse(path), path)?;
     check_payload(&parsed, &file::map(&file, path)?, verify, path)?;
@@ -138,7 +136,10 @@ pub(crate) fn open_write(
         check_len(span.len, words)?;
         Memory::from_map_mut(writer.map()?, span.offset, span.len / 8)
     };
-    let mut filter = named(bloomery_core::bloom::BloomFilter::load(&parsed.header, &mut memory, secret), path)?;
+    let mut filter = named(
+        parsed.header.hasher(secret).and_then(|hasher| BloomFilter::load(&parsed.header, hasher, &mut memory)),
+        path,
+    )?;
     filter.attach(writer)?;
     Ok(filter)
 }

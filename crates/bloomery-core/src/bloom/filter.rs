@@ -17,7 +17,7 @@ use crate::scheme::positions::has_bits_past;
 use crate::structure::batch::useful_threads;
 use crate::structure::declaration::{choice, structure};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable};
+use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Sections};
 
 structure! {
     /// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
@@ -363,12 +363,7 @@ impl Addable for BloomFilter {
 }
 
 impl Loadable for BloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let Stored { layout, scheme, num_bits, num_hashes, strict, .. } = Stored::read(header)?;
         let shape = Shape { layout, scheme, num_bits, num_hashes }.check().map_err(Error::as_format)?;
         let load = Load::restore(header, 0)?;

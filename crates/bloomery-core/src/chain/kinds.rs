@@ -5,7 +5,6 @@
 //! structure could hold copies.
 
 use crate::bloom::Layout;
-use crate::cells::Memory;
 use crate::chain::stages::Info;
 use crate::container::{Container, Header, tag};
 use crate::error::{Error, Result};
@@ -13,7 +12,7 @@ use crate::key::KeyHasher;
 use crate::registry;
 use crate::sizing::chain::Stages;
 use crate::structure::declaration::choice;
-use crate::structure::{Addable, Declared, Filter, Loadable, Sizable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections, Sizable};
 
 /// The structure of all stages. Those of the first kind may have a layout in common; with `None` each has the
 /// one that suits its rate.
@@ -100,13 +99,9 @@ macro_rules! kinds {
         }
 
         impl Loadable for Stage {
-            fn load(
-                header: &Header,
-                memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-                secret: Option<&[u8; 16]>,
-            ) -> Result<Self> {
+            fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
                 match header.variant {
-                    $(registry::$ID => Loadable::load(header, memory, secret).map(Stage::$Class),)*
+                    $(registry::$ID => Loadable::load(header, hasher, memory).map(Stage::$Class),)*
                     _ => Err(unknown()),
                 }
             }

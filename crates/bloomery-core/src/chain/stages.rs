@@ -3,11 +3,10 @@
 //! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the whole
 //! stand at index 0xffff.
 
-use crate::cells::Memory;
 use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::structure::{Addable, Filter, Loadable, Value};
+use crate::structure::{Addable, Filter, Loadable, Sections, Value};
 
 /// More stages than doubling can ever reach, and an absent key is looked for in each.
 pub const MAX_STAGES: u32 = 1024;
@@ -107,12 +106,11 @@ impl<S: Loadable> Chain<S> {
     /// is not as planned. `whole` is the number of parameters of the whole, `most` that of stages.
     pub(super) fn load(
         header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
+        hasher: KeyHasher,
+        memory: Sections<'_>,
         (kind, whole, most): (u16, usize, u32),
         mut check: impl FnMut(&[S], &S) -> bool,
     ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
         let (mut num_params, mut stages) = (whole, Vec::new());
         for index in 0..most as u16 {
             let mut part = header.part(index);
@@ -125,7 +123,7 @@ impl<S: Loadable> Chain<S> {
                 part.scheme = u16::try_from(scheme).unwrap_or(u16::MAX);
             }
             let mut section = |kind, _, words| memory(kind, u32::from(index), words);
-            let stage = S::load(&part, &mut section, secret)?;
+            let stage = S::load(&part, hasher, &mut section)?;
             if !check(&stages, &stage) {
                 return Err(Error::format(format!("stage {index} of the file is not as planned; it is damaged")));
             }

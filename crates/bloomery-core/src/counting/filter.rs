@@ -14,7 +14,7 @@ use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -371,12 +371,7 @@ impl Mergeable for CountingBloomFilter {
 }
 
 impl Loadable for CountingBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, 0)?;
         let Stored { layout, num_counters, counter_bits, num_hashes, threshold, occurrences } = Stored::read(header)?;
         let shape = Shape { layout, counter_bits, num_cells: num_counters, num_hashes, threshold };

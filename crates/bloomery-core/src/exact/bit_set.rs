@@ -13,7 +13,7 @@ use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::structure::declaration::structure;
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// An exact set of whole numbers below `capacity`: one bit a number, no false positives.
@@ -251,12 +251,7 @@ impl Mergeable for BitSet {
 }
 
 impl Loadable for BitSet {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         check_public(&hasher).map_err(Error::as_format)?;
         Self::check_header(header, 0, 0)?;
         let Stored { universe, members } = Stored::read(header)?;

@@ -17,7 +17,7 @@ use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Sections};
 
 structure! {
     /// Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
@@ -211,12 +211,7 @@ impl Addable for LayeredBloomFilter {
 }
 
 impl Loadable for LayeredBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let load = Load::restore(header, 0)?;
         let damaged = || Error::format("the file holds impossible layers; it is damaged");
         let Stored { layers, lines, num_hashes } = Stored::read(header)?;

@@ -30,7 +30,7 @@ use crate::sizing::classic::Classic;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
 use crate::structure::declaration::names;
 use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Declared, Filter, Mergeable};
+use crate::structure::{Declared, Filter, Mergeable, Sections};
 
 /// Keys fetched ahead; each asks for k lines.
 const AHEAD: usize = 8;
@@ -114,14 +114,9 @@ macro_rules! valued {
         }
 
         impl $crate::structure::Loadable for $Class {
-            fn load(
-                header: &$crate::container::Header,
-                memory: &mut dyn FnMut(u32, u32, u64) -> Result<$crate::cells::Memory>,
-                secret: Option<&[u8; 16]>,
-            ) -> Result<Self> {
-                let hasher = header.hasher(secret)?;
+            fn load(header: &$crate::container::Header, hasher: $crate::key::KeyHasher, memory: $crate::structure::Sections<'_>) -> Result<Self> {
                 let Stored { num_cells, num_hashes, cell_bits, lattice, largest } = Stored::read(header)?;
-                Self::restore(header, memory, hasher, Cells { num_cells, num_hashes, cell_bits, lattice, largest })
+                Self::restore(header, hasher, memory, Cells { num_cells, num_hashes, cell_bits, lattice, largest })
             }
         }
     };
@@ -397,12 +392,7 @@ where
     Self: Declared,
 {
     /// What [`valued!`] read from a file, checked.
-    pub(super) fn restore(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        hasher: KeyHasher,
-        cells: Cells,
-    ) -> Result<Self> {
+    pub(super) fn restore(header: &Header, hasher: KeyHasher, memory: Sections<'_>, cells: Cells) -> Result<Self> {
         let load = Load::restore(header, 0)?;
         let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
         let packed = Packed::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;

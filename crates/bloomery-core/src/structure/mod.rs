@@ -16,4 +16,4 @@ pub mod traits;
 
 pub use crate::key::source::HashSource;
 pub use declaration::Declared;
-pub use traits::{Addable, Countable, Filter, Loadable, Mergeable, Options, Removable, Sizable, Value};
+pub use traits::{Addable, Countable, Filter, Loadable, Mergeable, Options, Removable, Sections, Sizable, Value};

@@ -20,5 +20,5 @@ pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
         memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
         Ok(memory)
     };
-    F::load(&parsed.header, &mut memory, None).unwrap()
+    F::load(&parsed.header, *filter.hasher(), &mut memory).unwrap()
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::cells::Memory;
 use crate::container::{self, Container, Header};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -191,12 +192,11 @@ pub trait Mergeable: Filter {
     fn merge(&mut self, other: &Self) -> Result<()>;
 }
 
+/// Gives the memory of a section, by its kind, its index and the words that it should have.
+pub type Sections<'a> = &'a mut dyn FnMut(u32, u32, u64) -> Result<Memory>;
+
 /// Can be read from a file.
 pub trait Loadable: Filter {
-    /// Rebuilds the structure from a sound header and a way to get at sections.
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<crate::cells::Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self>;
+    /// Rebuilds the structure from a sound header, the hasher that [`Header::hasher`] makes of it, and its sections.
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self>;
 }

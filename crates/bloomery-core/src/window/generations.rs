@@ -18,7 +18,7 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, check_fpr, each_of, shown};
-use crate::structure::{Addable, Declared, Filter};
+use crate::structure::{Addable, Declared, Filter, Sections};
 
 /// More generations cost a line a look-up each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
@@ -135,16 +135,11 @@ macro_rules! window {
         }
 
         impl $crate::structure::Loadable for $Class {
-            fn load(
-                header: &$crate::container::Header,
-                memory: &mut dyn FnMut(u32, u32, u64) -> Result<$crate::cells::Memory>,
-                secret: Option<&[u8; 16]>,
-            ) -> Result<Self> {
-                let hasher = header.hasher(secret)?;
+            fn load(header: &$crate::container::Header, hasher: $crate::key::KeyHasher, memory: $crate::structure::Sections<'_>) -> Result<Self> {
                 let Stored { capacity, fpr, generations, refresh, window, lines, num_hashes, active } =
                     Stored::read(header)?;
                 let plan = Plan { capacity, fpr, generations, refresh, window };
-                Self::restore(header, memory, hasher, plan, lines, num_hashes, active)
+                Self::restore(header, hasher, memory, plan, lines, num_hashes, active)
             }
         }
     };
@@ -400,8 +395,8 @@ where
     /// What [`window!`] read from a file, checked.
     pub(super) fn restore(
         header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
         hasher: KeyHasher,
+        memory: Sections<'_>,
         plan: Plan,
         lines: u64,
         num_hashes: u32,

@@ -26,7 +26,7 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::{all_of, deletion};
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
 
 structure! {
     /// A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
@@ -336,12 +336,7 @@ impl Addable for RetouchedBloomFilter {
 }
 
 impl Loadable for RetouchedBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
         let Stored { num_bits, num_hashes } = Stored::read(header)?;
         let positions = Positions { num_bits, num_hashes }.check().map_err(Error::as_format)?;

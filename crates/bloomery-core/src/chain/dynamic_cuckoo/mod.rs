@@ -23,7 +23,6 @@ pub use self::plan::Plan;
 use self::plan::{check_stages, room};
 use super::asking::{ask_in_turn, look};
 use super::stages::{Chain, Info, WHOLE, chain_answers};
-use crate::cells::Memory;
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -32,7 +31,7 @@ use crate::sizing::chain::Stages;
 use crate::sizing::check_fpr;
 use crate::structure::batch::CHUNK;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 use crate::table::cuckoo::places::Places;
 use crate::table::{CuckooFilter, CuckooShape};
 
@@ -311,11 +310,7 @@ impl Mergeable for DynamicCuckooFilter {
 }
 
 impl Loadable for DynamicCuckooFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let stored = Stored::read(&header.part(WHOLE))?;
         let Stored { stage_capacity: capacity, fpr, max_stages, num_buckets: buckets, .. } = stored;
         let shape = CuckooShape {
@@ -327,7 +322,7 @@ impl Loadable for DynamicCuckooFilter {
         let checked = check_fpr(fpr).and(check_stages(max_stages.into())).and(shape.check());
         let mut plan = Plan { capacity, fpr, max_stages, shape: checked.map_err(Error::as_format)?, stage_fpr: fpr };
         let shape = (CUCKOO, Self::STORED.len(), plan.max_stages);
-        let chain = Chain::load(header, memory, secret, shape, |before: &[CuckooFilter], stage| {
+        let chain = Chain::load(header, hasher, memory, shape, |before: &[CuckooFilter], stage| {
             // The rate of a stage stands at the first one.
             let rate = before.first().unwrap_or(stage).target_fpr();
             *stage.shape() == plan.shape && stage.capacity() == plan.capacity && stage.target_fpr() == rate

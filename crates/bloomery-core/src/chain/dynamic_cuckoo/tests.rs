@@ -48,19 +48,15 @@ fn reloaded(
     let mut header = container.header;
     let mut cells: Vec<_> = container.sections.iter().map(|section| section.bytes.to_vec()).collect();
     change(&mut header, &mut cells);
-    DynamicCuckooFilter::load(
-        &header,
-        &mut |_, index, words| {
-            let bytes = cells.get(index as usize).ok_or_else(|| Error::format("section"))?;
-            if words * 8 != bytes.len() as u64 {
-                return Err(Error::format("length"));
-            }
-            let mut memory = Memory::zeroed(words)?;
-            memory.copy_from_bytes(bytes)?;
-            Ok(memory)
-        },
-        None,
-    )
+    DynamicCuckooFilter::load(&header, *filter.hasher(), &mut |_, index, words| {
+        let bytes = cells.get(index as usize).ok_or_else(|| Error::format("section"))?;
+        if words * 8 != bytes.len() as u64 {
+            return Err(Error::format("length"));
+        }
+        let mut memory = Memory::zeroed(words)?;
+        memory.copy_from_bytes(bytes)?;
+        Ok(memory)
+    })
 }
 
 fn bytes(filter: &DynamicCuckooFilter) -> Vec<u8> {

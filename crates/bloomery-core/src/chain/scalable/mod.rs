@@ -11,13 +11,12 @@ pub mod plan;
 pub use self::plan::Plan;
 use super::kinds::{Kind, Stage};
 use super::stages::{Chain, Info, MAX_STAGES, WHOLE, chain_answers};
-use crate::cells::Memory;
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::structure::declaration::structure;
-use crate::structure::{Addable, Declared, Filter, Loadable, batch};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
 
 /// Capacity of the first stage of a filter that is sized by the keys it grows to.
 const INITIAL_CAPACITY: u64 = 10_000;
@@ -289,17 +288,13 @@ impl Addable for ScalableBloomFilter {
 }
 
 impl Loadable for ScalableBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let whole = header.part(WHOLE);
         let Stored { initial_capacity, fpr, growth, tightening } = Stored::read(&whole)?;
         let plan = Plan { initial_capacity, fpr, growth, tightening, kind: Kind::restore(&whole)? };
         let plan = plan.check().map_err(Error::as_format)?;
         let shape = (plan.kind.row().id, Self::STORED.len() + 1, MAX_STAGES);
-        let chain = Chain::load(header, memory, secret, shape, |before: &[Stage], stage| {
+        let chain = Chain::load(header, hasher, memory, shape, |before: &[Stage], stage| {
             plan.fits(before.len(), before.last().map_or(1.0, Filter::target_fpr), stage)
         })?;
         Ok(ScalableBloomFilter { plan, chain })

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::cells::Memory;
 use crate::hash::splitmix::mix;
 use crate::table::cuckoo::places::Places;
 
@@ -26,7 +27,7 @@ fn reloaded(filter: &ScalableBloomFilter, change: impl Fn(&mut Header)) -> Resul
         memory.copy_from_bytes(bytes)?;
         Ok(memory)
     };
-    ScalableBloomFilter::load(&header, &mut memory, None)
+    ScalableBloomFilter::load(&header, header.hasher(None)?, &mut memory)
 }
 
 /// Hashes for a table of `buckets` that all lie in its buckets 0 and 1, of different fingerprints.

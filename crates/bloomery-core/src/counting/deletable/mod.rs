@@ -24,7 +24,7 @@ use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
@@ -296,12 +296,7 @@ impl Mergeable for DeletableBloomFilter {
 }
 
 impl Loadable for DeletableBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
         let Stored { num_bits, num_hashes, regions } = Stored::read(header)?;
         let positions = Positions { num_bits, num_hashes };

@@ -28,7 +28,7 @@ use crate::scheme::ahead::change_ahead;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Sections};
 
 structure! {
     /// How often each key came, or a little more: counts are never too low.
@@ -301,12 +301,7 @@ impl Countable for SpectralFilter {
 }
 
 impl Loadable for SpectralFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, 0)?;
         let Stored { num_counters, counter_bits, num_hashes, mode, occurrences } = Stored::read(header)?;
         let shape = Shape { counter_bits, num_cells: num_counters, num_hashes };

@@ -19,7 +19,7 @@ use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -262,12 +262,7 @@ impl Mergeable for VariableIncrementFilter {
 }
 
 impl Loadable for VariableIncrementFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, 0)?;
         let Stored { num_counters, counter_bits, num_hashes, increments, occurrences } = Stored::read(header)?;
         let shape = Shape { increments, counter_bits, num_cells: num_counters, num_hashes };

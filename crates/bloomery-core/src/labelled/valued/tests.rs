@@ -17,7 +17,7 @@ fn lying_headers_are_refused() {
                 memory.words_mut().unwrap().fill(u64::MAX);
                 if words.div_ceil(8) == filter.nbytes() / 64 { Ok(memory) } else { Err(Error::format("length")) }
             };
-            if let Ok(mut loaded) = CompactApproximator::load(&lie, &mut memory, None) {
+            if let Ok(mut loaded) = CompactApproximator::load(&lie, *filter.hasher(), &mut memory) {
                 let _ = loaded.put_hashes(&[1, 2, 3], &[1, 1, 1], None);
                 loaded.info();
                 loaded.get_hash(7);

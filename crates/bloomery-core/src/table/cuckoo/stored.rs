@@ -3,20 +3,15 @@
 use super::moves::Stash;
 use super::shape::CuckooShape;
 use super::{CuckooFilter, Stored};
-use crate::cells::Memory;
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
+use crate::key::KeyHasher;
 use crate::scheme::positions::has_bits_past;
 use crate::structure::load::{self, Load};
-use crate::structure::{Declared, Loadable};
+use crate::structure::{Declared, Loadable, Sections};
 
 impl Loadable for CuckooFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, 0)?;
         let stored = Stored::read(header)?;
         let Stored { num_buckets: buckets, bucket_size, fingerprint_bits, semi_sort, .. } = stored;

@@ -182,14 +182,10 @@ fn reloaded(filter: &CuckooFilter, change: impl Fn(&mut Header, &mut [u64])) -> 
     let mut header = filter.container().header;
     let mut copy = filter.memory.try_clone().unwrap();
     change(&mut header, copy.words_mut().unwrap());
-    <CuckooFilter as Loadable>::load(
-        &header,
-        &mut |_, _, words| {
-            let memory = copy.try_clone()?;
-            if words as usize * 8 == memory.len_bytes() { Ok(memory) } else { Err(Error::format("length")) }
-        },
-        None,
-    )
+    <CuckooFilter as Loadable>::load(&header, *filter.hasher(), &mut |_, _, words| {
+        let memory = copy.try_clone()?;
+        if words as usize * 8 == memory.len_bytes() { Ok(memory) } else { Err(Error::format("length")) }
+    })
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
@@ -254,12 +254,7 @@ impl Mergeable for DLeftCountingFilter {
 }
 
 impl Loadable for DLeftCountingFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, load::PARAMS, 0)?;
         let Stored { subtables, cells, buckets, remainder_bits } = Stored::read(header)?;
         let shape = Shape { subtables, cells, remainder_bits, buckets }.check().map_err(Error::as_format)?;

@@ -37,7 +37,7 @@ use crate::scheme::{fastrange, lines};
 use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
 use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
 
 /// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -280,12 +280,7 @@ impl Addable for PrefixFilter {
 }
 
 impl Loadable for PrefixFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let Stored { num_bins: bins, remainder_bits, spare_lines, per_column } = Stored::read(header)?;
         let shape = PrefixShape { bins, remainder_bits, spare_lines, per_column }.check().map_err(Error::as_format)?;
         let load = Load::restore(header, 0)?;

@@ -85,7 +85,7 @@ fn reloaded(filter: &PrefixFilter, change: impl Fn(&mut Header, &mut [u64])) -> 
         let memory = if kind == kind::BINS { &bins } else { &filter.spare }.try_clone()?;
         if words as usize * 8 == memory.len_bytes() { Ok(memory) } else { Err(Error::format("length")) }
     };
-    <PrefixFilter as Loadable>::load(&header, &mut memory, None)
+    <PrefixFilter as Loadable>::load(&header, *filter.hasher(), &mut memory)
 }
 
 #[test]

@@ -6,19 +6,14 @@
 use super::geometry::Geometry;
 use super::slots::Slots;
 use super::{KINDS, QuotientFilter, Stored};
-use crate::cells::Memory;
 use crate::container::Header;
 use crate::error::{Error, Result};
+use crate::key::KeyHasher;
 use crate::structure::load::{self, Load};
-use crate::structure::{Declared, Loadable};
+use crate::structure::{Declared, Loadable, Sections};
 
 impl Loadable for QuotientFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let Stored { quotient_bits, remainder_bits, counter_bits, used_slots: used } = Stored::read(header)?;
         let geometry = Geometry { quotient_bits, remainder_bits, counter_bits }.check().map_err(Error::as_format)?;
         let load = Load::restore(header, 0)?;

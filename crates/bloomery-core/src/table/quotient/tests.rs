@@ -183,7 +183,7 @@ impl QuotientFilter {
             memory.copy_from_bytes(&bytes[kind as usize - 60])?;
             Ok(memory)
         };
-        QuotientFilter::load(&container.header, &mut memory, None).unwrap().same_as(self)
+        QuotientFilter::load(&container.header, self.hasher, &mut memory).unwrap().same_as(self)
     }
 }
 

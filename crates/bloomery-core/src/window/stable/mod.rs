@@ -24,7 +24,7 @@ use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Addable, Declared, Filter, Loadable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
 
 /// Keys fetched ahead; each asks for K lines and those of its decrements.
 const AHEAD: usize = 12;
@@ -383,12 +383,7 @@ impl Addable for StableBloomFilter {
 }
 
 impl Loadable for StableBloomFilter {
-    fn load(
-        header: &Header,
-        memory: &mut dyn FnMut(u32, u32, u64) -> Result<Memory>,
-        secret: Option<&[u8; 16]>,
-    ) -> Result<Self> {
-        let hasher = header.hasher(secret)?;
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let load = Load::restore(header, 0)?;
         let stored = Stored::read(header)?;
         let Stored { cell_bits, num_hashes, decrements, .. } = stored;

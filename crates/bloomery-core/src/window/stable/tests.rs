@@ -87,7 +87,7 @@ fn lying_headers_are_refused() {
             let mut memory = |_: u32, _: u32, words: u64| {
                 if words == filter.nbytes() / 8 { Memory::zeroed(words) } else { Err(Error::format("length")) }
             };
-            if let Ok(mut loaded) = StableBloomFilter::load(&lie, &mut memory, None) {
+            if let Ok(mut loaded) = StableBloomFilter::load(&lie, *filter.hasher(), &mut memory) {
                 loaded.add_hashes(&[1, 2, 3], None).unwrap();
                 loaded.info();
             }

@@ -7,7 +7,7 @@
 use super::filter::BloomFilter;
 use crate::cells::bits;
 use crate::error::{Error, Result};
-use crate::structure::{Declared, Filter, Mergeable};
+use crate::structure::{Filter, Mergeable};
 
 impl BloomFilter {
     /// `self |= other`.
@@ -72,10 +72,6 @@ impl BloomFilter {
 }
 
 impl Mergeable for BloomFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.unite(other)
     }

@@ -159,6 +159,12 @@ impl Memory {
         Some(unsafe { std::slice::from_raw_parts_mut(self.words.as_ptr(), self.len) })
     }
 
+    /// [`Memory::words_mut`], with the error that says why there are none.
+    #[inline(always)]
+    pub fn writable(&mut self) -> Result<&mut [u64]> {
+        self.words_mut().ok_or_else(Error::read_only)
+    }
+
     /// True for a read-only mapping.
     pub fn is_read_only(&self) -> bool {
         matches!(self.backing, Backing::ReadOnlyFile { .. })

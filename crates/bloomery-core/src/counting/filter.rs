@@ -8,13 +8,14 @@ use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
 use super::spread::{self, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::structure::declaration::structure;
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -67,7 +68,7 @@ structure! {
         /// Occurrences for which the rate was asked.
         pub threshold: u64 = |f| f.shape.threshold, THRESHOLD;
         /// Additions less removals, a repeated key as often as it came.
-        occurrences: u64 = |f| f.occurrences, OCCURRENCES;
+        occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
         /// True when the counters live in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
@@ -88,8 +89,6 @@ pub struct CountingBloomFilter {
     hasher: KeyHasher,
     /// Counts distinct keys: those that were new when added and those that were gone when removed.
     load: Load,
-    /// Additions less removals.
-    occurrences: u64,
 }
 
 impl CountingBloomFilter {
@@ -127,17 +126,12 @@ impl CountingBloomFilter {
             }
             Layout::Blocked => Kernel::Line(Nibbles::new(shape.counter_bits, shape.num_hashes)),
         };
-        Ok(CountingBloomFilter { shape, packed, kernel, memory, hasher, load, occurrences: 0 })
+        Ok(CountingBloomFilter { shape, packed, kernel, memory, hasher, load })
     }
 
     #[inline(always)]
     fn words(&self) -> &[u64] {
         self.memory.words()
-    }
-
-    #[inline(always)]
-    fn words_mut(&mut self) -> Result<&mut [u64]> {
-        self.memory.words_mut().ok_or_else(Error::read_only)
     }
 
     /// Counters, probes, layout and threshold.
@@ -176,17 +170,10 @@ impl CountingBloomFilter {
     fn set_cells(&self) -> u64 {
         spread::count_set(self.packed, self.words(), self.shape.num_cells)
     }
-
-    fn removed(&mut self, taken: u64, gone: u64) {
-        self.occurrences = self.occurrences.saturating_sub(taken);
-        self.load.added = self.load.added.saturating_sub(gone);
-    }
 }
 
 impl Filter for CountingBloomFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { COUNTING, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -197,12 +184,7 @@ impl Filter for CountingBloomFilter {
         self.reach_hashes(hashes, 1, found);
     }
 
-    load_answers!();
-
-    /// Additions less removals, a repeated key as often as it came.
-    fn num_added(&self) -> u64 {
-        self.occurrences
-    }
+    load_answers!(occurrences);
 
     /// At the threshold the filter was made for.
     fn fpr(&self) -> f64 {
@@ -213,28 +195,9 @@ impl Filter for CountingBloomFilter {
         self.set_cells() as f64 / self.shape.num_cells as f64
     }
 
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
     /// From the share of counters that are not zero; infinite when all are.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.shape.law().estimate(self.fill()))
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(COUNTING, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::COUNTERS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(CountingBloomFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.words() == other.words()
     }
 }
 
@@ -248,15 +211,14 @@ impl CountingBloomFilter {
             Kernel::Spread(spread) => spread.add(words, hash) == 0,
             Kernel::Line(line) => line.add_one(words, hash),
         };
-        self.load.count(new);
-        self.occurrences = self.occurrences.saturating_add(1);
+        self.load.came(1, u64::from(new));
         Some(new)
     }
 }
 
 impl Addable for CountingBloomFilter {
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        self.bump(hash).map_or_else(|| self.words_mut().map(|_| false), Ok)
+        self.bump(hash).map_or_else(|| self.memory.writable().map(|_| false), Ok)
     }
 
     #[inline(always)]
@@ -266,7 +228,7 @@ impl Addable for CountingBloomFilter {
 
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let fresh = match kernel {
             Kernel::Line(line) => line.add_all(words, hashes, new),
             Kernel::Spread(spread) => {
@@ -279,26 +241,20 @@ impl Addable for CountingBloomFilter {
                 fresh
             }
         };
-        self.load.added = self.load.added.saturating_add(fresh);
-        self.occurrences = self.occurrences.saturating_add(hashes.len() as u64);
+        self.load.came(hashes.len() as u64, fresh);
         Ok(())
     }
 
     load_takes!(memory);
 
-    fn clear(&mut self) -> Result<()> {
-        self.words_mut()?.fill(0);
-        self.load.clear();
-        self.occurrences = 0;
-        Ok(())
-    }
+    cleared!(memory);
 }
 
 impl Removable for CountingBloomFilter {
     #[inline(never)]
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
         let kernel = self.kernel;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let (taken, gone) = match kernel {
             Kernel::Line(line) => line.remove_one(words, hash),
             Kernel::Spread(spread) => {
@@ -306,13 +262,13 @@ impl Removable for CountingBloomFilter {
                 (least > 0, least == 1)
             }
         };
-        self.removed(u64::from(taken), u64::from(gone));
+        self.load.went(u64::from(taken), u64::from(gone));
         Ok(taken)
     }
 
     fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let (taken, gone) = match kernel {
             Kernel::Line(line) => line.remove_all(words, hashes, removed),
             Kernel::Spread(spread) => {
@@ -326,7 +282,7 @@ impl Removable for CountingBloomFilter {
                 (taken, gone)
             }
         };
-        self.removed(taken, gone);
+        self.load.went(taken, gone);
         Ok(())
     }
 }
@@ -353,36 +309,27 @@ impl Countable for CountingBloomFilter {
 }
 
 impl Mergeable for CountingBloomFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         let (packed, cells) = (self.packed, self.shape.num_cells);
-        spread::add_saturating(packed, self.words_mut()?, other.words(), cells);
-        let (a, b) = (self.load.added, other.load.added);
-        // After counters came from elsewhere, the distinct keys are what the counters say.
-        let estimate = self.shape.law().items(self.fill()).round() as u64;
-        self.load.added = estimate.clamp(a.max(b), a.saturating_add(b));
-        self.occurrences = self.occurrences.saturating_add(other.occurrences);
+        spread::add_saturating(packed, self.memory.writable()?, other.words(), cells);
+        self.load.join(&other.load, self.shape.law().items(self.fill()));
         Ok(())
     }
 }
 
 impl Loadable for CountingBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, 0)?;
-        let Stored { layout, num_counters, counter_bits, num_hashes, threshold, occurrences } = Stored::read(header)?;
+        let (Stored { layout, num_counters, counter_bits, num_hashes, threshold, occurrences }, mut load) =
+            Stored::with_load(header, 0)?;
+        load.occurrences = occurrences;
         let shape = Shape { layout, counter_bits, num_cells: num_counters, num_hashes, threshold };
         let shape = shape.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let memory = memory(kind::COUNTERS, 0, shape.words())?;
-        let mut filter = Self::with_memory(shape, load, hasher, memory).map_err(Error::as_format)?;
+        let filter = Self::with_memory(shape, load, hasher, memory).map_err(Error::as_format)?;
         if spread::has_bits_past(filter.packed, filter.words(), shape.num_cells) {
             return Err(Error::format("the file has counters beyond its number of counters; it is damaged"));
         }
-        filter.occurrences = occurrences;
         Ok(filter)
     }
 }

@@ -6,13 +6,14 @@
 //! is all that `add` knows when it refuses them. Under a secret the hash has no inverse.
 
 use crate::cells::{LINE_WORDS, Memory, bits};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::structure::declaration::structure;
+use crate::structure::kept::kept_in;
 use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
@@ -106,7 +107,7 @@ impl BitSet {
     /// Sets or clears the bit of a number of the universe; true when that changed it.
     #[inline(always)]
     fn put(&mut self, number: u64, member: bool) -> Result<bool> {
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         let (word, mask) = (&mut words[(number / 64) as usize], bits::mask(number));
         let changed = (*word & mask == 0) == member;
         *word = if member { *word | mask } else { *word & !mask };
@@ -129,9 +130,7 @@ impl BitSet {
 }
 
 impl Filter for BitSet {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { BIT_SET, 0; memory: BITS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -165,24 +164,6 @@ impl Filter for BitSet {
     fn fill(&self) -> f64 {
         self.members as f64 / self.universe as f64
     }
-
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(BIT_SET, 0, &self.hasher);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::BITS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(BitSet { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.memory.words() == other.memory.words()
-    }
 }
 
 impl Addable for BitSet {
@@ -205,18 +186,8 @@ impl Addable for BitSet {
         self.memory.is_read_only()
     }
 
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        !self.is_read_only()
-    }
-
-    /// Every number of the universe has its bit.
-    fn newly_overfull(&mut self) -> bool {
-        false
-    }
-
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.memory.writable()?.fill(0);
         self.members = 0;
         Ok(())
     }
@@ -237,13 +208,9 @@ impl Removable for BitSet {
 }
 
 impl Mergeable for BitSet {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         bits::or_assign(words, other.memory.words());
         self.members = bits::count_ones(words);
         Ok(())

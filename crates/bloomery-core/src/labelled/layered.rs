@@ -7,7 +7,7 @@
 //! rate `fpr`, since nothing says how many keys come twice.
 
 use crate::cells::Memory;
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::LAYERED;
@@ -16,8 +16,9 @@ use crate::scheme::planes::{MAX_PLANES, Planes};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
 use crate::structure::declaration::structure;
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Filter, Loadable, Sections};
 
 structure! {
     /// Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
@@ -111,7 +112,7 @@ impl LayeredBloomFilter {
     #[inline(always)]
     fn deepen(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let mut new = 0;
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         self.planes.deepen(words, hashes, |i, depth| {
             new += u64::from(depth == 0);
             tell(i, depth == 0);
@@ -133,8 +134,10 @@ impl Countable for LayeredBloomFilter {
 }
 
 impl Filter for LayeredBloomFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    kept_in! {
+        LAYERED, Scheme::Columns as u16, load; memory: PLANES;
+        |a, b| (a.planes, a.lines, a.load.capacity) == (b.planes, b.lines, b.load.capacity)
+            && a.load.target_fpr == b.load.target_fpr
     }
 
     #[inline(always)]
@@ -158,31 +161,9 @@ impl Filter for LayeredBloomFilter {
         crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
     }
 
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
     /// From the bits of the first layer, which holds every key.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.law().estimate(self.fill_of(0)))
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(LAYERED, Scheme::Columns as u16, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::PLANES, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(LayeredBloomFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        (self.planes, self.lines, self.load.capacity) == (other.planes, other.lines, other.load.capacity)
-            && self.load.target_fpr == other.load.target_fpr
-            && self.hasher == other.hasher
-            && self.memory.words() == other.memory.words()
     }
 }
 
@@ -203,22 +184,16 @@ impl Addable for LayeredBloomFilter {
 
     load_takes!(memory);
 
-    fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(memory);
 }
 
 impl Loadable for LayeredBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        let load = Load::restore(header, 0)?;
         let damaged = || Error::format("the file holds impossible layers; it is damaged");
-        let Stored { layers, lines, num_hashes } = Stored::read(header)?;
+        let (Stored { layers, lines, num_hashes }, load) = Stored::with_load(header, Scheme::Columns as u16)?;
         let planes = Planes::new(layers, num_hashes / 4).filter(|_| num_hashes.is_multiple_of(4));
         let planes = planes.ok_or_else(damaged)?;
         let words = planes.words(lines).filter(|&words| words > 0).ok_or_else(damaged)?;
-        Self::check_header(header, load::PARAMS, Scheme::Columns as u16)?;
         Ok(LayeredBloomFilter { load, planes, lines, memory: memory(kind::PLANES, 0, words)?, hasher })
     }
 }

@@ -18,7 +18,7 @@
 use std::marker::PhantomData;
 
 use crate::cells::{Memory, Packed};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::kind;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
@@ -29,7 +29,8 @@ use crate::scheme::probes::Sequence;
 use crate::sizing::classic::Classic;
 use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
 use crate::structure::declaration::names;
-use crate::structure::load::{self, Load, load_answers};
+use crate::structure::kept::kept_in;
+use crate::structure::load::{Load, load_answers};
 use crate::structure::{Declared, Filter, Mergeable, Sections};
 
 /// Keys fetched ahead; each asks for k lines.
@@ -115,8 +116,9 @@ macro_rules! valued {
 
         impl $crate::structure::Loadable for $Class {
             fn load(header: &$crate::container::Header, hasher: $crate::key::KeyHasher, memory: $crate::structure::Sections<'_>) -> Result<Self> {
-                let Stored { num_cells, num_hashes, cell_bits, lattice, largest } = Stored::read(header)?;
-                Self::restore(header, hasher, memory, Cells { num_cells, num_hashes, cell_bits, lattice, largest })
+                let (Stored { num_cells, num_hashes, cell_bits, lattice, largest }, load) =
+                    Stored::with_load(header, $crate::scheme::Scheme::Mcg as u16)?;
+                Self::restore(load, hasher, memory, Cells { num_cells, num_hashes, cell_bits, lattice, largest })
             }
         }
     };
@@ -228,7 +230,7 @@ impl<V: Kind> Valued<V> {
     fn join(&mut self, hash: u64, stored: u64) -> Result<bool> {
         let (packed, lattice) = (self.packed, self.cells.lattice);
         let mut sequence = Mcg::start(hash, self.cells.num_cells);
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         let mut met = packed.max();
         for _ in 0..self.cells.num_hashes {
             let cell = sequence.next();
@@ -289,7 +291,7 @@ impl<V: Kind> Valued<V> {
 
     /// Forgets every key.
     pub fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.memory.writable()?.fill(0);
         self.load.clear();
         Ok(())
     }
@@ -309,9 +311,7 @@ impl<V: Kind> Filter for Valued<V>
 where
     Self: Declared,
 {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { V::VARIANT, Scheme::Mcg as u16, load; memory: CELLS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -335,29 +335,10 @@ where
         set as f64 / self.cells.num_cells as f64
     }
 
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
     /// From the share of cells that are not the bottom; infinite when none is.
     fn estimated(&self) -> Option<(f64, f64)> {
         let items = self.law().items(self.fill());
         Some((items, self.law().items_sd(items)))
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(V::VARIANT, Scheme::Mcg as u16, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(Valued { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.memory.words() == other.memory.words()
     }
 }
 
@@ -365,15 +346,11 @@ impl<V: Kind> Mergeable for Valued<V>
 where
     Self: Declared,
 {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     /// Joins cell by cell: what adding the pairs of both would have given.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         let (packed, lattice) = (self.packed, self.cells.lattice);
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         for cell in 0..self.cells.num_cells {
             let theirs = packed.get(other.memory.words(), cell);
             if theirs != 0 {
@@ -392,8 +369,7 @@ where
     Self: Declared,
 {
     /// What [`valued!`] read from a file, checked.
-    pub(super) fn restore(header: &Header, hasher: KeyHasher, memory: Sections<'_>, cells: Cells) -> Result<Self> {
-        let load = Load::restore(header, 0)?;
+    pub(super) fn restore(load: Load, hasher: KeyHasher, memory: Sections<'_>, cells: Cells) -> Result<Self> {
         let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
         let packed = Packed::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;
         if !V::allows(cells.lattice, cells.cell_bits, cells.largest) {
@@ -404,7 +380,6 @@ where
         }
         let words = packed.words(cells.num_cells).filter(|_| (1..=MAX_BITS).contains(&cells.num_cells));
         let words = words.ok_or_else(|| damaged("number of cells"))?;
-        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
         Ok(Valued { cells, packed, load, memory: memory(kind::CELLS, 0, words)?, hasher, kind: PhantomData })
     }
 }

@@ -451,7 +451,15 @@ macro_rules! declared {
             $($f: $ft,)*
         }
 
+        #[allow(dead_code, reason = "not all have a load")]
         impl Stored {
+            /// Checks that the header holds the fields and a [`Load`](crate::structure::load::Load), and reads both.
+            fn with_load(header: &$crate::container::Header, scheme: u16) -> $crate::Result<(Self, $crate::structure::load::Load)> {
+                use $crate::structure::{Declared, load};
+                $Class::check_header(header, load::PARAMS, scheme)?;
+                Ok((Self::read(header)?, load::Load::restore(header, 0)?))
+            }
+
             /// Reads all fields; the structure checks what they say together.
             fn read(header: &$crate::container::Header) -> $crate::Result<Self> {
                 let _ = &header;

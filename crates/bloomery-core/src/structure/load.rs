@@ -16,11 +16,13 @@ pub struct Load {
     pub target_fpr: f64,
     /// Keys that were new when added, less those removed.
     pub added: u64,
+    /// Additions less removals, a repeated key as often as it came, where [`Load::came`] counts them.
+    pub occurrences: u64,
     warned: bool,
 }
 
 /// The methods of [`crate::structure::Filter`] that a field `load` answers: capacity and target rate, and
-/// with `added` the number of keys.
+/// with `added` or `occurrences` the number of keys.
 macro_rules! load_answers {
     () => {
         fn capacity(&self) -> u64 {
@@ -29,6 +31,14 @@ macro_rules! load_answers {
 
         fn target_fpr(&self) -> f64 {
             self.load.target_fpr
+        }
+    };
+    (occurrences) => {
+        crate::structure::load::load_answers!();
+
+        /// Additions less removals, a repeated key as often as it came.
+        fn num_added(&self) -> u64 {
+            self.load.occurrences
         }
     };
     (added) => {
@@ -86,7 +96,7 @@ impl Load {
         if capacity == 0 {
             return Err(Error::parameter("capacity must be at least 1, got 0"));
         }
-        Ok(Load { capacity, target_fpr, added: 0, warned: false })
+        Ok(Load { capacity, target_fpr, added: 0, occurrences: 0, warned: false })
     }
 
     /// True when one more key is worth no warning.
@@ -115,10 +125,30 @@ impl Load {
         self.added = self.added.saturating_sub(u64::from(gone));
     }
 
+    /// Counts `coming` keys, `new` of which were not there.
+    #[inline(always)]
+    pub fn came(&mut self, coming: u64, new: u64) {
+        self.added = self.added.saturating_add(new);
+        self.occurrences = self.occurrences.saturating_add(coming);
+    }
+
+    /// Counts `taken` keys that went, `gone` of which are not there any more.
+    #[inline(always)]
+    pub fn went(&mut self, taken: u64, gone: u64) {
+        self.added = self.added.saturating_sub(gone);
+        self.occurrences = self.occurrences.saturating_sub(taken);
+    }
+
+    /// After the cells of `other` came in: the distinct keys are what the cells say, within what can be.
+    pub fn join(&mut self, other: &Load, estimate: f64) {
+        let (most, least) = (self.added.saturating_add(other.added), self.added.max(other.added));
+        self.added = (estimate.round() as u64).clamp(least, most);
+        self.occurrences = self.occurrences.saturating_add(other.occurrences);
+    }
+
     /// Back to empty.
     pub fn clear(&mut self) {
-        self.added = 0;
-        self.warned = false;
+        (self.added, self.occurrences, self.warned) = (0, 0, false);
     }
 
     /// Writes capacity, rate and count into a header, under `index`.

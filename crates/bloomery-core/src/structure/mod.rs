@@ -2,6 +2,7 @@
 //!
 //! * [`traits`]: what a structure can do; it implements exactly what it can honour;
 //! * [`declaration`]: what a structure takes, keeps and shows, said once;
+//! * `kept`: what follows from the memories in which it keeps its cells;
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
 //! * [`batch`]: many keys at once, on one thread or several.
@@ -9,6 +10,7 @@
 pub mod batch;
 pub mod declaration;
 pub mod differences;
+pub(crate) mod kept;
 pub mod load;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use super::batch::mark;
+use super::declaration::Declared;
 use crate::cells::Memory;
 use crate::container::{self, Container, Header};
 use crate::error::{Error, Result};
@@ -79,9 +81,7 @@ pub trait Addable: Filter {
     fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
         for (i, &hash) in hashes.iter().enumerate() {
             let fresh = self.add_hash(hash)?;
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
+            mark(&mut new, i, fresh);
         }
         Ok(())
     }
@@ -129,14 +129,19 @@ pub trait Addable: Filter {
     fn is_read_only(&self) -> bool;
     /// True when one more key is neither refused nor worth a warning. The scalar path asks this
     /// before every key.
-    fn is_roomy(&self) -> bool;
+    #[inline(always)]
+    fn is_roomy(&self) -> bool {
+        !self.is_read_only()
+    }
     /// Adds if nothing has to be said about it; otherwise `None`, and nothing has changed.
     #[inline(always)]
     fn add_quietly(&mut self, hash: u64) -> Option<bool> {
         if self.is_roomy() { self.add_hash(hash).ok() } else { None }
     }
-    /// True once, when the filter has just gone past its capacity.
-    fn newly_overfull(&mut self) -> bool;
+    /// True once, when the filter has just gone past its capacity; never where that does no harm.
+    fn newly_overfull(&mut self) -> bool {
+        false
+    }
     /// Forgets every key.
     fn clear(&mut self) -> Result<()>;
 }
@@ -150,9 +155,7 @@ pub trait Removable: Filter {
     fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
         for (i, &hash) in hashes.iter().enumerate() {
             let was_there = self.remove_hash(hash)?;
-            if let Some(removed) = removed.as_deref_mut() {
-                removed[i] = u8::from(was_there);
-            }
+            mark(&mut removed, i, was_there);
         }
         Ok(())
     }
@@ -185,9 +188,11 @@ pub trait Sizable: Filter {
 }
 
 /// Takes in another structure of its kind; the registry says what that means.
-pub trait Mergeable: Filter {
+pub trait Mergeable: Declared {
     /// An error that names every field in which the two differ and may not.
-    fn check_compatible(&self, other: &Self) -> Result<()>;
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        self.differences(other).check()
+    }
     /// Merges `other` into this one. Checks first; on an error nothing has changed.
     fn merge(&mut self, other: &Self) -> Result<()>;
 }

@@ -18,6 +18,7 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, check_fpr, each_of, shown};
+use crate::structure::kept::kept_in;
 use crate::structure::{Addable, Declared, Filter, Sections};
 
 /// More generations cost a line a look-up each and save less and less space.
@@ -204,7 +205,7 @@ impl<V: Kind> Generations<V> {
     /// The oldest plane is cleared and becomes the active one.
     fn turn(&mut self) -> Result<()> {
         let next = (self.active + 1) % self.plan.generations;
-        self.planes.clear(self.memory.words_mut().ok_or_else(Error::read_only)?, next);
+        self.planes.clear(self.memory.writable()?, next);
         self.written[next] = 0;
         self.active = next;
         Ok(())
@@ -252,7 +253,7 @@ impl<V: Kind> Generations<V> {
         let (mut start, mut known) = (0, false);
         loop {
             let rule = Rule { active: self.active, capacity: self.room(), refresh: self.plan.refresh };
-            let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+            let words = self.memory.writable()?;
             let (done, written) = self
                 .planes
                 .write(words, rule, &hashes[start..], |i, fresh| tell(start + i, fresh && !(known && i == 0)));
@@ -270,8 +271,10 @@ impl<V: Kind> Filter for Generations<V>
 where
     Self: Declared,
 {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    kept_in! {
+        @ memory;
+        |a, b| a.plan == b.plan
+            && (a.planes, a.lines, a.active, a.written, a.clock) == (b.planes, b.lines, b.active, b.written, b.clock)
     }
 
     #[inline(always)]
@@ -308,10 +311,6 @@ where
         crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
     }
 
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(V::VARIANT, Scheme::Columns as u16, &self.hasher);
         self.describe(&mut header);
@@ -324,18 +323,6 @@ where
         }
         let section = Section { kind: kind::PLANES, index: 0, bytes: self.memory.bytes() };
         Container { header, sections: vec![section] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(Generations { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.plan == other.plan
-            && (self.planes, self.lines, self.active, self.written, self.clock)
-                == (other.planes, other.lines, other.active, other.written, other.clock)
-            && self.hasher == other.hasher
-            && self.memory.words() == other.memory.words()
     }
 }
 
@@ -380,7 +367,7 @@ where
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
+        self.memory.writable()?.fill(0);
         (self.written, self.active, self.warned) = ([0; MAX_GENERATIONS], 0, false);
         // Time does not begin anew: the clock stays, and the active plane begins now.
         self.clock = self.clock.map(|(now, _)| (now, now));

@@ -14,7 +14,7 @@ pub mod choice;
 pub use self::choice::Choice;
 use self::choice::choose;
 use crate::cells::{LINE_WORDS, Memory, Packed, bits};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
@@ -25,8 +25,9 @@ use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::{all_of, deletion};
 use crate::structure::declaration::structure;
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Filter, Loadable, Sections};
 
 structure! {
     /// A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
@@ -257,8 +258,9 @@ impl RetouchedBloomFilter {
 }
 
 impl Filter for RetouchedBloomFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    kept_in! {
+        RETOUCHED, Scheme::Mcg as u16, load;
+        bits: BITS, members: MEMBERS, known: FALSE_POSITIVES
     }
 
     #[inline(always)]
@@ -281,36 +283,8 @@ impl Filter for RetouchedBloomFilter {
         bits::count_ones(self.bits.words()) as f64 / self.positions.num_bits as f64
     }
 
-    fn nbytes(&self) -> u64 {
-        (self.bits.len_bytes() + self.members.len_bytes() + self.known.len_bytes()) as u64
-    }
-
     fn denied(&self) -> Option<f64> {
         Some(self.fnr())
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(RETOUCHED, Scheme::Mcg as u16, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        let sections = vec![
-            Section { kind: kind::BITS, index: 0, bytes: self.bits.bytes() },
-            Section { kind: kind::MEMBERS, index: 0, bytes: self.members.bytes() },
-            Section { kind: kind::FALSE_POSITIVES, index: 0, bytes: self.known.bytes() },
-        ];
-        Container { header, sections }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        let (bits, members, known) = (self.bits.try_clone()?, self.members.try_clone()?, self.known.try_clone()?);
-        Ok(RetouchedBloomFilter { bits, members, known, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.differences(other).check().is_ok()
-            && self.bits.words() == other.bits.words()
-            && self.members.words() == other.members.words()
-            && self.known.words() == other.known.words()
     }
 }
 
@@ -325,22 +299,13 @@ impl Addable for RetouchedBloomFilter {
 
     load_takes!(bits, members);
 
-    fn clear(&mut self) -> Result<()> {
-        let parts = self.parts()?;
-        parts.bits.fill(0);
-        parts.members.fill(0);
-        parts.known.fill(0);
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(bits, members, known);
 }
 
 impl Loadable for RetouchedBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
-        let Stored { num_bits, num_hashes } = Stored::read(header)?;
+        let (Stored { num_bits, num_hashes }, load) = Stored::with_load(header, Scheme::Mcg as u16)?;
         let positions = Positions { num_bits, num_hashes }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let bits = memory(kind::BITS, 0, positions.words())?;
         let members = memory(kind::MEMBERS, 0, counter_words(positions))?;
         let known = memory(kind::FALSE_POSITIVES, 0, counter_words(positions))?;

@@ -277,10 +277,6 @@ impl Addable for ScalableBloomFilter {
         self.room() > 0 && !self.is_read_only()
     }
 
-    fn newly_overfull(&mut self) -> bool {
-        false
-    }
-
     /// Back to the first stage, empty.
     fn clear(&mut self) -> Result<()> {
         self.chain.clear()

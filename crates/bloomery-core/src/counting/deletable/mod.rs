@@ -12,7 +12,7 @@ pub mod regions;
 
 pub use self::regions::Regions;
 use crate::cells::{LINE_WORDS, Memory, bits};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::DELETABLE;
@@ -23,8 +23,9 @@ use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::structure::declaration::structure;
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
@@ -180,9 +181,7 @@ impl DeletableBloomFilter {
 }
 
 impl Filter for DeletableBloomFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -203,34 +202,9 @@ impl Filter for DeletableBloomFilter {
         bits::count_ones(self.words()) as f64 / self.regions.positions.num_bits as f64
     }
 
-    fn nbytes(&self) -> u64 {
-        (self.bits.len_bytes() + self.flags.len_bytes()) as u64
-    }
-
     /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.regions.positions.law().estimate(self.fill()))
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(DELETABLE, Scheme::Mcg as u16, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        let sections = vec![
-            Section { kind: kind::BITS, index: 0, bytes: self.bits.bytes() },
-            Section { kind: kind::COLLISIONS, index: 0, bytes: self.flags.bytes() },
-        ];
-        Container { header, sections }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(DeletableBloomFilter { bits: self.bits.try_clone()?, flags: self.flags.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok()
-            && self.words() == other.words()
-            && self.flags.words() == other.flags.words()
     }
 }
 
@@ -246,13 +220,7 @@ impl Addable for DeletableBloomFilter {
 
     load_takes!(bits, flags);
 
-    fn clear(&mut self) -> Result<()> {
-        let (words, flags) = self.parts()?;
-        words.fill(0);
-        flags.fill(0);
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(bits, flags);
 }
 
 /// True here means that a bit was cleared, so that the key is found no more: a key whose bits all
@@ -268,10 +236,6 @@ impl Removable for DeletableBloomFilter {
 }
 
 impl Mergeable for DeletableBloomFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     /// Bitwise or; a bit set in both filters may belong to two keys, so its region is flagged.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
@@ -297,11 +261,9 @@ impl Mergeable for DeletableBloomFilter {
 
 impl Loadable for DeletableBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
-        let Stored { num_bits, num_hashes, regions } = Stored::read(header)?;
+        let (Stored { num_bits, num_hashes, regions }, load) = Stored::with_load(header, Scheme::Mcg as u16)?;
         let positions = Positions { num_bits, num_hashes };
         let regions = Regions { positions, count: regions }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let bits = memory(kind::BITS, 0, positions.words())?;
         let flags = memory(kind::COLLISIONS, 0, regions.flag_words())?;
         if has_bits_past(bits.words(), positions.num_bits) || has_bits_past(flags.words(), regions.count) {

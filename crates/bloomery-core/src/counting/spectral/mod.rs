@@ -27,7 +27,7 @@ use crate::registry::SPECTRAL;
 use crate::scheme::ahead::change_ahead;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
-use crate::structure::load::{self, Load, load_answers, load_takes};
+use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Sections};
 
 structure! {
@@ -71,7 +71,7 @@ structure! {
         /// How keys are added.
         pub mode: Mode = |f| f.mode, MODE merged;
         /// Additions, a repeated key as often as it came.
-        occurrences: u64 = |f| f.occurrences, OCCURRENCES;
+        occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
         /// Keys that are counted apart ("recurring-minimum" only): O(capacity).
         pub num_apart: u64 = |f| f.apart.as_ref().map_or(0, Apart::len);
         /// True when the counters live in a file.
@@ -89,8 +89,6 @@ pub struct SpectralFilter {
     hasher: KeyHasher,
     /// Counts distinct keys.
     load: Load,
-    /// Additions.
-    occurrences: u64,
 }
 
 impl SpectralFilter {
@@ -128,21 +126,17 @@ impl SpectralFilter {
         let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let spread = Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes };
         let apart = apart.map(|memory| Apart { slots: Apart::slots_for(load.capacity), memory });
-        Ok(SpectralFilter { shape, mode, spread, memory, apart, hasher, load, occurrences: 0 })
+        Ok(SpectralFilter { shape, mode, spread, memory, apart, hasher, load })
     }
 
     /// True when a counter may be at its maximum: none is above the number of additions.
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.occurrences >= self.spread.packed.max()
+        self.load.occurrences >= self.spread.packed.max()
     }
 
     fn words(&self) -> &[u64] {
         self.memory.words()
-    }
-
-    fn words_mut(&mut self) -> Result<&mut [u64]> {
-        self.memory.words_mut().ok_or_else(Error::read_only)
     }
 
     fn apart_words(&self) -> &[u64] {
@@ -186,12 +180,7 @@ impl Filter for SpectralFilter {
         self.spread.answer(self.words(), hashes, found, |hash| u8::from(self.contains_hash(hash)));
     }
 
-    load_answers!();
-
-    /// Additions, a repeated key as often as it came.
-    fn num_added(&self) -> u64 {
-        self.occurrences
-    }
+    load_answers!(occurrences);
 
     fn fpr(&self) -> f64 {
         self.shape.law().fpr_of_fill(self.fill())
@@ -246,10 +235,10 @@ impl Addable for SpectralFilter {
         let rises = |value: u64| mode != Mode::MinimalIncrease || value == least;
         if (if mode == Mode::MinimalIncrease { least } else { most }) == packed.max() {
             // A read-only filter says so first.
-            self.words_mut()?;
+            self.memory.writable()?;
             return Err(self.refuse());
         }
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         for &cell in cells.all() {
             let value = packed.get(words, cell);
             if rises(value) {
@@ -262,8 +251,7 @@ impl Addable for SpectralFilter {
                 apart.add(hash, now, times == 1);
             }
         }
-        self.load.count(least == 0);
-        self.occurrences = self.occurrences.saturating_add(1);
+        self.load.came(1, u64::from(least == 0));
         Ok(least == 0)
     }
 
@@ -275,12 +263,11 @@ impl Addable for SpectralFilter {
     load_takes!(full, memory);
 
     fn clear(&mut self) -> Result<()> {
-        self.words_mut()?.fill(0);
+        self.memory.writable()?.fill(0);
         if let Some(words) = self.apart.as_mut().and_then(|apart| apart.memory.words_mut()) {
             words.fill(0);
         }
         self.load.clear();
-        self.occurrences = 0;
         Ok(())
     }
 }
@@ -302,18 +289,17 @@ impl Countable for SpectralFilter {
 
 impl Loadable for SpectralFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, 0)?;
-        let Stored { num_counters, counter_bits, num_hashes, mode, occurrences } = Stored::read(header)?;
+        let (Stored { num_counters, counter_bits, num_hashes, mode, occurrences }, mut load) =
+            Stored::with_load(header, 0)?;
+        load.occurrences = occurrences;
         let shape = Shape { counter_bits, num_cells: num_counters, num_hashes };
         let shape = shape.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let counters = memory(kind::COUNTERS, 0, shape.words())?;
         let apart = mode.words_apart(load.capacity).map(|words| memory(kind::APART, 0, words)).transpose()?;
-        let mut filter = Self::with_memory(shape, mode, load, hasher, counters, apart).map_err(Error::as_format)?;
+        let filter = Self::with_memory(shape, mode, load, hasher, counters, apart).map_err(Error::as_format)?;
         if spread::has_bits_past(filter.spread.packed, filter.words(), shape.num_cells) {
             return Err(Error::format("the file has counters beyond its number of counters; it is damaged"));
         }
-        filter.occurrences = occurrences;
         Ok(filter)
     }
 }

@@ -12,14 +12,15 @@ use self::kernel::Kernel;
 pub use self::shape::Shape;
 use super::spread;
 use crate::cells::{LINE_WORDS, Memory, Packed};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -65,7 +66,7 @@ structure! {
         /// L: increments are L to 2L - 1.
         pub increments: u64 = |f| f.shape.increments, INCREMENTS merged;
         /// Additions less removals, a repeated key as often as it came.
-        occurrences: u64 = |f| f.occurrences, OCCURRENCES;
+        occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
         /// True when the counters live in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
@@ -79,8 +80,6 @@ pub struct VariableIncrementFilter {
     hasher: KeyHasher,
     /// Counts distinct keys, as far as can be told.
     load: Load,
-    /// Additions less removals.
-    occurrences: u64,
 }
 
 impl VariableIncrementFilter {
@@ -111,29 +110,17 @@ impl VariableIncrementFilter {
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
         let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = Kernel::new(&shape, packed);
-        Ok(VariableIncrementFilter { shape, kernel, memory, hasher, load, occurrences: 0 })
+        Ok(VariableIncrementFilter { shape, kernel, memory, hasher, load })
     }
 
     #[inline(always)]
     fn words(&self) -> &[u64] {
         self.memory.words()
     }
-
-    #[inline(always)]
-    fn words_mut(&mut self) -> Result<&mut [u64]> {
-        self.memory.words_mut().ok_or_else(Error::read_only)
-    }
-
-    fn removed(&mut self, taken: u64, gone: u64) {
-        self.occurrences = self.occurrences.saturating_sub(taken);
-        self.load.added = self.load.added.saturating_sub(gone);
-    }
 }
 
 impl Filter for VariableIncrementFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { VARIABLE_INCREMENT, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -145,12 +132,7 @@ impl Filter for VariableIncrementFilter {
         kernel.spread.answer(words, hashes, found, |hash| u8::from(kernel.contains(words, hash)));
     }
 
-    load_answers!();
-
-    /// Additions less removals, a repeated key as often as it came.
-    fn num_added(&self) -> u64 {
-        self.occurrences
-    }
+    load_answers!(occurrences);
 
     fn fpr(&self) -> f64 {
         let items = self.shape.occupancy().items(self.fill());
@@ -162,28 +144,9 @@ impl Filter for VariableIncrementFilter {
         set as f64 / self.shape.num_cells as f64
     }
 
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
     /// From the share of cells that are not zero; infinite when all are.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.shape.occupancy().estimate(self.fill()))
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(VARIABLE_INCREMENT, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::COUNTERS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(VariableIncrementFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.words() == other.words()
     }
 }
 
@@ -191,47 +154,40 @@ impl Addable for VariableIncrementFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let kernel = self.kernel;
-        let new = kernel.add(self.words_mut()?, hash);
-        self.load.count(new);
-        self.occurrences = self.occurrences.saturating_add(1);
+        let new = kernel.add(self.memory.writable()?, hash);
+        self.load.came(1, u64::from(new));
         Ok(new)
     }
 
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let mut fresh = 0;
         kernel.spread.change(words, hashes, new, |words, hash| {
             let is_new = kernel.add(words, hash);
             fresh += u64::from(is_new);
             is_new
         });
-        self.load.added = self.load.added.saturating_add(fresh);
-        self.occurrences = self.occurrences.saturating_add(hashes.len() as u64);
+        self.load.came(hashes.len() as u64, fresh);
         Ok(())
     }
 
     load_takes!(memory);
 
-    fn clear(&mut self) -> Result<()> {
-        self.words_mut()?.fill(0);
-        self.load.clear();
-        self.occurrences = 0;
-        Ok(())
-    }
+    cleared!(memory);
 }
 
 impl Removable for VariableIncrementFilter {
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
         let kernel = self.kernel;
-        let (taken, gone) = kernel.remove(self.words_mut()?, hash);
-        self.removed(u64::from(taken), u64::from(gone));
+        let (taken, gone) = kernel.remove(self.memory.writable()?, hash);
+        self.load.went(u64::from(taken), u64::from(gone));
         Ok(taken)
     }
 
     fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let (mut all_taken, mut all_gone) = (0, 0);
         kernel.spread.change(words, hashes, removed, |words, hash| {
             let (taken, gone) = kernel.remove(words, hash);
@@ -239,41 +195,33 @@ impl Removable for VariableIncrementFilter {
             all_gone += u64::from(gone);
             taken
         });
-        self.removed(all_taken, all_gone);
+        self.load.went(all_taken, all_gone);
         Ok(())
     }
 }
 
 impl Mergeable for VariableIncrementFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         let (packed, cells) = (self.kernel.spread.packed, self.shape.num_cells);
-        spread::add_saturating(packed, self.words_mut()?, other.words(), cells);
-        let (a, b) = (self.load.added, other.load.added);
-        let estimate = self.shape.occupancy().items(self.fill()).round() as u64;
-        self.load.added = estimate.clamp(a.max(b), a.saturating_add(b));
-        self.occurrences = self.occurrences.saturating_add(other.occurrences);
+        spread::add_saturating(packed, self.memory.writable()?, other.words(), cells);
+        self.load.join(&other.load, self.shape.occupancy().items(self.fill()));
         Ok(())
     }
 }
 
 impl Loadable for VariableIncrementFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, 0)?;
-        let Stored { num_counters, counter_bits, num_hashes, increments, occurrences } = Stored::read(header)?;
+        let (Stored { num_counters, counter_bits, num_hashes, increments, occurrences }, mut load) =
+            Stored::with_load(header, 0)?;
+        load.occurrences = occurrences;
         let shape = Shape { increments, counter_bits, num_cells: num_counters, num_hashes };
         let shape = shape.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let memory = memory(kind::COUNTERS, 0, shape.words())?;
-        let mut filter = Self::with_memory(shape, load, hasher, memory).map_err(Error::as_format)?;
+        let filter = Self::with_memory(shape, load, hasher, memory).map_err(Error::as_format)?;
         if spread::has_bits_past(filter.kernel.spread.packed, filter.words(), shape.num_cells) {
             return Err(Error::format("the file has counters beyond its number of counters; it is damaged"));
         }
-        filter.occurrences = occurrences;
         Ok(filter)
     }
 }

@@ -24,13 +24,13 @@ use self::moves::{Refused, Stash, Table, count, has};
 use self::places::{Places, Spot};
 use self::shape::Kernel;
 use crate::cells::Memory;
-use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::CUCKOO;
 use crate::structure::declaration::{narrow, structure};
+use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Filter, Mergeable, Removable};
 
 structure! {
     /// An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
@@ -294,9 +294,7 @@ fn turn(fp: u64, bucket: u64, slot: u32) -> u64 {
 }
 
 impl Filter for CuckooFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { CUCKOO, 0, load; memory: FINGERPRINTS; |a, b| a.stash == b.stash }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -324,25 +322,6 @@ impl Filter for CuckooFilter {
     fn fill(&self) -> f64 {
         (self.items() - u64::from(self.is_full())) as f64 / self.shape.slots() as f64
     }
-
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(CUCKOO, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::FINGERPRINTS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(CuckooFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.stash == other.stash && self.memory.words() == other.memory.words()
-    }
 }
 
 impl Addable for CuckooFilter {
@@ -361,12 +340,7 @@ impl Addable for CuckooFilter {
 
     load_takes!(full, memory);
 
-    fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
-        self.stash = Stash::default();
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(memory; stash = Stash::default());
 }
 
 impl Removable for CuckooFilter {
@@ -379,7 +353,7 @@ impl Removable for CuckooFilter {
     fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
@@ -413,10 +387,6 @@ impl Countable for CuckooFilter {
 }
 
 impl Mergeable for CuckooFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     /// The union of two multisets: every fingerprint of `other` is stored again, as its bucket says
     /// where it may lie. `Error::Capacity` when they do not all fit.
     fn merge(&mut self, other: &Self) -> Result<()> {

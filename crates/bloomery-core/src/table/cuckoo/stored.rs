@@ -7,17 +7,14 @@ use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::positions::has_bits_past;
-use crate::structure::load::{self, Load};
-use crate::structure::{Declared, Loadable, Sections};
+use crate::structure::{Loadable, Sections};
 
 impl Loadable for CuckooFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, 0)?;
-        let stored = Stored::read(header)?;
+        let (stored, load) = Stored::with_load(header, 0)?;
         let Stored { num_buckets: buckets, bucket_size, fingerprint_bits, semi_sort, .. } = stored;
         let shape =
             CuckooShape { buckets, bucket_size, fingerprint_bits, semi_sort }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let stash = Stash { fp: stored.stash_fingerprint, bucket: stored.stash_bucket };
         if stash.fp >> fingerprint_bits != 0 || stash.bucket >= buckets || (stash.fp == 0 && stash.bucket != 0) {
             return Err(Error::format("the file's stash lies outside of its table; it is damaged"));

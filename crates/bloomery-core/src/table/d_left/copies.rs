@@ -34,7 +34,7 @@ impl DLeftCountingFilter {
     fn increment(&mut self, fingerprint: u64) -> Result<()> {
         let table = self.table;
         if let Some(cell) = self.first_cell(fingerprint) {
-            let words = self.words_mut()?;
+            let words = self.memory.writable()?;
             let digit = table.digit(words, cell);
             if digit < TOP {
                 table.set_digit(words, cell, digit + 1);
@@ -42,7 +42,7 @@ impl DLeftCountingFilter {
             }
         }
         let cells = self.cells_of(fingerprint);
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let carried = cells.iter().take_while(|&&cell| table.digit(words, cell) == TOP).count();
         if carried == cells.len() {
             let (room, _) = table.survey(words, fingerprint);
@@ -50,7 +50,7 @@ impl DLeftCountingFilter {
                 return Err(self.full());
             }
         }
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         cells.iter().take(carried).for_each(|&cell| table.set_digit(words, cell, 1));
         if let Some(&cell) = cells.get(carried) {
             let digit = table.digit(words, cell);
@@ -61,7 +61,7 @@ impl DLeftCountingFilter {
 
     pub(super) fn add_fingerprint(&mut self, fingerprint: u64) -> Result<bool> {
         let table = self.table;
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let (room, found) = table.survey(words, fingerprint);
         if found {
             return self.increment(fingerprint).map(|()| false);
@@ -76,7 +76,7 @@ impl DLeftCountingFilter {
     pub(super) fn remove_fingerprint(&mut self, fingerprint: u64) -> Result<bool> {
         let table = self.table;
         let first = self.first_cell(fingerprint);
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let Some(first) = first else { return Ok(false) };
         let digit = table.digit(words, first);
         if digit > 1 {
@@ -84,7 +84,7 @@ impl DLeftCountingFilter {
             return Ok(true);
         }
         let cells = self.cells_of(fingerprint);
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         let borrowed = cells.iter().take_while(|&&cell| table.digit(words, cell) == 1).count();
         cells.iter().take(borrowed).for_each(|&cell| table.set_digit(words, cell, TOP));
         match (cells.get(borrowed), cells.last()) {
@@ -124,14 +124,14 @@ impl DLeftCountingFilter {
         let table = self.table;
         let have = self.cells_of(fingerprint).len();
         for _ in have..digits.len() {
-            let words = self.words_mut()?;
+            let words = self.memory.writable()?;
             let (room, _) = table.survey(words, fingerprint);
             if !table.place(words, room, fingerprint) {
                 return Err(self.full());
             }
         }
         let cells = self.cells_of(fingerprint);
-        let words = self.words_mut()?;
+        let words = self.memory.writable()?;
         cells.iter().zip(digits).for_each(|(&cell, digit)| table.set_digit(words, cell, digit));
         self.load.count(have == 0 && count > 0);
         Ok(())

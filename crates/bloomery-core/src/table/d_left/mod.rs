@@ -15,15 +15,16 @@ pub mod table;
 use self::shape::Shape;
 use self::table::Table;
 use crate::cells::{LINE_WORDS, Memory};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
@@ -107,10 +108,6 @@ impl DLeftCountingFilter {
         self.table.loads(self.memory.words())
     }
 
-    fn words_mut(&mut self) -> Result<&mut [u64]> {
-        self.memory.words_mut().ok_or_else(Error::read_only)
-    }
-
     fn full(&self) -> Error {
         Error::Capacity(format!(
             "all {} buckets of the key are full: the filter holds {} keys, its capacity is {} (a key with more \
@@ -145,9 +142,7 @@ impl DLeftCountingFilter {
 }
 
 impl Filter for DLeftCountingFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -169,26 +164,6 @@ impl Filter for DLeftCountingFilter {
     fn fill(&self) -> f64 {
         self.table.used_cells(self.memory.words()) as f64 / self.shape.num_cells() as f64
     }
-
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(D_LEFT, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        let section = Section { kind: kind::COUNTED_FINGERPRINTS, index: 0, bytes: self.memory.bytes() };
-        Container { header, sections: vec![section] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(DLeftCountingFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.check_compatible(other).is_ok() && self.memory.words() == other.memory.words()
-    }
 }
 
 impl Addable for DLeftCountingFilter {
@@ -206,11 +181,7 @@ impl Addable for DLeftCountingFilter {
 
     load_takes!(memory);
 
-    fn clear(&mut self) -> Result<()> {
-        self.words_mut()?.fill(0);
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(memory);
 }
 
 impl Removable for DLeftCountingFilter {
@@ -238,14 +209,10 @@ impl Countable for DLeftCountingFilter {
 }
 
 impl Mergeable for DLeftCountingFilter {
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-
     /// Re-inserts the other's fingerprints with their counts, into a copy that takes over at the end.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
-        self.words_mut()?;
+        self.memory.writable()?;
         let mut merged = self.try_clone()?;
         merged.take_in(other)?;
         *self = merged;
@@ -255,10 +222,8 @@ impl Mergeable for DLeftCountingFilter {
 
 impl Loadable for DLeftCountingFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        Self::check_header(header, load::PARAMS, 0)?;
-        let Stored { subtables, cells, buckets, remainder_bits } = Stored::read(header)?;
+        let (Stored { subtables, cells, buckets, remainder_bits }, load) = Stored::with_load(header, 0)?;
         let shape = Shape { subtables, cells, remainder_bits, buckets }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
         let memory = memory(kind::COUNTED_FINGERPRINTS, 0, shape.words())?;
         Ok(DLeftCountingFilter { shape, table: Table::new(shape)?, memory, load, hasher })
     }

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::hash::splitmix::SplitMix as Random;
+use crate::structure::Declared;
 use crate::structure::testing::reload;
 
 fn filter(shape: Shape, capacity: u64) -> DLeftCountingFilter {
@@ -191,7 +192,7 @@ fn any_cells_are_survived() {
     for shape in [shape(4, 12, 12, 5), shape(8, 64, 1, 1), shape(2, 6, 60, 2)] {
         let (mut a, mut b) = (filter(shape, 10), filter(shape, 10));
         for f in [&mut a, &mut b] {
-            f.words_mut().unwrap().iter_mut().for_each(|word| *word = random.next());
+            f.memory.words_mut().unwrap().iter_mut().for_each(|word| *word = random.next());
         }
         let _ = a.merge(&b);
         for _ in 0..5000 {

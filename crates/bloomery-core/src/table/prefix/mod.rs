@@ -25,7 +25,7 @@ pub mod shape;
 use self::bins::{Added, BIN_SIZE, Known};
 use self::shape::PrefixShape;
 use crate::cells::{Memory, bits};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
@@ -36,8 +36,9 @@ use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
 use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
-use crate::structure::load::{self, Load, load_answers, load_takes};
-use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -165,7 +166,7 @@ impl PrefixFilter {
     #[inline(never)]
     fn pass_on(&mut self, bin: u64, fp: u64) -> Result<bool> {
         let hash = self.passed_on(bin, fp);
-        let words = self.spare.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.spare.writable()?;
         Ok(spare!(self.shape.per_column, C => lines::add_one::<C>(words, hash)))
     }
 
@@ -192,9 +193,7 @@ impl PrefixFilter {
 }
 
 impl Filter for PrefixFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    kept_in! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -221,37 +220,13 @@ impl Filter for PrefixFilter {
     fn fill(&self) -> f64 {
         self.survey().0
     }
-
-    fn nbytes(&self) -> u64 {
-        (self.bins.len_bytes() + self.spare.len_bytes()) as u64
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(PREFIX, 0, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        let bins = Section { kind: kind::BINS, index: 0, bytes: self.bins.bytes() };
-        let spare = Section { kind: kind::SPARE, index: 0, bytes: self.spare.bytes() };
-        Container { header, sections: vec![bins, spare] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(PrefixFilter { bins: self.bins.try_clone()?, spare: self.spare.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        self.differences(other).check().is_ok()
-            && self.shape == other.shape
-            && self.bins.words() == other.bins.words()
-            && self.spare.words() == other.spare.words()
-    }
 }
 
 impl Addable for PrefixFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (spot, width, words) = (self.spot(hash), self.shape.remainder_bits, self.shape.bin_words());
-        let bins = self.bins.words_mut().ok_or_else(Error::read_only)?;
+        let bins = self.bins.writable()?;
         let new = match bins::add(&mut bins[spot.bin as usize * words..][..words], width, spot.fp) {
             Added::Old => false,
             Added::New => true,
@@ -271,20 +246,13 @@ impl Addable for PrefixFilter {
 
     load_takes!(bins, spare);
 
-    fn clear(&mut self) -> Result<()> {
-        self.bins.words_mut().ok_or_else(Error::read_only)?.fill(0);
-        self.spare.words_mut().ok_or_else(Error::read_only)?.fill(0);
-        self.load.clear();
-        Ok(())
-    }
+    cleared!(bins, spare);
 }
 
 impl Loadable for PrefixFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        let Stored { num_bins: bins, remainder_bits, spare_lines, per_column } = Stored::read(header)?;
+        let (Stored { num_bins: bins, remainder_bits, spare_lines, per_column }, load) = Stored::with_load(header, 0)?;
         let shape = PrefixShape { bins, remainder_bits, spare_lines, per_column }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
-        Self::check_header(header, load::PARAMS, 0)?;
         let bins = memory(kind::BINS, 0, shape.words())?;
         let used = shape.bins as usize * shape.bin_words();
         if bins.words().iter().skip(used).any(|&word| word != 0) {

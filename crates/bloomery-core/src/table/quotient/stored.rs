@@ -9,15 +9,13 @@ use super::{KINDS, QuotientFilter, Stored};
 use crate::container::Header;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::structure::load::{self, Load};
-use crate::structure::{Declared, Loadable, Sections};
+use crate::structure::{Loadable, Sections};
 
 impl Loadable for QuotientFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        let Stored { quotient_bits, remainder_bits, counter_bits, used_slots: used } = Stored::read(header)?;
+        let (Stored { quotient_bits, remainder_bits, counter_bits, used_slots: used }, load) =
+            Stored::with_load(header, 0)?;
         let geometry = Geometry { quotient_bits, remainder_bits, counter_bits }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
-        Self::check_header(header, load::PARAMS, 0)?;
         if used > geometry.limit() || load.added > used {
             return Err(Error::format(format!(
                 "the file says that {used} slots hold {} fingerprints, its table may fill {}; it is damaged",

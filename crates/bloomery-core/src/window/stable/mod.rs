@@ -10,7 +10,7 @@
 use std::convert::Infallible;
 
 use crate::cells::{Memory, bits};
-use crate::container::{Container, Header, Section, kind};
+use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
@@ -23,8 +23,9 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::load::{self, Load, load_answers};
-use crate::structure::{Addable, Declared, Filter, Loadable, Sections};
+use crate::structure::kept::{cleared, kept_in};
+use crate::structure::load::{Load, load_answers};
+use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Keys fetched ahead; each asks for K lines and those of its decrements.
 const AHEAD: usize = 12;
@@ -261,7 +262,7 @@ impl StableBloomFilter {
 
     fn add_counted(&mut self, hashes: &[u64], tell: impl FnMut(usize, bool)) -> Result<()> {
         let (shape, seed, ticks) = (self.shape, self.hasher.seed(), self.ticks);
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         let starts = |i: u64| start_of(seed, ticks.wrapping_add(i), shape.num_cells);
         let new = dispatch!(shape.cell_bits, C => C::add_all(words, &shape, hashes, starts, tell));
         self.load.added = self.load.added.saturating_add(new);
@@ -285,8 +286,10 @@ impl StableBloomFilter {
 }
 
 impl Filter for StableBloomFilter {
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    kept_in! {
+        STABLE, Scheme::Mcg as u16, load; memory: CELLS;
+        |a, b| (a.shape, a.load.capacity, a.load.added, a.ticks) == (b.shape, b.load.capacity, b.load.added, b.ticks)
+            && a.load.target_fpr == b.load.target_fpr
     }
 
     #[inline(always)]
@@ -312,37 +315,13 @@ impl Filter for StableBloomFilter {
     fn fill(&self) -> f64 {
         self.set_cells() as f64 / self.shape.num_cells as f64
     }
-
-    fn nbytes(&self) -> u64 {
-        self.memory.len_bytes() as u64
-    }
-
-    fn container(&self) -> Container<'_> {
-        let mut header = Header::new(STABLE, Scheme::Mcg as u16, &self.hasher);
-        self.load.describe(&mut header, 0);
-        self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::CELLS, index: 0, bytes: self.memory.bytes() }] }
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        Ok(StableBloomFilter { memory: self.memory.try_clone()?, ..*self })
-    }
-
-    fn same_as(&self, other: &Self) -> bool {
-        (self.shape, self.load.capacity, self.load.added, self.ticks)
-            == (other.shape, other.load.capacity, other.load.added, other.ticks)
-            && self.load.target_fpr == other.load.target_fpr
-            && self.hasher.seed() == other.hasher.seed()
-            && self.hasher.secret_fingerprint() == other.hasher.secret_fingerprint()
-            && self.memory.words() == other.memory.words()
-    }
 }
 
 impl Addable for StableBloomFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (shape, start) = (self.shape, start_of(self.hasher.seed(), self.ticks, self.shape.num_cells));
-        let words = self.memory.words_mut().ok_or_else(Error::read_only)?;
+        let words = self.memory.writable()?;
         let new = dispatch!(shape.cell_bits, C => C::add(words, &shape, hash, start));
         self.load.count(new);
         self.ticks = self.ticks.wrapping_add(1);
@@ -365,34 +344,18 @@ impl Addable for StableBloomFilter {
         self.memory.is_read_only()
     }
 
-    #[inline(always)]
-    fn is_roomy(&self) -> bool {
-        !self.is_read_only()
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        false
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        self.memory.words_mut().ok_or_else(Error::read_only)?.fill(0);
-        self.load.clear();
-        self.ticks = 0;
-        Ok(())
-    }
+    cleared!(memory; ticks = 0);
 }
 
 impl Loadable for StableBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
-        let load = Load::restore(header, 0)?;
-        let stored = Stored::read(header)?;
+        let (stored, load) = Stored::with_load(header, Scheme::Mcg as u16)?;
         let Stored { cell_bits, num_hashes, decrements, .. } = stored;
         let num_cells = match cell_bits {
             1 | 2 | 4 | 8 => stored.lines.saturating_mul(512 / u64::from(cell_bits)),
             _ => 0,
         };
         let shape = Stable { num_cells, cell_bits, num_hashes, decrements }.check().map_err(Error::as_format)?;
-        Self::check_header(header, load::PARAMS, Scheme::Mcg as u16)?;
         let memory = memory(kind::CELLS, 0, shape.words())?;
         Ok(StableBloomFilter { shape, load, memory, hasher, ticks: stored.seen })
     }

@@ -1,6 +1,7 @@
 //! Tests of the file above.
 
 use super::*;
+use crate::structure::Declared;
 use crate::structure::testing::{hash, reload};
 
 /// Cells one by one.

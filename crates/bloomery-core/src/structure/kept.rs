@@ -1,0 +1,58 @@
+//! [`kept_in!`]: what follows from the memories in which a structure keeps its cells.
+
+/// The methods of [`crate::structure::Filter`] that a field `hasher` and the named memories answer:
+///
+/// ```text
+/// kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+/// ```
+///
+/// The structure's number, that of its scheme, `load` where files hold a field `load` beside what is declared, each
+/// memory with the kind of its section. Two are the same that could be merged and have the same cells, and of which a
+/// condition holds, if one is given. After `@`, where the container is written by hand, memories come without kinds.
+macro_rules! kept_in {
+    ($VARIANT:expr, $scheme:expr $(, $load:ident)?; $($memory:ident: $KIND:ident),+ $(; $same:expr)?) => {
+        crate::structure::kept::kept_in! { @ $($memory),+ $(; $same)? }
+
+        fn container(&self) -> crate::container::Container<'_> {
+            use crate::container::{Container, Header, Section, kind};
+            let mut header = Header::new($VARIANT, $scheme, &self.hasher);
+            $(self.$load.describe(&mut header, 0);)?
+            crate::structure::Declared::describe(self, &mut header);
+            let sections = vec![$(Section { kind: kind::$KIND, index: 0, bytes: self.$memory.bytes() }),+];
+            Container { header, sections }
+        }
+    };
+    (@ $($memory:ident),+ $(; $same:expr)?) => {
+        fn hasher(&self) -> &crate::key::KeyHasher {
+            &self.hasher
+        }
+
+        fn nbytes(&self) -> u64 {
+            [$(self.$memory.len_bytes() as u64),+].iter().sum()
+        }
+
+        fn try_clone(&self) -> crate::Result<Self> {
+            Ok(Self { $($memory: self.$memory.try_clone()?,)+ ..*self })
+        }
+
+        fn same_as(&self, other: &Self) -> bool {
+            crate::structure::Declared::differences(self, other).check().is_ok()
+                $(&& self.$memory.words() == other.$memory.words())+
+                $(&& { let condition: fn(&Self, &Self) -> bool = $same; condition(self, other) })?
+        }
+    };
+}
+
+/// [`crate::structure::Addable::clear`] of a structure with a field `load`: memories, and fields that begin anew.
+macro_rules! cleared {
+    ($($memory:ident),+ $(; $field:ident = $empty:expr)?) => {
+        fn clear(&mut self) -> crate::Result<()> {
+            $(self.$memory.writable()?.fill(0);)+
+            self.load.clear();
+            $(self.$field = $empty;)?
+            Ok(())
+        }
+    };
+}
+
+pub(crate) use {cleared, kept_in};

@@ -14,7 +14,7 @@ use crate::key::KeyHasher;
 use crate::registry::BLOOM;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
-use crate::structure::batch::useful_threads;
+use crate::structure::batch::{mark, useful_threads};
 use crate::structure::declaration::{choice, structure};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Sections};
@@ -304,9 +304,7 @@ impl Addable for BloomFilter {
             let mut new = new;
             for (i, &hash) in hashes.iter().enumerate() {
                 let fresh = self.add_strictly(hash)?;
-                if let Some(new) = new.as_deref_mut() {
-                    new[i] = u8::from(fresh);
-                }
+                mark(&mut new, i, fresh);
             }
             return Ok(());
         }

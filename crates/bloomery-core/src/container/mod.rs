@@ -25,7 +25,7 @@ pub struct Number {
 
 /// A room of numbers: a constant each, and the list of all. Two names with one number are an error.
 macro_rules! numbers {
-    ($(#[doc = $about:tt])* pub mod $room:ident: $T:ty { $(#[doc = $meaning:tt] $NAME:ident = $number:literal;)* }) => {
+    ($(#[doc = $about:tt])* pub mod $room:ident: $T:ty { $($NAME:ident = $number:literal, $meaning:literal;)* }) => {
         $(#[doc = $about])*
         pub mod $room {
             $(#[doc = $meaning] pub const $NAME: $T = $number;)*
@@ -43,129 +43,70 @@ macro_rules! numbers {
 numbers! {
     /// Parameter tags. A tag keeps its meaning for ever.
     pub mod tag: u16 {
-        /// Expected number of keys.
-        CAPACITY = 1;
-        /// Target rate, an f64.
-        FPR = 2;
-        /// m.
-        NUM_BITS = 3;
-        /// k.
-        NUM_HASHES = 4;
-        /// Layout number.
-        LAYOUT = 5;
-        /// Keys that were new when added.
-        COUNT = 6;
-        /// Factor between the capacities of successive stages, an f64.
-        GROWTH = 7;
-        /// Factor between the rates of successive stages, an f64.
-        TIGHTENING = 8;
-        /// 1 when adding past capacity is refused.
-        STRICT = 9;
-        /// Scheme number of a stage.
-        SCHEME = 10;
-        /// Registry number of the stages, where they are not Bloom filters.
-        STAGE_VARIANT = 11;
-        /// Number of cells that are wider than a bit.
-        NUM_CELLS = 20;
-        /// Bits of such a cell.
-        CELL_BITS = 21;
-        /// Occurrences a key must have to be reported, for which the filter was sized.
-        THRESHOLD = 22;
-        /// Additions less removals, repeated keys included.
-        OCCURRENCES = 23;
-        /// L: increments are L to 2L - 1.
-        INCREMENTS = 24;
-        /// How a counting filter updates its counters.
-        MODE = 25;
-        /// Sub-tables, d.
-        SUBTABLES = 30;
-        /// Cells of a bucket, w.
-        BUCKET_CELLS = 31;
-        /// Buckets of a sub-table, B.
-        BUCKETS = 32;
-        /// Regions whose collisions are remembered.
-        REGIONS = 34;
-        /// Lines of one plane (a generation, a layer).
-        LINES = 40;
-        /// Number of planes whose lines lie side by side.
-        PLANES = 41;
-        /// The plane that takes new keys.
-        ACTIVE = 42;
-        /// How cells are written: 1 when a known key is refreshed; the number of a lattice.
-        RULE = 43;
-        /// Seconds for which keys are remembered, an f64; 0 when the window is counted in keys.
-        WINDOW = 44;
-        /// The clock, an f64: latest time (index 0), beginning of the active plane (index 1).
-        CLOCK = 45;
-        /// Steps that the generator of decay has made.
-        TICKS = 46;
-        /// Cells decremented a key.
-        DECREMENTS = 48;
-        /// The largest label.
-        LABELS = 49;
-        /// Buckets of a table.
-        NUM_BUCKETS = 50;
-        /// Slots of a bucket.
-        BUCKET_SIZE = 51;
-        /// Bits of a fingerprint.
-        FINGERPRINT_BITS = 52;
-        /// 1 when buckets are stored semi-sorted.
-        SEMI_SORT = 53;
-        /// The fingerprint in the stash, 0 for none.
-        STASH_FINGERPRINT = 54;
-        /// A bucket of the fingerprint in the stash.
-        STASH_BUCKET = 55;
-        /// Bins of a prefix filter.
-        NUM_BINS = 56;
-        /// Bits of a remainder in a bin.
-        REMAINDER_BITS = 57;
-        /// Lines of the spare.
-        SPARE_LINES = 58;
-        /// Positions a column in a line of the spare.
-        SPARE_PER_COLUMN = 59;
-        /// q of a quotient filter, which has 2^q slots.
-        QUOTIENT_BITS = 60;
-        /// Bits of a slot that count copies.
-        COUNTER_BITS = 62;
-        /// Slots in use.
-        USED_SLOTS = 63;
-        /// Most stages of a chain.
-        MAX_STAGES = 64;
+        CAPACITY = 1, "Expected number of keys.";
+        FPR = 2, "Target rate, an f64.";
+        NUM_BITS = 3, "m.";
+        NUM_HASHES = 4, "k.";
+        LAYOUT = 5, "Layout number.";
+        COUNT = 6, "Keys that were new when added.";
+        GROWTH = 7, "Factor between the capacities of successive stages, an f64.";
+        TIGHTENING = 8, "Factor between the rates of successive stages, an f64.";
+        STRICT = 9, "1 when adding past capacity is refused.";
+        SCHEME = 10, "Scheme number of a stage.";
+        STAGE_VARIANT = 11, "Registry number of the stages, where they are not Bloom filters.";
+        NUM_CELLS = 20, "Number of cells that are wider than a bit.";
+        CELL_BITS = 21, "Bits of such a cell.";
+        THRESHOLD = 22, "Occurrences a key must have to be reported, for which the filter was sized.";
+        OCCURRENCES = 23, "Additions less removals, repeated keys included.";
+        INCREMENTS = 24, "L: increments are L to 2L - 1.";
+        MODE = 25, "How a counting filter updates its counters.";
+        SUBTABLES = 30, "Sub-tables, d.";
+        BUCKET_CELLS = 31, "Cells of a bucket, w.";
+        BUCKETS = 32, "Buckets of a sub-table, B.";
+        REGIONS = 34, "Regions whose collisions are remembered.";
+        LINES = 40, "Lines of one plane (a generation, a layer).";
+        PLANES = 41, "Number of planes whose lines lie side by side.";
+        ACTIVE = 42, "The plane that takes new keys.";
+        RULE = 43, "How cells are written: 1 when a known key is refreshed; the number of a lattice.";
+        WINDOW = 44, "Seconds for which keys are remembered, an f64; 0 when the window is counted in keys.";
+        CLOCK = 45, "The clock, an f64: latest time (index 0), beginning of the active plane (index 1).";
+        TICKS = 46, "Steps that the generator of decay has made.";
+        DECREMENTS = 48, "Cells decremented a key.";
+        LABELS = 49, "The largest label.";
+        NUM_BUCKETS = 50, "Buckets of a table.";
+        BUCKET_SIZE = 51, "Slots of a bucket.";
+        FINGERPRINT_BITS = 52, "Bits of a fingerprint.";
+        SEMI_SORT = 53, "1 when buckets are stored semi-sorted.";
+        STASH_FINGERPRINT = 54, "The fingerprint in the stash, 0 for none.";
+        STASH_BUCKET = 55, "A bucket of the fingerprint in the stash.";
+        NUM_BINS = 56, "Bins of a prefix filter.";
+        REMAINDER_BITS = 57, "Bits of a remainder in a bin.";
+        SPARE_LINES = 58, "Lines of the spare.";
+        SPARE_PER_COLUMN = 59, "Positions a column in a line of the spare.";
+        QUOTIENT_BITS = 60, "q of a quotient filter, which has 2^q slots.";
+        COUNTER_BITS = 62, "Bits of a slot that count copies.";
+        USED_SLOTS = 63, "Slots in use.";
+        MAX_STAGES = 64, "Most stages of a chain.";
     }
 }
 
 numbers! {
     /// Section kinds. A kind keeps its meaning for ever.
     pub mod kind: u32 {
-        /// Cells of one bit.
-        BITS = 1;
-        /// Cells that count.
-        COUNTERS = 20;
-        /// Hashes of the keys whose counts are kept apart, each beside its count.
-        APART = 21;
-        /// Remainders with a digit of their count.
-        COUNTED_FINGERPRINTS = 30;
-        /// One bit a region: keys have met there.
-        COLLISIONS = 31;
-        /// Members a bit, 8 bits each.
-        MEMBERS = 32;
-        /// Known false positives a bit, 8 bits each.
-        FALSE_POSITIVES = 33;
-        /// Lines of several planes, side by side.
-        PLANES = 40;
-        /// Cells of several bits.
-        CELLS = 41;
-        /// Buckets of fingerprints.
-        FINGERPRINTS = 50;
-        /// Bins of sorted fingerprints.
-        BINS = 51;
-        /// Lines of the filter behind the bins.
-        SPARE = 52;
-        /// Occupied and runends of a quotient filter, a word of each by turns.
-        QUOTIENT_BITS = 60;
-        /// Offsets of a quotient filter, a byte a block of 64 slots.
-        QUOTIENT_OFFSETS = 61;
-        /// Slots of a quotient filter.
-        QUOTIENT_SLOTS = 62;
+        BITS = 1, "Cells of one bit.";
+        COUNTERS = 20, "Cells that count.";
+        APART = 21, "Hashes of the keys whose counts are kept apart, each beside its count.";
+        COUNTED_FINGERPRINTS = 30, "Remainders with a digit of their count.";
+        COLLISIONS = 31, "One bit a region: keys have met there.";
+        MEMBERS = 32, "Members a bit, 8 bits each.";
+        FALSE_POSITIVES = 33, "Known false positives a bit, 8 bits each.";
+        PLANES = 40, "Lines of several planes, side by side.";
+        CELLS = 41, "Cells of several bits.";
+        FINGERPRINTS = 50, "Buckets of fingerprints.";
+        BINS = 51, "Bins of sorted fingerprints.";
+        SPARE = 52, "Lines of the filter behind the bins.";
+        QUOTIENT_BITS = 60, "Occupied and runends of a quotient filter, a word of each by turns.";
+        QUOTIENT_OFFSETS = 61, "Offsets of a quotient filter, a byte a block of 64 slots.";
+        QUOTIENT_SLOTS = 62, "Slots of a quotient filter.";
     }
 }

@@ -231,15 +231,7 @@ impl Addable for CountingBloomFilter {
         let words = self.memory.writable()?;
         let fresh = match kernel {
             Kernel::Line(line) => line.add_all(words, hashes, new),
-            Kernel::Spread(spread) => {
-                let mut fresh = 0;
-                spread.change(words, hashes, new, |words, hash| {
-                    let is_new = spread.add(words, hash) == 0;
-                    fresh += u64::from(is_new);
-                    is_new
-                });
-                fresh
-            }
+            Kernel::Spread(spread) => spread.change(words, hashes, new, |words, hash| spread.add(words, hash) == 0),
         };
         self.load.came(hashes.len() as u64, fresh);
         Ok(())
@@ -272,10 +264,9 @@ impl Removable for CountingBloomFilter {
         let (taken, gone) = match kernel {
             Kernel::Line(line) => line.remove_all(words, hashes, removed),
             Kernel::Spread(spread) => {
-                let (mut taken, mut gone) = (0, 0);
-                spread.change(words, hashes, removed, |words, hash| {
+                let mut gone = 0;
+                let taken = spread.change(words, hashes, removed, |words, hash| {
                     let least = spread.remove(words, hash);
-                    taken += u64::from(least > 0);
                     gone += u64::from(least == 1);
                     least > 0
                 });

@@ -72,7 +72,8 @@ impl Spread {
         answer_ahead(AHEAD, hashes, out, |hash| self.fetch(words, hash), answer);
     }
 
-    /// Changes `words` for each of `hashes`, cells fetched ahead; `mask`, if given, tells which changes are true.
+    /// Changes `words` for each of `hashes`, cells fetched ahead; `mask`, if given, tells which changes are true. How
+    /// many are.
     #[inline(always)]
     pub fn change(
         &self,
@@ -80,10 +81,15 @@ impl Spread {
         hashes: &[u64],
         mask: Option<&mut [u8]>,
         mut change: impl FnMut(&mut [u64], u64) -> bool,
-    ) {
+    ) -> u64 {
+        let mut count = 0;
         let fetch = |words: &[u64], hash| self.fetch(words, hash);
-        let Ok(()) =
-            change_ahead(AHEAD, words, hashes, mask, fetch, |words, hash| Ok::<bool, Infallible>(change(words, hash)));
+        let Ok(()) = change_ahead(AHEAD, words, hashes, mask, fetch, |words, hash| {
+            let changed = change(words, hash);
+            count += u64::from(changed);
+            Ok::<bool, Infallible>(changed)
+        });
+        count
     }
 
     /// The least of the cells of `hash`, looking no further than a zero.

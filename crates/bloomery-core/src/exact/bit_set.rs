@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
-use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
 use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
@@ -51,8 +50,6 @@ structure! {
     }
 }
 
-/// Keys fetched ahead: one line each, and a core has 10 to 12 line-fill buffers.
-const AHEAD: usize = 16;
 /// 2^58 bits are 32 PiB, beyond any machine.
 const MOST: u64 = 1 << 58;
 
@@ -98,12 +95,6 @@ impl BitSet {
         (number < self.universe).then_some(number)
     }
 
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        let word = self.number(hash).unwrap_or(0) / 64;
-        prefetch(self.memory.words().as_ptr().wrapping_add(word as usize));
-    }
-
     /// Sets or clears the bit of a number of the universe; true when that changed it.
     #[inline(always)]
     fn put(&mut self, number: u64, member: bool) -> Result<bool> {
@@ -132,13 +123,18 @@ impl BitSet {
 impl Filter for BitSet {
     kept_in! { BIT_SET, 0; memory: BITS }
 
+    /// Keys fetched ahead: one line each, and a core has 10 to 12 line-fill buffers.
+    const AHEAD: usize = 16;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        let word = self.number(hash).unwrap_or(0) / 64;
+        prefetch(self.memory.words().as_ptr().wrapping_add(word as usize));
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.number(hash).is_some_and(|n| self.memory.words()[(n / 64) as usize] & bits::mask(n) != 0)
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        answer_ahead(AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.contains_hash(hash)));
     }
 
     fn capacity(&self) -> u64 {
@@ -174,10 +170,6 @@ impl Addable for BitSet {
         }
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
-    }
-
     fn expect_adds(&mut self, adds: usize) {
         self.memory.expect_writes(adds);
     }
@@ -200,10 +192,6 @@ impl Removable for BitSet {
             None if self.is_read_only() => Err(Error::read_only()),
             None => Ok(false),
         }
-    }
-
-    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, removed, Self::fetch, Self::remove_hash)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::pattern::{InstructionSet, Portable, Vector};
 use crate::isa::Isa;
+use crate::structure::batch::mark;
 
 /// How far ahead hashes and positions in a bucket are fetched. Those that another core put there lie in its
 /// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one from its own core 2.9; fetched,
@@ -60,9 +61,7 @@ pub fn change_ahead<S: ?Sized, E>(
         |state, _, hash| fetch(state, hash),
         |state, i, hash| {
             let changed = change(state, hash)?;
-            if let Some(mask) = mask.as_deref_mut() {
-                mask[i] = u8::from(changed);
-            }
+            mark(&mut mask, i, changed);
             Ok(())
         },
     )

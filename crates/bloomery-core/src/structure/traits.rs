@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use super::batch::mark;
 use super::declaration::Declared;
 use crate::cells::Memory;
 use crate::container::{self, Container, Header};
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::key::source::CHUNK;
 pub use crate::key::source::HashSource;
+use crate::scheme::ahead::{answer_ahead, change_ahead};
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,15 @@ pub trait Filter: Send + Sync + Sized {
     fn look(&self, hash: u64) -> i32 {
         i32::from(self.contains_hash(hash))
     }
+    /// Keys between [`Filter::fetch`] and the look or the change, in batches.
+    const AHEAD: usize = 0;
+    /// Asks for the memory of a key.
+    #[inline(always)]
+    fn fetch(&self, _hash: u64) {}
     /// One answer (0 or 1) a hash; the slices are equally long.
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]);
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
+        answer_ahead(Self::AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.contains_hash(hash)));
+    }
     /// Keys the structure was sized for.
     fn capacity(&self) -> u64;
     /// Rate asked for at capacity.
@@ -78,12 +85,8 @@ pub trait Addable: Filter {
     fn add_hash(&mut self, hash: u64) -> Result<bool>;
     /// Adds in order. `new`, if given, is as long as `hashes` and gets 1 for each new key. Keys
     /// before one that is refused are added.
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        for (i, &hash) in hashes.iter().enumerate() {
-            let fresh = self.add_hash(hash)?;
-            mark(&mut new, i, fresh);
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(Self::AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
     }
     /// Adds, in order, the keys that are not there yet, at most [`CHUNK`], and marks them in `new`: for a stage,
     /// which holds no copies. How many are dealt with: all, or those before one that found no room.
@@ -152,12 +155,8 @@ pub trait Removable: Filter {
     fn remove_hash(&mut self, hash: u64) -> Result<bool>;
     /// Removes in order. `removed`, if given, is as long as `hashes` and gets 1 for each key that
     /// was not certainly absent.
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
-        for (i, &hash) in hashes.iter().enumerate() {
-            let was_there = self.remove_hash(hash)?;
-            mark(&mut removed, i, was_there);
-        }
-        Ok(())
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
+        change_ahead(Self::AHEAD, self, hashes, removed, Self::fetch, Self::remove_hash)
     }
 }
 
@@ -167,9 +166,7 @@ pub trait Countable: Filter {
     fn count_hash(&self, hash: u64) -> u64;
     /// One count a hash; the slices are equally long.
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        for (&hash, count) in hashes.iter().zip(counts) {
-            *count = self.count_hash(hash);
-        }
+        answer_ahead(Self::AHEAD, hashes, counts, |hash| self.fetch(hash), |hash| self.count_hash(hash));
     }
 }
 

@@ -19,7 +19,6 @@ use crate::error::{Error, Result};
 use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
 use crate::registry::RETOUCHED;
-use crate::scheme::ahead::change_ahead;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
@@ -67,8 +66,6 @@ structure! {
     }
 }
 
-/// Keys fetched ahead; each asks for k lines of bits and k of counters.
-const AHEAD: usize = 4;
 /// Bits of a counter.
 const COUNTER_BITS: u32 = 8;
 
@@ -137,32 +134,11 @@ impl RetouchedBloomFilter {
         }
     }
 
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        self.positions.fetch(self.bits.words(), 6, hash);
-        self.positions.fetch(self.members.words(), 3, hash);
-    }
-
     /// One more, up to the top.
     #[inline(always)]
     fn bump(counters: Packed, words: &mut [u64], bit: u64) {
         let count = counters.get(words, bit);
         counters.set(words, bit, (count + 1).min(counters.max()));
-    }
-
-    #[inline(always)]
-    fn add_one(&mut self, hash: u64) -> Result<bool> {
-        let (positions, counters) = (self.positions, self.counters);
-        let parts = self.parts()?;
-        let (mut buffer, mut new) = ([0; 64], false);
-        for &bit in positions.distinct(hash, &mut buffer) {
-            let word = &mut parts.bits[(bit >> 6) as usize];
-            new |= *word & bits::mask(bit) == 0;
-            *word |= bits::mask(bit);
-            Self::bump(counters, parts.members, bit);
-        }
-        self.load.count(new);
-        Ok(new)
     }
 
     /// Takes note of a key that is admitted and should not be; false when it is not admitted.
@@ -263,6 +239,15 @@ impl Filter for RetouchedBloomFilter {
         bits: BITS, members: MEMBERS, known: FALSE_POSITIVES
     }
 
+    /// Keys fetched ahead; each asks for k lines of bits and k of counters.
+    const AHEAD: usize = 4;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.positions.fetch(self.bits.words(), 6, hash);
+        self.positions.fetch(self.members.words(), 3, hash);
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.positions.contains(self.bits.words(), hash)
@@ -289,12 +274,19 @@ impl Filter for RetouchedBloomFilter {
 }
 
 impl Addable for RetouchedBloomFilter {
+    #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        self.add_one(hash)
-    }
-
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_one)
+        let (positions, counters) = (self.positions, self.counters);
+        let parts = self.parts()?;
+        let (mut buffer, mut new) = ([0; 64], false);
+        for &bit in positions.distinct(hash, &mut buffer) {
+            let word = &mut parts.bits[(bit >> 6) as usize];
+            new |= *word & bits::mask(bit) == 0;
+            *word |= bits::mask(bit);
+            Self::bump(counters, parts.members, bit);
+        }
+        self.load.count(new);
+        Ok(new)
     }
 
     load_takes!(bits, members);

@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::DELETABLE;
 use crate::scheme::Scheme;
-use crate::scheme::ahead::change_ahead;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
@@ -72,9 +71,6 @@ structure! {
     }
 }
 
-/// Keys fetched ahead; each asks for k lines of bits and k of flags.
-const AHEAD: usize = 6;
-
 /// A Bloom filter from which most keys can be deleted.
 pub struct DeletableBloomFilter {
     regions: Regions,
@@ -128,6 +124,13 @@ impl DeletableBloomFilter {
     fn parts(&mut self) -> Result<(&mut [u64], &mut [u64])> {
         self.bits.words_mut().zip(self.flags.words_mut()).ok_or_else(Error::read_only)
     }
+}
+
+impl Filter for DeletableBloomFilter {
+    kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+
+    /// Keys fetched ahead; each asks for k lines of bits and k of flags.
+    const AHEAD: usize = 6;
 
     #[inline(always)]
     fn fetch(&self, hash: u64) {
@@ -135,53 +138,6 @@ impl DeletableBloomFilter {
         let by_region = Positions { num_bits: self.regions.count, ..self.regions.positions };
         by_region.fetch(self.flags.words(), 6, hash);
     }
-
-    #[inline(always)]
-    fn add_one(&mut self, hash: u64) -> Result<bool> {
-        let Regions { positions, count } = self.regions;
-        let (words, flags) = self.parts()?;
-        let mut sequence = Mcg::start(hash, positions.num_bits);
-        let mut regions = Mcg::start(hash, count);
-        let (mut earlier, mut new) = ([0u64; 64], false);
-        for i in 0..positions.num_hashes as usize {
-            let (bit, region) = (sequence.next(), regions.next());
-            let word = &mut words[(bit >> 6) as usize];
-            if *word & bits::mask(bit) == 0 {
-                *word |= bits::mask(bit);
-                new = true;
-            } else if !earlier[..i].contains(&bit) {
-                flags[(region >> 6) as usize] |= bits::mask(region);
-            }
-            earlier[i] = bit;
-        }
-        self.load.count(new);
-        Ok(new)
-    }
-
-    /// Clears the bits that are the key's alone; true when there was one.
-    fn delete_one(&mut self, hash: u64) -> Result<bool> {
-        let Regions { positions, count } = self.regions;
-        let (words, flags) = self.parts()?;
-        if !positions.contains(words, hash) {
-            return Ok(false);
-        }
-        let mut sequence = Mcg::start(hash, positions.num_bits);
-        let mut regions = Mcg::start(hash, count);
-        let mut cleared = false;
-        for _ in 0..positions.num_hashes {
-            let (bit, region) = (sequence.next(), regions.next());
-            if flags[(region >> 6) as usize] & bits::mask(region) == 0 {
-                words[(bit >> 6) as usize] &= !bits::mask(bit);
-                cleared = true;
-            }
-        }
-        self.load.uncount(cleared);
-        Ok(cleared)
-    }
-}
-
-impl Filter for DeletableBloomFilter {
-    kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -211,11 +167,24 @@ impl Filter for DeletableBloomFilter {
 impl Addable for DeletableBloomFilter {
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        self.add_one(hash)
-    }
-
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_one)
+        let Regions { positions, count } = self.regions;
+        let (words, flags) = self.parts()?;
+        let mut sequence = Mcg::start(hash, positions.num_bits);
+        let mut regions = Mcg::start(hash, count);
+        let (mut earlier, mut new) = ([0u64; 64], false);
+        for i in 0..positions.num_hashes as usize {
+            let (bit, region) = (sequence.next(), regions.next());
+            let word = &mut words[(bit >> 6) as usize];
+            if *word & bits::mask(bit) == 0 {
+                *word |= bits::mask(bit);
+                new = true;
+            } else if !earlier[..i].contains(&bit) {
+                flags[(region >> 6) as usize] |= bits::mask(region);
+            }
+            earlier[i] = bit;
+        }
+        self.load.count(new);
+        Ok(new)
     }
 
     load_takes!(bits, flags);
@@ -226,12 +195,25 @@ impl Addable for DeletableBloomFilter {
 /// True here means that a bit was cleared, so that the key is found no more: a key whose bits all
 /// lie in flagged regions stays, and the answer is false.
 impl Removable for DeletableBloomFilter {
+    /// Clears the bits that are the key's alone; true when there was one.
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
-        self.delete_one(hash)
-    }
-
-    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, removed, Self::fetch, Self::delete_one)
+        let Regions { positions, count } = self.regions;
+        let (words, flags) = self.parts()?;
+        if !positions.contains(words, hash) {
+            return Ok(false);
+        }
+        let mut sequence = Mcg::start(hash, positions.num_bits);
+        let mut regions = Mcg::start(hash, count);
+        let mut cleared = false;
+        for _ in 0..positions.num_hashes {
+            let (bit, region) = (sequence.next(), regions.next());
+            if flags[(region >> 6) as usize] & bits::mask(region) == 0 {
+                words[(bit >> 6) as usize] &= !bits::mask(bit);
+                cleared = true;
+            }
+        }
+        self.load.uncount(cleared);
+        Ok(cleared)
     }
 }
 

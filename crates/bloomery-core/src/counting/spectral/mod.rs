@@ -18,13 +18,12 @@ pub mod shape;
 
 use self::apart::Apart;
 pub use self::shape::{Mode, Shape};
-use super::spread::{self, AHEAD, Positions, Spread};
+use super::spread::{self, Positions, Spread};
 use crate::cells::{LINE_WORDS, Memory, Packed};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPECTRAL;
-use crate::scheme::ahead::change_ahead;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
@@ -171,13 +170,16 @@ impl Filter for SpectralFilter {
         &self.hasher
     }
 
+    const AHEAD: usize = spread::AHEAD;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.spread.fetch(self.words(), hash);
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.spread.least(self.words(), hash) > 0
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        self.spread.answer(self.words(), hashes, found, |hash| u8::from(self.contains_hash(hash)));
     }
 
     load_answers!(occurrences);
@@ -255,11 +257,6 @@ impl Addable for SpectralFilter {
         Ok(least == 0)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        let fetch = |filter: &Self, hash| filter.spread.fetch(filter.words(), hash);
-        change_ahead(AHEAD, self, hashes, new, fetch, Self::add_hash)
-    }
-
     load_takes!(full, memory);
 
     fn clear(&mut self) -> Result<()> {
@@ -280,10 +277,6 @@ impl Countable for SpectralFilter {
             Some(apart) if least > 0 => apart.count(hash).map_or(least, |count| count.min(least)),
             _ => least,
         }
-    }
-
-    fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.spread.answer(self.words(), hashes, counts, |hash| self.count_hash(hash));
     }
 }
 

@@ -162,12 +162,7 @@ impl Addable for VariableIncrementFilter {
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.memory.writable()?;
-        let mut fresh = 0;
-        kernel.spread.change(words, hashes, new, |words, hash| {
-            let is_new = kernel.add(words, hash);
-            fresh += u64::from(is_new);
-            is_new
-        });
+        let fresh = kernel.spread.change(words, hashes, new, |words, hash| kernel.add(words, hash));
         self.load.came(hashes.len() as u64, fresh);
         Ok(())
     }
@@ -188,10 +183,9 @@ impl Removable for VariableIncrementFilter {
     fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
         let kernel = self.kernel;
         let words = self.memory.writable()?;
-        let (mut all_taken, mut all_gone) = (0, 0);
-        kernel.spread.change(words, hashes, removed, |words, hash| {
+        let mut all_gone = 0;
+        let all_taken = kernel.spread.change(words, hashes, removed, |words, hash| {
             let (taken, gone) = kernel.remove(words, hash);
-            all_taken += u64::from(taken);
             all_gone += u64::from(gone);
             taken
         });

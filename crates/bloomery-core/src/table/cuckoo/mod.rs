@@ -27,6 +27,7 @@ use crate::cells::Memory;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::CUCKOO;
+use crate::structure::batch::mark;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
@@ -359,9 +360,7 @@ impl Removable for CuckooFilter {
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 let was_there = table.remove(spot);
                 load.uncount(was_there);
-                if let Some(removed) = removed.as_deref_mut() {
-                    removed[i] = u8::from(was_there);
-                }
+                mark(&mut removed, i, was_there);
                 Ok(())
             })
         })

@@ -19,7 +19,6 @@ use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
-use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
@@ -72,9 +71,6 @@ structure! {
     }
 }
 
-/// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
-const AHEAD: usize = 6;
-
 /// A counting filter of fingerprints.
 pub struct DLeftCountingFilter {
     shape: Shape,
@@ -115,43 +111,22 @@ impl DLeftCountingFilter {
             self.shape.subtables, self.load.added, self.load.capacity
         ))
     }
-
-    /// Calls `work` for every hash in order, its buckets fetched ahead.
-    #[inline(always)]
-    fn in_order<T>(
-        &mut self,
-        hashes: &[u64],
-        work: impl Fn(&mut Self, u64) -> Result<T>,
-        mut tell: impl FnMut(usize, T),
-    ) -> Result<()> {
-        let table = self.table;
-        let fetch = |filter: &Self, _, hash| table.fetch(filter.memory.words(), hash);
-        ahead(AHEAD, self, hashes, fetch, |filter, i, hash| {
-            tell(i, work(filter, table.fingerprint(hash))?);
-            Ok(())
-        })
-    }
-
-    /// Calls `look` for every hash in order, its buckets fetched ahead.
-    #[inline(always)]
-    fn look_at<T>(&self, hashes: &[u64], out: &mut [T], look: impl Fn(u64) -> T) {
-        let words = self.memory.words();
-        let fetch = |hash| self.table.fetch(words, hash);
-        answer_ahead(AHEAD, hashes, out, fetch, |hash| look(self.table.fingerprint(hash)));
-    }
 }
 
 impl Filter for DLeftCountingFilter {
     kept_in! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
 
+    /// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
+    const AHEAD: usize = 6;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.table.fetch(self.memory.words(), hash);
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.table.contains(self.memory.words(), self.table.fingerprint(hash))
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        let words = self.memory.words();
-        self.look_at(hashes, found, |fingerprint| u8::from(self.table.contains(words, fingerprint)));
     }
 
     load_answers!(added);
@@ -171,14 +146,6 @@ impl Addable for DLeftCountingFilter {
         self.add_fingerprint(self.table.fingerprint(hash))
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        self.in_order(hashes, Self::add_fingerprint, |i, fresh| {
-            if let Some(new) = new.as_deref_mut() {
-                new[i] = u8::from(fresh);
-            }
-        })
-    }
-
     load_takes!(memory);
 
     cleared!(memory);
@@ -188,23 +155,11 @@ impl Removable for DLeftCountingFilter {
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
         self.remove_fingerprint(self.table.fingerprint(hash))
     }
-
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
-        self.in_order(hashes, Self::remove_fingerprint, |i, was_there| {
-            if let Some(removed) = removed.as_deref_mut() {
-                removed[i] = u8::from(was_there);
-            }
-        })
-    }
 }
 
 impl Countable for DLeftCountingFilter {
     fn count_hash(&self, hash: u64) -> u64 {
         self.count_fingerprint(self.table.fingerprint(hash))
-    }
-
-    fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.look_at(hashes, counts, |fingerprint| self.count_fingerprint(fingerprint));
     }
 }
 

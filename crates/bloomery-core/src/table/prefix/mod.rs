@@ -31,7 +31,6 @@ use crate::hash::splitmix;
 use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::PREFIX;
-use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
 use crate::sizing::{Law, blocked, fingerprints};
@@ -42,8 +41,6 @@ use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Keys fetched ahead.
-const AHEAD: usize = 16;
 
 structure! {
     /// An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
@@ -141,14 +138,6 @@ impl PrefixFilter {
     }
 
     #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        let first = (fastrange(hash, self.shape.bins) as usize).wrapping_mul(self.shape.bin_words());
-        let base = self.bins.words().as_ptr();
-        prefetch(base.wrapping_add(first));
-        prefetch(base.wrapping_add(first + self.shape.bin_words() - 1));
-    }
-
-    #[inline(always)]
     fn bin(&self, i: u64) -> &[u64] {
         let words = self.shape.bin_words();
         &self.bins.words()[i as usize * words..][..words]
@@ -195,6 +184,17 @@ impl PrefixFilter {
 impl Filter for PrefixFilter {
     kept_in! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
 
+    /// Keys fetched ahead.
+    const AHEAD: usize = 16;
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        let first = (fastrange(hash, self.shape.bins) as usize).wrapping_mul(self.shape.bin_words());
+        let base = self.bins.words().as_ptr();
+        prefetch(base.wrapping_add(first));
+        prefetch(base.wrapping_add(first + self.shape.bin_words() - 1));
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         let spot = self.spot(hash);
@@ -203,10 +203,6 @@ impl Filter for PrefixFilter {
             Known::Never => false,
             Known::Beyond => self.is_passed_on(spot),
         }
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        answer_ahead(AHEAD, hashes, found, |hash| self.fetch(hash), |hash| u8::from(self.contains_hash(hash)));
     }
 
     load_answers!(added);
@@ -238,10 +234,6 @@ impl Addable for PrefixFilter {
         };
         self.load.count(new);
         Ok(new)
-    }
-
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        change_ahead(AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
     }
 
     load_takes!(bins, spare);

@@ -41,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::QUOTIENT;
 use crate::sizing::fingerprints;
+use crate::structure::batch::mark;
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable};
@@ -154,7 +155,26 @@ impl QuotientFilter {
         self.geometry().split(self.geometry().fingerprint(hash))
     }
 
-    /// Asks for the lines of each hash, then visits each.
+    /// Changes the table for each hash, as [`Addable::add_hashes`] does: asks for the lines of some, then visits each.
+    #[inline(always)]
+    fn change_each(
+        &mut self,
+        hashes: &[u64],
+        mut answers: Option<&mut [u8]>,
+        change: impl Fn(&mut Self, u64) -> Result<bool>,
+    ) -> Result<()> {
+        self.check_writable()?;
+        for (i, hashes) in hashes.chunks(AHEAD).enumerate() {
+            self.ask_ahead(hashes);
+            for (j, &hash) in hashes.iter().enumerate() {
+                let changed = change(self, hash)?;
+                mark(&mut answers, i * AHEAD + j, changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the lines of each hash.
     #[inline(always)]
     fn ask_ahead(&self, hashes: &[u64]) {
         for &hash in hashes {
@@ -301,18 +321,8 @@ impl Addable for QuotientFilter {
         self.put(hash)
     }
 
-    fn add_hashes(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        self.check_writable()?;
-        for (i, hashes) in hashes.chunks(AHEAD).enumerate() {
-            self.ask_ahead(hashes);
-            for (j, &hash) in hashes.iter().enumerate() {
-                let fresh = self.put(hash)?;
-                if let Some(new) = new.as_deref_mut() {
-                    new[i * AHEAD + j] = u8::from(fresh);
-                }
-            }
-        }
-        Ok(())
+    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        self.change_each(hashes, new, Self::put)
     }
 
     load_takes!(full, slots);
@@ -332,18 +342,8 @@ impl Removable for QuotientFilter {
         self.take(hash)
     }
 
-    fn remove_hashes(&mut self, hashes: &[u64], mut removed: Option<&mut [u8]>) -> Result<()> {
-        self.check_writable()?;
-        for (i, hashes) in hashes.chunks(AHEAD).enumerate() {
-            self.ask_ahead(hashes);
-            for (j, &hash) in hashes.iter().enumerate() {
-                let was_there = self.take(hash)?;
-                if let Some(removed) = removed.as_deref_mut() {
-                    removed[i * AHEAD + j] = u8::from(was_there);
-                }
-            }
-        }
-        Ok(())
+    fn remove_hashes(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
+        self.change_each(hashes, removed, Self::take)
     }
 }
 

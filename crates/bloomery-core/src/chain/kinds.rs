@@ -177,51 +177,34 @@ impl Stage {
     }
 }
 
+/// Methods that each structure answers itself.
+macro_rules! delegated {
+    (mut; $($(#[$inline:meta])? $name:ident($($arg:ident: $T:ty),*) -> $R:ty;)*) => {
+        $($(#[$inline])? fn $name(&mut self, $($arg: $T),*) -> $R { each!(self, f => f.$name($($arg),*)) })*
+    };
+    ($($(#[$inline:meta])? $name:ident($($arg:ident: $T:ty),*) $(-> $R:ty)?;)*) => {
+        $($(#[$inline])? fn $name(&self, $($arg: $T),*) $(-> $R)? { each!(self, f => f.$name($($arg),*)) })*
+    };
+}
+
 impl Filter for Stage {
-    fn hasher(&self) -> &KeyHasher {
-        each!(self, f => f.hasher())
-    }
-
-    #[inline(always)]
-    fn contains_hash(&self, hash: u64) -> bool {
-        each!(self, f => f.contains_hash(hash))
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        each!(self, f => f.contains_hashes(hashes, found))
-    }
-
-    fn capacity(&self) -> u64 {
-        each!(self, f => f.capacity())
-    }
-
-    fn target_fpr(&self) -> f64 {
-        each!(self, f => f.target_fpr())
-    }
-
-    fn num_added(&self) -> u64 {
-        each!(self, f => f.num_added())
-    }
-
-    fn fpr(&self) -> f64 {
-        each!(self, f => f.fpr())
-    }
-
-    fn fill(&self) -> f64 {
-        each!(self, f => f.fill())
-    }
-
-    fn nbytes(&self) -> u64 {
-        each!(self, f => f.nbytes())
+    delegated! {
+        hasher() -> &KeyHasher;
+        #[inline(always)]
+        contains_hash(hash: u64) -> bool;
+        contains_hashes(hashes: &[u64], found: &mut [u8]);
+        capacity() -> u64;
+        target_fpr() -> f64;
+        num_added() -> u64;
+        fpr() -> f64;
+        fill() -> f64;
+        nbytes() -> u64;
+        container() -> Container<'_>;
     }
 
     /// Where cells do not tell, the keys counted when added.
     fn estimated(&self) -> Option<(f64, f64)> {
         each!(self, f => f.estimated().or_else(|| Some((f.num_added() as f64, 0.0))))
-    }
-
-    fn container(&self) -> Container<'_> {
-        each!(self, f => f.container())
     }
 
     fn try_clone(&self) -> Result<Self> {
@@ -234,37 +217,17 @@ impl Filter for Stage {
 }
 
 impl Addable for Stage {
-    #[inline(always)]
-    fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        each!(self, f => f.add_hash(hash))
-    }
+    delegated! { is_read_only() -> bool; is_roomy() -> bool; }
 
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        each!(self, f => f.add_hashes(hashes, new))
-    }
-
-    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
-        each!(self, f => f.add_missing(hashes, new))
-    }
-
-    fn expect_adds(&mut self, adds: usize) {
-        each!(self, f => f.expect_adds(adds))
-    }
-
-    fn is_read_only(&self) -> bool {
-        each!(self, f => f.is_read_only())
-    }
-
-    fn is_roomy(&self) -> bool {
-        each!(self, f => f.is_roomy())
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        each!(self, f => f.newly_overfull())
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        each!(self, f => f.clear())
+    delegated! {
+        mut;
+        #[inline(always)]
+        add_hash(hash: u64) -> Result<bool>;
+        add_hashes(hashes: &[u64], new: Option<&mut [u8]>) -> Result<()>;
+        add_missing(hashes: &[u64], new: &mut [u8]) -> Result<usize>;
+        expect_adds(adds: usize) -> ();
+        newly_overfull() -> bool;
+        clear() -> Result<()>;
     }
 }
 

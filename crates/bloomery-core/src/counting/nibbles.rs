@@ -16,7 +16,7 @@
 
 use crate::cells::LINE_WORDS;
 use crate::isa::prefetch;
-use crate::scheme::ahead::{Visit, each};
+use crate::scheme::ahead::{Visit, each, fetched};
 use crate::scheme::fastrange;
 use crate::scheme::pattern::InstructionSet;
 
@@ -159,12 +159,7 @@ struct Reach<'a, const W: u32, const K: usize> {
 }
 
 impl<const W: u32, const K: usize> Visit for Reach<'_, W, K> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        fetch_line(self.lines, hash);
-    }
+    fetched! { AHEAD; this, hash => fetch_line(this.lines, hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
@@ -182,12 +177,7 @@ struct Count<'a, const W: u32, const K: usize> {
 }
 
 impl<const W: u32, const K: usize> Visit for Count<'_, W, K> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        fetch_line(self.lines, hash);
-    }
+    fetched! { AHEAD; this, hash => fetch_line(this.lines, hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {
@@ -209,12 +199,7 @@ struct Change<'a, const W: u32, const K: usize, const ADD: bool> {
 }
 
 impl<const W: u32, const K: usize, const ADD: bool> Visit for Change<'_, W, K, ADD> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        fetch_line(self.lines, hash);
-    }
+    fetched! { AHEAD; this, hash => fetch_line(this.lines, hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, _: I, i: usize, hash: u64) -> bool {

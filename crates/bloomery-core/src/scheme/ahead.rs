@@ -80,6 +80,20 @@ pub trait Visit {
     fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool;
 }
 
+/// [`Visit::AHEAD`] and [`Visit::fetch`].
+macro_rules! fetched {
+    ($distance:expr; $this:ident, $hash:ident => $fetch:expr) => {
+        const AHEAD: usize = $distance;
+
+        #[inline(always)]
+        fn fetch(&self, $hash: u64) {
+            let $this = self;
+            $fetch
+        }
+    };
+}
+pub(crate) use fetched;
+
 /// Visits `hashes`, compiled for the instruction set in use; returns how many visits did not end the loop.
 #[inline(always)]
 pub fn each<V: Visit>(hashes: &[u64], visit: V) -> (usize, V) {

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use super::ahead::{BUCKET_AHEAD, Visit, each};
+use super::ahead::{BUCKET_AHEAD, Visit, each, fetched};
 use super::block::Block;
 use super::pattern::{InstructionSet, LineScheme, Portable, Vector};
 use crate::isa::{Isa, prefetch};
@@ -46,12 +46,7 @@ struct Contains<'a, S> {
 }
 
 impl<S: LineScheme> Visit for Contains<'_, S> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        prefetch(self.lines.address::<S>(hash));
-    }
+    fetched! { AHEAD; this, hash => prefetch(this.lines.address::<S>(hash)) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {

@@ -12,7 +12,7 @@
 
 use std::marker::PhantomData;
 
-use super::ahead::{Visit, each};
+use super::ahead::{Visit, each, fetched};
 use super::block::Block;
 use super::columns::by_columns;
 use super::pattern::{InstructionSet, LineScheme};
@@ -106,12 +106,7 @@ struct Find<S, T> {
 }
 
 impl<S: LineScheme, T: FnMut(usize, u64)> Visit for Find<S, T> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        self.view.fetch(hash);
-    }
+    fetched! { AHEAD; this, hash => this.view.fetch(hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
@@ -134,12 +129,7 @@ struct Write<S, T> {
 }
 
 impl<S: LineScheme, T: FnMut(usize, bool)> Visit for Write<S, T> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        self.view.fetch(hash);
-    }
+    fetched! { AHEAD; this, hash => this.view.fetch(hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {
@@ -167,12 +157,7 @@ struct Depth<S, T, const ADD: bool> {
 }
 
 impl<S: LineScheme, T: FnMut(usize, usize), const ADD: bool> Visit for Depth<S, T, ADD> {
-    const AHEAD: usize = AHEAD;
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        self.view.fetch(hash);
-    }
+    fetched! { AHEAD; this, hash => this.view.fetch(hash) }
 
     #[inline(always)]
     fn visit<I: InstructionSet>(&mut self, set: I, i: usize, hash: u64) -> bool {

@@ -10,6 +10,7 @@ use crate::cells::Packed;
 use crate::isa::prefetch;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
+use crate::scheme::positions;
 use crate::scheme::probes::Sequence;
 
 /// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
@@ -178,12 +179,9 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
     }
 }
 
-/// True when a bit after the last of `cells` cells is set, in the cells' last line.
+/// True when a bit after the last of `cells` cells is set.
 pub fn has_bits_past(packed: Packed, words: &[u64], cells: u64) -> bool {
-    let bits = cells * u64::from(packed.width());
-    let (last, used) = ((bits / 64) as usize, bits % 64);
-    let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);
-    partial || words.iter().skip(last + 1).any(|&word| word != 0)
+    positions::has_bits_past(words, cells * u64::from(packed.width()))
 }
 
 #[cfg(test)]

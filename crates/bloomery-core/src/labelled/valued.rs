@@ -25,9 +25,10 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
+use crate::scheme::positions::Positions;
 use crate::scheme::probes::Sequence;
+use crate::sizing::Law;
 use crate::sizing::classic::Classic;
-use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
 use crate::structure::declaration::names;
 use crate::structure::kept::kept_in;
 use crate::structure::load::{Load, load_answers};
@@ -137,28 +138,8 @@ pub struct Valued<V> {
 
 /// m and k of the fewest cells with a rate of at most `fpr` at `capacity` keys.
 fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
-    check_fpr(fpr)?;
-    if capacity == 0 {
-        return Err(Error::parameter("capacity must be at least 1, got 0"));
-    }
-    let limit = MAX_BITS / u64::from(width);
-    let impossible = || {
-        Error::Memory(format!(
-            "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity \
-             or raise the fpr",
-            shown(fpr)
-        ))
-    };
-    if capacity as f64 * -fpr.log2() > limit as f64 {
-        return Err(impossible());
-    }
-    check_reachable(capacity, fpr)?;
-    let low = (-fpr.log2()).floor().clamp(1.0, 63.0) as u32;
-    let sized = [low, low + 1].into_iter().filter_map(|num_hashes| {
-        let law = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
-        Some((smallest(limit, fpr, law)?, num_hashes))
-    });
-    sized.min().ok_or_else(impossible)
+    let Positions { num_bits, num_hashes } = Positions::within(MAX_BITS / u64::from(width), capacity, fpr)?;
+    Ok((num_bits, num_hashes))
 }
 
 impl<V: Kind> Valued<V> {
@@ -337,8 +318,7 @@ where
 
     /// From the share of cells that are not the bottom; infinite when none is.
     fn estimated(&self) -> Option<(f64, f64)> {
-        let items = self.law().items(self.fill());
-        Some((items, self.law().items_sd(items)))
+        Some(self.law().estimate(self.fill()))
     }
 }
 

@@ -67,6 +67,21 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
     Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", shown(fpr))))
 }
 
+/// Refuses what nothing is sized for: no keys, or no rate.
+pub fn check_sized(capacity: u64, fpr: f64) -> Result<()> {
+    check_fpr(fpr)?;
+    if capacity > 0 { Ok(()) } else { Err(Error::parameter("capacity must be at least 1, got 0")) }
+}
+
+/// Says that no machine has the memory.
+pub fn too_large(capacity: u64, fpr: f64) -> Error {
+    Error::Memory(format!(
+        "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity or raise \
+         the fpr",
+        shown(fpr)
+    ))
+}
+
 /// The lowest rate that constructors take for so many keys: two share a 64-bit hash with probability
 /// 2^-64, so n keys put a floor of n / 2^64 under every rate, and half of it is left to the structure.
 pub fn least_fpr(items: f64) -> f64 {
@@ -117,18 +132,6 @@ pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
 
 /// Largest number of keys at which `law` is at or below `fpr`.
 pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
-    let mut high = 1u64;
-    while law.fpr(high as f64) <= fpr && high < 1 << 62 {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if law.fpr(middle as f64) <= fpr {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    let honours = |items: u64| f64::from(law.fpr(items as f64) <= fpr);
+    smallest(1 << 62, 0.5, honours).unwrap_or(1 << 62) - 1
 }

@@ -22,7 +22,7 @@
 //! other set: probability z Pr(Poisson((P + K) a / m) >= Max). A key is remembered while none of
 //! its K cells is zero.
 
-use super::{LEAST_FPR, check_fpr, smallest};
+use super::{LEAST_FPR, check_sized, smallest};
 use crate::error::{Error, Result};
 
 /// 2^46 bytes, beyond any machine, in lines of 64 bytes.
@@ -98,10 +98,7 @@ impl Stable {
     /// The smallest filter with a rate of at most `fpr` for ever in which a key that `capacity` others
     /// followed is still found with a chance of one half.
     pub fn for_capacity(capacity: u64, fpr: f64, cell_bits: u32, num_hashes: Option<u32>) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_sized(capacity, fpr)?;
         if fpr < LEAST_FPR {
             return Err(Error::Parameter(format!(
                 "fpr must be at least {LEAST_FPR:.1e} (keys are 64-bit hashes), got {}",

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
-use crate::sizing::{Law, any_among, blocked, check_fpr, each_of, shown};
+use crate::sizing::{Law, any_among, blocked, check_sized, each_of, shown};
 use crate::structure::kept::kept_in;
 use crate::structure::{Addable, Declared, Filter, Sections};
 
@@ -49,10 +49,7 @@ pub struct Plan {
 
 impl Plan {
     fn check(&self, range: [usize; 2]) -> Result<()> {
-        check_fpr(self.fpr)?;
-        if self.capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_sized(self.capacity, self.fpr)?;
         if !(range[0]..=range[1]).contains(&self.generations) {
             return Err(Error::Parameter(format!(
                 "generations must be between {} and {}, got {}",

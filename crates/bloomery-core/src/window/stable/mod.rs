@@ -9,8 +9,9 @@
 
 use std::convert::Infallible;
 
-use crate::cells::{Memory, bits};
+use crate::cells::{Memory, Packed};
 use crate::container::{Header, kind};
+use crate::counting::spread::count_set;
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
@@ -272,16 +273,8 @@ impl StableBloomFilter {
 
     /// Cells that are not 0.
     fn set_cells(&self) -> u64 {
-        let lowest = u64::MAX / (u64::MAX >> (64 - self.shape.cell_bits));
-        let set = |&word: &u64| {
-            let (mut some, mut width) = (u64::from_le(word), 1);
-            while width < self.shape.cell_bits {
-                some |= some >> width;
-                width *= 2;
-            }
-            (some & lowest).to_le()
-        };
-        self.memory.words().iter().map(|word| bits::count_ones(&[set(word)])).sum()
+        let cells = |packed| count_set(packed, self.memory.words(), self.shape.num_cells);
+        Packed::new(self.shape.cell_bits).map_or(0, cells)
     }
 }
 

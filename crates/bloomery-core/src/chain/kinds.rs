@@ -182,51 +182,33 @@ impl Stage {
     }
 }
 
+/// Methods of a stage that its structure answers.
+macro_rules! answered {
+    ($self:ident: $($(#[$how:meta])* fn $name:ident($receiver:ty $(, $arg:ident: $type:ty)*) $(-> $answer:ty)?;)*) => {
+        $($(#[$how])* fn $name($self: $receiver $(, $arg: $type)*) $(-> $answer)? {
+            each!($self, f => f.$name($($arg),*))
+        })*
+    };
+}
+
 impl Filter for Stage {
-    fn hasher(&self) -> &KeyHasher {
-        each!(self, f => f.hasher())
-    }
-
-    #[inline(always)]
-    fn contains_hash(&self, hash: u64) -> bool {
-        each!(self, f => f.contains_hash(hash))
-    }
-
-    fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-        each!(self, f => f.contains_hashes(hashes, found))
-    }
-
-    fn capacity(&self) -> u64 {
-        each!(self, f => f.capacity())
-    }
-
-    fn target_fpr(&self) -> f64 {
-        each!(self, f => f.target_fpr())
-    }
-
-    fn num_added(&self) -> u64 {
-        each!(self, f => f.num_added())
-    }
-
-    fn fpr(&self) -> f64 {
-        each!(self, f => f.fpr())
-    }
-
-    fn fill(&self) -> f64 {
-        each!(self, f => f.fill())
-    }
-
-    fn nbytes(&self) -> u64 {
-        each!(self, f => f.nbytes())
+    answered! { self:
+        fn hasher(&Self) -> &KeyHasher;
+        #[inline(always)]
+        fn contains_hash(&Self, hash: u64) -> bool;
+        fn contains_hashes(&Self, hashes: &[u64], found: &mut [u8]);
+        fn capacity(&Self) -> u64;
+        fn target_fpr(&Self) -> f64;
+        fn num_added(&Self) -> u64;
+        fn fpr(&Self) -> f64;
+        fn fill(&Self) -> f64;
+        fn nbytes(&Self) -> u64;
+        fn container(&Self) -> Container<'_>;
     }
 
     /// Where cells do not tell, the keys counted when added.
     fn estimated(&self) -> Option<(f64, f64)> {
         each!(self, f => f.estimated().or_else(|| Some((f.num_added() as f64, 0.0))))
-    }
-
-    fn container(&self) -> Container<'_> {
-        each!(self, f => f.container())
     }
 
     fn try_clone(&self) -> Result<Self> {
@@ -239,37 +221,16 @@ impl Filter for Stage {
 }
 
 impl Addable for Stage {
-    #[inline(always)]
-    fn add_hash(&mut self, hash: u64) -> Result<bool> {
-        each!(self, f => f.add_hash(hash))
-    }
-
-    fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        each!(self, f => f.add_hashes(hashes, new))
-    }
-
-    fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
-        each!(self, f => f.add_missing(hashes, new))
-    }
-
-    fn expect_adds(&mut self, adds: usize) {
-        each!(self, f => f.expect_adds(adds))
-    }
-
-    fn is_read_only(&self) -> bool {
-        each!(self, f => f.is_read_only())
-    }
-
-    fn is_roomy(&self) -> bool {
-        each!(self, f => f.is_roomy())
-    }
-
-    fn newly_overfull(&mut self) -> bool {
-        each!(self, f => f.newly_overfull())
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        each!(self, f => f.clear())
+    answered! { self:
+        #[inline(always)]
+        fn add_hash(&mut Self, hash: u64) -> Result<bool>;
+        fn add_hashes(&mut Self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()>;
+        fn add_missing(&mut Self, hashes: &[u64], new: &mut [u8]) -> Result<usize>;
+        fn expect_adds(&mut Self, adds: usize);
+        fn is_read_only(&Self) -> bool;
+        fn is_roomy(&Self) -> bool;
+        fn newly_overfull(&mut Self) -> bool;
+        fn clear(&mut Self) -> Result<()>;
     }
 }
 

@@ -289,12 +289,10 @@ impl Parsed {
         let (seed, secret_fingerprint) = (reader.u64()?, reader.u64()?);
         let file_len = reader.u64()?;
         let (flags, params, sections) = (reader.u32()?, usize::from(reader.u16()?), usize::from(reader.u16()?));
-        let crc = {
+        for _ in 0..3 {
             reader.zero()?;
-            reader.zero()?;
-            reader.zero()?;
-            reader.u32()?
-        };
+        }
+        let crc = reader.u32()?;
         if file_len != file as u64 {
             return Err(Error::format(format!(
                 "the file is {file} bytes long, its header says {file_len}: it was cut short or added to"

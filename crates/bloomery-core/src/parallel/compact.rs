@@ -287,20 +287,4 @@ mod tests {
             }
         });
     }
-
-    #[test]
-    fn what_was_found_returns_to_where_the_hashes_stood() {
-        everywhere(|hashes| {
-            let answer = |hash: u64| (hash >> 7 & 1) as u8;
-            let mut both = [0, 1].map(|_| Outputs::new(hashes.len()));
-            let [low, high] = &mut both;
-            Range { first: 0, span: 1 << 62 }.compact(hashes, [low.open(), high.open()]);
-            let mut answers = vec![0; hashes.len()];
-            for outputs in &mut both {
-                let found: Vec<u8> = outputs.open().kept.iter().map(|&hash| answer(hash)).collect();
-                scatter(&outputs.mask, &found, &mut answers);
-            }
-            assert_eq!(answers, hashes.iter().map(|&hash| answer(hash)).collect::<Vec<_>>());
-        });
-    }
 }

@@ -232,28 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_alone_and_several_apply_keys_in_their_order() {
-        let toy = Toy { faulty: usize::MAX };
-        let keys: Vec<u64> = (0..1003).map(|i| i * i).collect();
-        let mut want = [0u64; 3];
-        for &key in &keys {
-            let word = &mut want[key as usize % 3];
-            *word = word.wrapping_mul(31).wrapping_add(key);
-        }
-        for alone in [false, true] {
-            let (mut words, mut new) = ([0u64; 3], vec![0; keys.len()]);
-            let parts = words.chunks_mut(1).collect();
-            let source: &[u64] = &keys;
-            let count = match alone {
-                true => Rounds::new(&toy, 3, &source, &mut new).work_alone(parts),
-                false => build(&toy, parts, &source, &mut new),
-            };
-            assert_eq!((words, count), (want, 1003), "{alone}");
-            assert_eq!(new, keys.iter().map(|&key| key as u8).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
     fn nobody_waits_for_a_thread_that_panicked() {
         let keys: Vec<u64> = (0..1003).collect();
         for faulty in 0..3 {

@@ -290,7 +290,6 @@ impl Planes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Columns;
     use super::*;
     use crate::cells::Memory;
     use crate::isa::on_each;
@@ -301,36 +300,6 @@ mod tests {
 
     fn hashes(n: u64) -> Vec<u64> {
         (1..=n).map(|i| twisted(i, 1)).collect()
-    }
-
-    #[test]
-    fn one_plane_is_a_line_filter() {
-        let keys = hashes(500);
-        let (mut a, mut b) = (zeroed(64), zeroed(64));
-        let (words, lines) = (a.words_mut().unwrap(), b.words_mut().unwrap());
-        let planes = Planes::new(1, 2).unwrap();
-        let rule = Rule { active: 0, capacity: u64::MAX, refresh: true };
-        let (done, written) = planes.write(words, rule, &keys, |_, _| {});
-        let new = super::super::lines::add::<Columns<2>>(lines, &keys, |_, _| {});
-        assert_eq!((done, written), (500, new));
-        assert_eq!(words, lines);
-    }
-
-    #[test]
-    fn writing_stops_where_there_is_no_capacity() {
-        let keys = hashes(100);
-        let mut memory = zeroed(3 * 64);
-        let words = memory.words_mut().unwrap();
-        let planes = Planes::new(3, 3).unwrap();
-        let mut told = 0;
-        let rule = Rule { active: 1, capacity: 40, refresh: true };
-        assert_eq!(planes.write(words, rule, &keys, |_, _| told += 1), (40, 40));
-        assert_eq!(told, 40);
-        assert!(keys[..40].iter().all(|&key| planes.find_one(words, key) == 2));
-        planes.clear(words, 0);
-        assert!(planes.ones(words, 1) > 0 && planes.ones(words, 0) == 0);
-        planes.clear(words, 1);
-        assert!(words.iter().all(|&word| word == 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::scheme::ProbeKernel;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::sizing::classic::{Classic, MAX_HASHES};
-use crate::sizing::{check_fpr, check_reachable, shown};
+use crate::sizing::{check_asked, check_reachable, impossible};
 
 /// Most bits of a filter.
 const MAX_BITS: u64 = ADDRESSABLE_BYTES * 8;
@@ -24,22 +24,12 @@ pub struct Positions {
 impl Positions {
     /// The smallest m, with its k, for a rate of at most `fpr` at `capacity` keys.
     pub fn for_capacity(capacity: u64, fpr: f64) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
-        let impossible = || {
-            Error::Memory(format!(
-                "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the \
-                 capacity or raise the fpr",
-                shown(fpr)
-            ))
-        };
+        check_asked(capacity, fpr)?;
         if capacity as f64 * -fpr.log2() > MAX_BITS as f64 {
-            return Err(impossible());
+            return Err(impossible(capacity, fpr));
         }
         check_reachable(capacity, fpr)?;
-        let found = Classic::for_capacity(MAX_BITS, capacity, fpr).ok_or_else(impossible)?;
+        let found = Classic::for_capacity(MAX_BITS, capacity, fpr).ok_or_else(|| impossible(capacity, fpr))?;
         Ok(Positions { num_bits: found.num_bits, num_hashes: found.num_hashes })
     }
 

@@ -1,8 +1,8 @@
 //! The size of lines of scheme `columns`: how many, with how many positions a column.
 
 use super::lanes::Lanes;
-use super::{Law, check_fpr, check_reachable, shown, smallest};
-use crate::error::{Error, Result};
+use super::{Law, check_asked, check_reachable, impossible, smallest};
+use crate::error::Result;
 
 /// 2^46 bytes, beyond any machine, in lines of 64 bytes.
 const MAX_LINES: u64 = 1 << 40;
@@ -14,32 +14,23 @@ pub fn law(lines: u64, per_column: u32) -> Lanes {
 
 /// The fewest lines, with their positions a column, that have a rate of at most `fpr` at `capacity`.
 pub fn smallest_lines(capacity: u64, fpr: f64) -> Result<(u64, u32)> {
-    check_fpr(fpr)?;
-    if capacity == 0 {
-        return Err(Error::parameter("capacity must be at least 1, got 0"));
-    }
-    let impossible = || {
-        Error::Memory(format!(
-            "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity \
-             or raise the fpr",
-            shown(fpr)
-        ))
-    };
+    check_asked(capacity, fpr)?;
     // Not even the information bound, log2(1/p) bits a key, fits.
     if capacity as f64 * -fpr.log2() / 512.0 > MAX_LINES as f64 {
-        return Err(impossible());
+        return Err(impossible(capacity, fpr));
     }
     check_reachable(capacity, fpr)?;
     let sized = (1..=3u32).filter_map(|per_column| {
         let lines = smallest(MAX_LINES, fpr, |lines| law(lines, per_column).fpr(capacity as f64))?;
         Some((lines, per_column))
     });
-    sized.min().ok_or_else(impossible)
+    sized.min().ok_or_else(|| impossible(capacity, fpr))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn lines_keep_the_rate_and_waste_little() {

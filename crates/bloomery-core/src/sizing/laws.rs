@@ -26,16 +26,3 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
 fn whole(number: f64) -> u32 {
     number.min(1048576.0) as u32
 }
-
-#[cfg(test)]
-mod tests {
-    use super::law;
-
-    #[test]
-    fn a_law_is_found_by_its_name_and_how_many_numbers_it_takes() {
-        assert_eq!(law("any_of", &[0.5, 2.0]), Some(0.75));
-        assert_eq!(law("any_among", &[0.5, 0.5, 0.5]), Some(0.875));
-        assert_eq!([law("any_of", &[0.5]), law("stable_zeros", &[1.0]), law("none", &[])], [None; 3]);
-        assert_eq!(law("quotient", &[1.0, 1e300]), Some(0.0));
-    }
-}

@@ -67,6 +67,21 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
     Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", shown(fpr))))
 }
 
+/// Refuses a rate outside of (0, 1), and a capacity of no key.
+pub fn check_asked(capacity: u64, fpr: f64) -> Result<()> {
+    check_fpr(fpr)?;
+    if capacity == 0 { Err(Error::parameter("capacity must be at least 1, got 0")) } else { Ok(()) }
+}
+
+/// Why there is no filter of this capacity and rate, where only its size stands against it.
+pub fn impossible(capacity: u64, fpr: f64) -> Error {
+    Error::Memory(format!(
+        "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity or raise \
+         the fpr",
+        shown(fpr)
+    ))
+}
+
 /// The lowest rate that constructors take for so many keys: two share a 64-bit hash with probability
 /// 2^-64, so n keys put a floor of n / 2^64 under every rate, and half of it is left to the structure.
 pub fn least_fpr(items: f64) -> f64 {
@@ -96,8 +111,18 @@ pub fn shown(rate: f64) -> String {
 /// Smallest `units` in `1..=limit` whose law is at or below `fpr`; `None` when there is none.
 /// Costs about 60 evaluations.
 pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
+    first_after(limit, |units| law(units) > fpr)
+}
+
+/// Largest number of keys at which `law` is at or below `fpr`.
+pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
+    first_after(1 << 62, |items| law.fpr(items as f64) <= fpr).unwrap_or(1 << 62) - 1
+}
+
+/// The first of `1..=limit` after those, from 1 on, that are `within`.
+fn first_after(limit: u64, within: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = 1u64;
-    while law(high) > fpr {
+    while within(high) {
         if high >= limit {
             return None;
         }
@@ -106,29 +131,7 @@ pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
     let mut low = high / 2;
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if law(middle) > fpr {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *(if within(middle) { &mut low } else { &mut high }) = middle;
     }
     Some(high)
-}
-
-/// Largest number of keys at which `law` is at or below `fpr`.
-pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
-    let mut high = 1u64;
-    while law.fpr(high as f64) <= fpr && high < 1 << 62 {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if law.fpr(middle as f64) <= fpr {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }

@@ -38,25 +38,3 @@ fn lying_files_are_refused_or_harm_nobody() {
     let allow = |most: u64| reloaded(&filter, move |header, _| header.params[2].2 = most);
     assert!(allow(2).is_err() && allow(3).is_ok() && allow(1024).is_ok() && allow(1025).is_err());
 }
-
-#[test]
-fn any_cells_at_all_are_survived() {
-    let mut filter = made(planned(30, 5, 4, 8));
-    filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();
-    let used = (filter.plan.shape.bits() / 8) as usize;
-    for seed in 0..50 {
-        let noise = |_: &mut Header, cells: &mut Vec<Vec<u8>>| {
-            let mut random = SplitMix(seed);
-            cells.iter_mut().flat_map(|cells| &mut cells[..used]).for_each(|byte| *byte = random.next() as u8);
-        };
-        let mut opened = reloaded(&filter, noise).unwrap();
-        let mut random = SplitMix(seed);
-        for _ in 0..2000 {
-            let hash = random.next();
-            let _ = (opened.contains_hash(hash), opened.count_hash(hash), opened.remove_hash(hash).unwrap());
-            let _ = (opened.add_hash(random.next()), opened.is_full());
-        }
-        let _ = (opened.compact().unwrap(), opened.merge(&filter), opened.fpr(), opened.fill());
-        assert!(opened.chain.stages.len() <= 5);
-    }
-}

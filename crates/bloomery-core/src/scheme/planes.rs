@@ -294,22 +294,14 @@ mod tests {
     use crate::cells::Memory;
     use crate::isa::on_each;
 
-    fn zeroed(lines: u64) -> Memory {
-        Memory::zeroed(lines * 8).unwrap()
-    }
-
-    fn hashes(n: u64) -> Vec<u64> {
-        (1..=n).map(|i| twisted(i, 1)).collect()
-    }
-
     #[test]
     fn portable_and_vector_loops_set_the_same_bits() {
-        let keys = hashes(300);
+        let keys: Vec<u64> = (1..=300).map(|i| twisted(i, 1)).collect();
         for per_column in 1..=3 {
             let planes = Planes::new(5, per_column).unwrap();
             let mut results = Vec::new();
             on_each(|_| {
-                let mut memory = zeroed(5 * 20);
+                let mut memory = Memory::zeroed(8 * 5 * 20).unwrap();
                 let words = memory.words_mut().unwrap();
                 let mut told = Vec::new();
                 planes.deepen(words, &keys, |_, depth| told.push(depth));

@@ -1,13 +1,10 @@
-mod hostile;
-
 use std::collections::HashMap;
 
 use super::*;
-use crate::cells::Memory;
-use crate::container::Header;
+use crate::container::tag;
 use crate::error::Error;
 use crate::hash::splitmix::{SplitMix, mix};
-use crate::structure::Loadable;
+use crate::structure::testing::{reload, reload_changed};
 use crate::table::CuckooShape;
 
 /// Stages of `capacity` keys in the tables of a constructor.
@@ -37,30 +34,6 @@ fn plans() -> Vec<Plan> {
         crowded(6, 4, 4, 3),
         crowded(3, 8, 12, 4),
     ]
-}
-
-/// The filter rebuilt from its file, with `change` made to header and cells.
-fn reloaded(
-    filter: &DynamicCuckooFilter,
-    change: impl Fn(&mut Header, &mut Vec<Vec<u8>>),
-) -> Result<DynamicCuckooFilter> {
-    let container = filter.container();
-    let mut header = container.header;
-    let mut cells: Vec<_> = container.sections.iter().map(|section| section.bytes.to_vec()).collect();
-    change(&mut header, &mut cells);
-    DynamicCuckooFilter::load(
-        &header,
-        &mut |_, index, words| {
-            let bytes = cells.get(index as usize).ok_or_else(|| Error::format("section"))?;
-            if words * 8 != bytes.len() as u64 {
-                return Err(Error::format("length"));
-            }
-            let mut memory = Memory::zeroed(words)?;
-            memory.copy_from_bytes(bytes)?;
-            Ok(memory)
-        },
-        None,
-    )
 }
 
 fn bytes(filter: &DynamicCuckooFilter) -> Vec<u8> {
@@ -110,7 +83,7 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
             assert_eq!(filter.chain.stages.len() + freed, before);
         }
         1 => {
-            let back = reloaded(filter, |_, _| {}).unwrap();
+            let back = reload(filter);
             assert!(back.same_as(filter) && bytes(&back) == bytes(filter) && back.active == filter.active);
             *filter = back;
         }
@@ -250,9 +223,45 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert_eq!((filter.chain.stages.len(), filter.nbytes()), (1, 2 * stage));
     assert_eq!(filter.try_clone().unwrap().nbytes(), stage);
-    assert!(reloaded(&filter, |_, _| {}).unwrap().same_as(&filter));
+    assert!(reload(&filter).same_as(&filter));
     filter.add_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert!(bytes(&filter) == before && filter.nbytes() == 3 * stage);
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert_eq!((filter.compact().unwrap(), filter.nbytes()), (0, stage));
+}
+
+#[test]
+fn lying_files_are_refused_or_harm_nobody() {
+    let mut filter = made(planned(30, 5, 4, 8));
+    filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
+    let damaged = |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| {
+        matches!(reload_changed(&filter, change), Err(Error::Format(_)))
+    };
+    let params = filter.container().header.params;
+    for (i, &(tag, index, value)) in params.iter().enumerate() {
+        assert!(damaged(&|header, _| _ = header.params.remove(i)), "{tag} {index} missing");
+        for wild in
+            [0, 1, 2, 3, u64::MAX, 1 << 40, value + 1, value.wrapping_sub(1), value ^ 1 << 63, f64::NAN.to_bits()]
+        {
+            let Ok(mut opened) = reload_changed(&filter, |header, _| header.params[i].2 = wild) else { continue };
+            // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
+            let free = [tag::COUNT, tag::STASH_FINGERPRINT, tag::STASH_BUCKET].contains(&tag)
+                || index == 0xffff && [tag::FPR, tag::MAX_STAGES].contains(&tag);
+            assert!(wild == value || free, "{tag} {index} {wild}");
+            for hash in (0..300).map(mix) {
+                let _ = (opened.contains_hash(hash), opened.add_hash(hash), opened.count_hash(hash));
+                let _ = opened.remove_hash(mix(hash)).unwrap();
+            }
+            let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
+        }
+    }
+    assert!(damaged(&|header, _| header.params.push((tag::COUNT, 3, 0))));
+    assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index == 0xffff)), "no stage");
+    assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index != 1)), "a stage between is missing");
+    assert!(damaged(&|header, _| header.scheme = 1));
+    assert!(damaged(&|_, cells| _ = cells.pop()), "cells of a stage are missing");
+    assert!(damaged(&|_, cells| cells[1].iter_mut().for_each(|byte| *byte = 255)), "bits beyond the buckets");
+    // More stages than are allowed.
+    let allow = |most: u64| reload_changed(&filter, move |header, _| header.params[2].2 = most);
+    assert!(allow(2).is_err() && allow(3).is_ok() && allow(1024).is_ok() && allow(1025).is_err());
 }

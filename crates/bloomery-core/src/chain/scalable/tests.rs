@@ -2,31 +2,12 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::hash::splitmix::mix;
+use crate::structure::testing::{reload, reload_changed};
 use crate::table::cuckoo::places::Places;
 
 fn made(initial_capacity: u64, fpr: f64, kind: &str, growth: f64) -> ScalableBloomFilter {
     let hasher = KeyHasher::seeded(0);
     ScalableBloomFilter::construct(initial_capacity, fpr, kind, growth, 0.5, "auto", hasher).unwrap()
-}
-
-/// The filter rebuilt from its file, with `change` made to the header.
-fn reloaded(filter: &ScalableBloomFilter, change: impl Fn(&mut Header)) -> Result<ScalableBloomFilter> {
-    let container = filter.container();
-    let mut header = container.header;
-    change(&mut header);
-    let mut memory = |kind, index, words: u64| {
-        let mut sections = container.sections.iter();
-        let section = sections.find(|section| (section.kind, section.index) == (kind, index));
-        let bytes = section.ok_or_else(|| Error::format("section"))?.bytes;
-        // Memory comes in lines.
-        if words.next_multiple_of(8) * 8 != bytes.len() as u64 {
-            return Err(Error::format("length"));
-        }
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(bytes)?;
-        Ok(memory)
-    };
-    ScalableBloomFilter::load(&header, &mut memory, None)
 }
 
 /// Hashes for a table of `buckets` that all lie in its buckets 0 and 1, of different fingerprints.
@@ -61,12 +42,12 @@ fn files_whose_stages_are_not_as_planned_are_refused() {
     for kind in Kind::rows() {
         let mut filter = made(50, 0.01, kind.name, 2.0);
         filter.add_hashes(&(0..300).map(mix).collect::<Vec<_>>(), None).unwrap();
-        assert!(filter.stages() == 3 && reloaded(&filter, |_| {}).unwrap().same_as(&filter));
+        assert!(filter.stages() == 3 && reload(&filter).same_as(&filter));
         let params = filter.container().header.params;
         use crate::container::tag::{CAPACITY, COUNT, FPR, GROWTH, LAYOUT, STAGE_VARIANT, TIGHTENING};
         for (i, &(tag, index, value)) in params.iter().enumerate() {
             for wild in [0, 1, 2, 63, 1 << 32, 1 << 63, u64::MAX, f64::NAN.to_bits(), value + 1, value / 2, 2 * value] {
-                let Ok(mut opened) = reloaded(&filter, |header| header.params[i].2 = wild) else { continue };
+                let Ok(mut opened) = reload_changed(&filter, |header, _| header.params[i].2 = wild) else { continue };
                 let whole = index == WHOLE && [CAPACITY, GROWTH, TIGHTENING, STAGE_VARIANT].contains(&tag);
                 let close = wild == value || wild == value + 1 && ![CAPACITY, STAGE_VARIANT].contains(&tag);
                 assert!(!(whole || [CAPACITY, FPR].contains(&tag)) || close, "{} {tag} {index} {wild}", kind.name);
@@ -76,7 +57,7 @@ fn files_whose_stages_are_not_as_planned_are_refused() {
                 opened.clear().unwrap();
                 opened.add_hash(5).unwrap();
             }
-            assert!(matches!(reloaded(&filter, |header| _ = header.params.remove(i)), Err(Error::Format(_))));
+            assert!(matches!(reload_changed(&filter, |header, _| _ = header.params.remove(i)), Err(Error::Format(_))));
         }
     }
 }

@@ -141,14 +141,9 @@ fn head_len(params: usize, sections: usize) -> usize {
 
 impl Container<'_> {
     /// Length of the whole file.
-    pub fn len(&self) -> usize {
+    pub fn nbytes(&self) -> usize {
         let head = head_len(self.header.params.len(), self.sections.len());
         self.sections.iter().fold(head, |at, s| aligned(at + s.bytes.len()))
-    }
-
-    /// Never: there is always a header.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Header and tables, checksummed and padded.
@@ -162,7 +157,7 @@ impl Container<'_> {
         }
         head.extend_from_slice(&self.header.seed.to_le_bytes());
         head.extend_from_slice(&self.header.secret_fingerprint.to_le_bytes());
-        head.extend_from_slice(&(self.len() as u64).to_le_bytes());
+        head.extend_from_slice(&(self.nbytes() as u64).to_le_bytes());
         let flags = if self.header.unclean { FLAG_OPEN_FOR_WRITING } else { 0 };
         head.extend_from_slice(&flags.to_le_bytes());
         head.extend_from_slice(&(params.len() as u16).to_le_bytes());

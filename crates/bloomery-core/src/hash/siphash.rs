@@ -10,12 +10,8 @@ pub type SipKey = (u64, u64);
 
 /// Splits 16 bytes into the two words of the key.
 pub fn sip_key(bytes: &[u8; 16]) -> SipKey {
-    let (a, b) = bytes.split_at(8);
-    (le_word(a), le_word(b))
-}
-
-fn le_word(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |acc, &b| (acc << 8) | u64::from(b))
+    let key = u128::from_le_bytes(*bytes);
+    (key as u64, (key >> 64) as u64)
 }
 
 /// SipHash-1-3 of `bytes` under `key`.

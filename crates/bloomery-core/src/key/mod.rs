@@ -38,14 +38,6 @@ pub fn float_bits(value: f64) -> u64 {
     }
 }
 
-/// The 9 canonical bytes of an unsigned integer of 2^63 or more.
-#[inline]
-pub fn wide_bytes(value: u64) -> [u8; 9] {
-    let mut bytes = [0; 9];
-    bytes[..8].copy_from_slice(&value.to_le_bytes());
-    bytes
-}
-
 /// Appends one part of a tuple: tag, length (8 bytes little-endian), canonical bytes.
 pub fn push_part(out: &mut Vec<u8>, domain: Domain, bytes: &[u8]) {
     out.push(domain as u8);
@@ -160,7 +152,7 @@ impl KeyHasher {
         if value >> 63 == 0 {
             self.word(Domain::Integer, value)
         } else {
-            self.bytes(Domain::Integer, &wide_bytes(value))
+            self.bytes(Domain::Integer, &u128::from(value).to_le_bytes()[..9])
         }
     }
 

@@ -15,9 +15,9 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
         ("denied", &[lost, k]) => deletion::denied(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
-        ("stable_zeros", &[m, k, p, max]) => stable::zeros(m, k, p, max),
-        ("stable_fpr", &[m, k, p, max]) => stable::fpr(m, k, p, max),
-        ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, m, k, p, max),
+        ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
+        ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
+        ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, [m, k, p, max]),
         _ => return None,
     })
 }

@@ -30,16 +30,15 @@ const MAX_LINES: u64 = 1 << 40;
 /// Bits of a line.
 const LINE_BITS: u64 = 512;
 
-/// z, the expected share of zeros in the long run.
-pub fn zeros(num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
-    let a = decrements * (1.0 / num_hashes - 1.0 / num_cells);
+/// z, the expected share of zeros in the long run, by m, K, P and Max.
+pub fn zeros([m, k, p, max]: [f64; 4]) -> f64 {
+    let a = p * (1.0 / k - 1.0 / m);
     if a <= 0.0 { 0.0 } else { (-max * (1.0 / a).ln_1p()).exp() }
 }
 
 /// The rate in the long run, the variation of the fill included.
-pub fn fpr(num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
-    let (m, k, p) = (num_cells, num_hashes, decrements);
-    let zeros = zeros(m, k, p, max);
+pub fn fpr([m, k, p, max]: [f64; 4]) -> f64 {
+    let zeros = zeros([m, k, p, max]);
     let set = 1.0 - zeros;
     let together = (-max * (2.0 * k / p).ln_1p()).exp() - (-2.0 * max * (k / p).ln_1p()).exp();
     let variance = (zeros * set + p * together.max(0.0)) / m;
@@ -47,10 +46,9 @@ pub fn fpr(num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
 }
 
 /// Chance that a key is still found after `age` other keys; its K cells are taken as independent.
-pub fn recall(age: f64, num_cells: f64, num_hashes: f64, decrements: f64, max: f64) -> f64 {
-    let rate = (decrements + num_hashes) * age / num_cells;
-    let zero = zeros(num_cells, num_hashes, decrements, max) * poisson_tail(rate, max as u32);
-    (1.0 - zero).max(0.0).powf(num_hashes)
+pub fn recall(age: f64, [m, k, p, max]: [f64; 4]) -> f64 {
+    let zero = zeros([m, k, p, max]) * poisson_tail((p + k) * age / m, max as u32);
+    (1.0 - zero).max(0.0).powf(k)
 }
 
 /// A shape of the stable law.
@@ -73,26 +71,23 @@ impl Stable {
     }
 
     /// m, K, P and Max.
-    fn numbers(&self) -> (f64, f64, f64, f64) {
-        (self.num_cells as f64, f64::from(self.num_hashes), self.decrements as f64, f64::from(self.max()))
+    fn numbers(&self) -> [f64; 4] {
+        [self.num_cells as f64, f64::from(self.num_hashes), self.decrements as f64, f64::from(self.max())]
     }
 
     /// [`zeros`] of this shape.
     pub fn zeros(&self) -> f64 {
-        let (m, k, p, max) = self.numbers();
-        zeros(m, k, p, max)
+        zeros(self.numbers())
     }
 
     /// [`fpr`] of this shape.
     pub fn fpr(&self) -> f64 {
-        let (m, k, p, max) = self.numbers();
-        fpr(m, k, p, max)
+        fpr(self.numbers())
     }
 
     /// [`recall`] of this shape.
     pub fn recall(&self, age: f64) -> f64 {
-        let (m, k, p, max) = self.numbers();
-        recall(age, m, k, p, max)
+        recall(age, self.numbers())
     }
 
     /// The smallest filter with a rate of at most `fpr` for ever in which a key that `capacity` others

@@ -161,7 +161,7 @@ macro_rules! variants {
                 merging: "the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
-                once: true, fixed: &[("max_stages", 1)],
+                once: true, fixed: [("max_stages", 1)],
             }
             {
                 BIT_SET = 19, bit_set "bit-set", exact::BitSet;
@@ -244,26 +244,6 @@ macro_rules! capabilities {
     ([$($name:expr,)*] $next:ident $($more:ident)*) => { capabilities!([$($name,)* stringify!($next),] $($more)*) };
 }
 
-/// What was given, or the default.
-macro_rules! or {
-    ([] $default:expr) => {
-        $default
-    };
-    ([$given:expr] $default:expr) => {
-        $given
-    };
-}
-
-/// False for structures that cannot be stages.
-macro_rules! is_stage {
-    (no) => {
-        false
-    };
-    ($by:ident) => {
-        true
-    };
-}
-
 /// Numbers and rows.
 macro_rules! rows {
     ({} $({
@@ -273,7 +253,7 @@ macro_rules! rows {
         merging: $merging:literal,
         formula: $formula:literal,
         paper: $paper:literal,
-        $(role: $role:literal,)? $(once: $once:literal,)? $(fixed: $fixed:expr,)?
+        $(role: $role:literal,)? $(once: $once:literal,)? $(fixed: [$($fixed:expr),*],)?
     })*) => {
         $(#[doc = concat!("Number of [`crate::", stringify!($family), "::", stringify!($Class), "`] in files.")]
         pub const $ID: u16 = $number;)*
@@ -286,16 +266,16 @@ macro_rules! rows {
             adds: stringify!($adds),
             family: stringify!($family),
             capabilities: capabilities!([] $($can)*),
-            stage: is_stage!($stage),
+            stage: !matches!(stringify!($stage).as_bytes(), b"no"),
             layouts: &$layouts,
             ns: $ns,
             false_negatives: FalseNegatives::$promise,
             merging: $merging,
             formula: $formula,
             paper: $paper,
-            role: or!([$($role)?] ""),
-            once: or!([$($once)?] false),
-            fixed: or!([$($fixed)?] &[]),
+            role: concat!($($role)?),
+            once: false $(|| $once)?,
+            fixed: &[$($($fixed),*)?],
         }),*];
 
         /// Two structures with one number or one name are an error here.
@@ -310,16 +290,4 @@ variants!(rows! {});
 /// The row with number `id`.
 pub fn by_id(id: u16) -> Option<&'static Variant> {
     VARIANTS.iter().find(|variant| variant.id == id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_names_are_unique() {
-        for (i, a) in VARIANTS.iter().enumerate() {
-            assert!(VARIANTS[i + 1..].iter().all(|b| a.id != b.id && a.name != b.name && a.class != b.class));
-        }
-    }
 }

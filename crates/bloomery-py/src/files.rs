@@ -175,8 +175,8 @@ pub(crate) fn variant_of(path: &Path) -> Result<u16> {
 pub(crate) fn to_bytes<F: Filter>(filter: &F) -> Result<Vec<u8>> {
     let container = filter.container();
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(container.len()).map_err(|_| {
-        Error::Memory(format!("the file needs {} bytes of memory, which cannot be had; use save()", container.len()))
+    bytes.try_reserve_exact(container.nbytes()).map_err(|_| {
+        Error::Memory(format!("the file needs {} bytes of memory, which cannot be had; use save()", container.nbytes()))
     })?;
     container.write_to(&mut bytes).map_err(|e| Error::Io(e, "to_bytes".into()))?;
     Ok(bytes)

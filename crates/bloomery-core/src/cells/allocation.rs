@@ -23,19 +23,3 @@ pub fn zeroed<T: Copy + Default>(len: usize) -> Result<Vec<T>> {
     vec.resize(len, T::default());
     Ok(vec)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_had_is_an_error_that_names_the_bytes() {
-        assert_eq!(zeroed::<u64>(3).unwrap(), [0; 3]);
-        assert!(zeroed::<u8>(0).unwrap().is_empty());
-        for len in [1 << 50, usize::MAX] {
-            let bytes = len.saturating_mul(8).to_string();
-            let refused = [zeroed::<u64>(len).err(), reserve(&mut Vec::<u64>::new(), len).err()];
-            assert!(refused.iter().all(|error| error.as_ref().is_some_and(|e| e.to_string().contains(&bytes))));
-        }
-    }
-}

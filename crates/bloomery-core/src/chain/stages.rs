@@ -80,11 +80,6 @@ impl<S: Filter> Chain<S> {
         self.stages.iter().map(Filter::fpr).collect()
     }
 
-    /// Keys of each stage, oldest first.
-    pub(super) fn capacities(&self) -> Vec<u64> {
-        self.stages.iter().map(Filter::capacity).collect()
-    }
-
     /// The whole container; `whole` has the variant and the parameters of the whole, at index 0.
     pub(super) fn container(&self, whole: &Header) -> Container<'_> {
         let mut header = Header { params: Vec::new(), ..*whole };

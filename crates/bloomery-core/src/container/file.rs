@@ -86,11 +86,9 @@ pub fn map(file: &File, path: &Path) -> Result<Mmap> {
     // lock and only ever set bits; files are replaced by rename, which leaves mappings alone. A
     // file truncated by someone else raises SIGBUS on access: documented at `open`.
     let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(e, path))?;
+    // Advice only: lookups touch one page each, and read-ahead would fetch megabytes.
     #[cfg(unix)]
-    {
-        // Advice only: lookups touch one page each, and read-ahead would fetch megabytes.
-        let _ = map.advise(memmap2::Advice::Random);
-    }
+    let _ = map.advise(memmap2::Advice::Random);
     Ok(map)
 }
 

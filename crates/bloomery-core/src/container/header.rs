@@ -141,14 +141,9 @@ fn head_len(params: usize, sections: usize) -> usize {
 
 impl Container<'_> {
     /// Length of the whole file.
-    pub fn len(&self) -> usize {
+    pub fn nbytes(&self) -> usize {
         let head = head_len(self.header.params.len(), self.sections.len());
         self.sections.iter().fold(head, |at, s| aligned(at + s.bytes.len()))
-    }
-
-    /// Never: there is always a header.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Header and tables, checksummed and padded.
@@ -162,7 +157,7 @@ impl Container<'_> {
         }
         head.extend_from_slice(&self.header.seed.to_le_bytes());
         head.extend_from_slice(&self.header.secret_fingerprint.to_le_bytes());
-        head.extend_from_slice(&(self.len() as u64).to_le_bytes());
+        head.extend_from_slice(&(self.nbytes() as u64).to_le_bytes());
         let flags = if self.header.unclean { FLAG_OPEN_FOR_WRITING } else { 0 };
         head.extend_from_slice(&flags.to_le_bytes());
         head.extend_from_slice(&(params.len() as u16).to_le_bytes());
@@ -289,12 +284,10 @@ impl Parsed {
         let (seed, secret_fingerprint) = (reader.u64()?, reader.u64()?);
         let file_len = reader.u64()?;
         let (flags, params, sections) = (reader.u32()?, usize::from(reader.u16()?), usize::from(reader.u16()?));
-        let crc = {
+        for _ in 0..3 {
             reader.zero()?;
-            reader.zero()?;
-            reader.zero()?;
-            reader.u32()?
-        };
+        }
+        let crc = reader.u32()?;
         if file_len != file as u64 {
             return Err(Error::format(format!(
                 "the file is {file} bytes long, its header says {file_len}: it was cut short or added to"

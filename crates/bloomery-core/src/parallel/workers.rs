@@ -53,35 +53,3 @@ pub fn queue<T: Send>(parts: impl Iterator<Item = T> + Send, threads: usize, wor
         drain();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn results_come_in_the_order_of_parts() {
-        assert_eq!(share(vec![5, 6, 7], |i, part| (i, part * 2)), Ok(vec![(0, 10), (1, 12), (2, 14)]));
-        assert_eq!(share(Vec::<u8>::new(), |_, part| part), Ok(vec![]));
-    }
-
-    #[test]
-    fn every_part_is_taken_once() {
-        for threads in 1..4 {
-            let sum = AtomicU64::new(0);
-            queue(1..=100, threads, |part| {
-                sum.fetch_add(part, Ordering::Relaxed);
-            });
-            assert_eq!(sum.into_inner(), 5050);
-        }
-    }
-
-    #[test]
-    fn a_panic_comes_up() {
-        for faulty in [0, 1] {
-            let run = || share(vec![0, 1], |_, part| assert!(part != faulty));
-            assert!(std::panic::catch_unwind(run).is_err());
-        }
-    }
-}

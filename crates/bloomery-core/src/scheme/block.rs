@@ -23,9 +23,9 @@ pub trait Register: Copy {
 /// The primitives of one instruction set.
 macro_rules! register {
     ($type:ty, |$a:ident, $b:ident| or: $or:expr, without: $without:expr, is_zero: $is_zero:expr) => {
+        #[allow(unused_unsafe)] // in plain Rust
         impl Register for $type {
             #[inline(always)]
-            #[allow(unused_unsafe)] // in plain Rust
             unsafe fn or(self, $b: Self) -> Self {
                 let $a = self;
                 // SAFETY: register arithmetic; the set is there by the caller's promise.
@@ -33,7 +33,6 @@ macro_rules! register {
             }
 
             #[inline(always)]
-            #[allow(unused_unsafe)]
             unsafe fn without(self, $b: Self) -> Self {
                 let $a = self;
                 // SAFETY: as above.
@@ -41,7 +40,6 @@ macro_rules! register {
             }
 
             #[inline(always)]
-            #[allow(unused_unsafe)]
             unsafe fn is_zero(self) -> bool {
                 let $a = self;
                 // SAFETY: as above.

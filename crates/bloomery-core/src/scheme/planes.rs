@@ -275,57 +275,18 @@ impl Planes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Columns;
     use super::*;
     use crate::cells::Memory;
     use crate::isa::on_each;
 
-    fn zeroed(lines: u64) -> Memory {
-        Memory::zeroed(lines * 8).unwrap()
-    }
-
-    fn hashes(n: u64) -> Vec<u64> {
-        (1..=n).map(|i| twisted(i, 1)).collect()
-    }
-
-    #[test]
-    fn one_plane_is_a_line_filter() {
-        let keys = hashes(500);
-        let (mut a, mut b) = (zeroed(64), zeroed(64));
-        let (words, lines) = (a.words_mut().unwrap(), b.words_mut().unwrap());
-        let planes = Planes::new(1, 2).unwrap();
-        let rule = Rule { active: 0, capacity: u64::MAX, refresh: true };
-        let (done, written) = planes.write(words, rule, &keys, |_, _| {});
-        let new = super::super::lines::add::<Columns<2>>(lines, &keys, |_, _| {});
-        assert_eq!((done, written), (500, new));
-        assert_eq!(words, lines);
-    }
-
-    #[test]
-    fn writing_stops_where_there_is_no_capacity() {
-        let keys = hashes(100);
-        let mut memory = zeroed(3 * 64);
-        let words = memory.words_mut().unwrap();
-        let planes = Planes::new(3, 3).unwrap();
-        let mut told = 0;
-        let rule = Rule { active: 1, capacity: 40, refresh: true };
-        assert_eq!(planes.write(words, rule, &keys, |_, _| told += 1), (40, 40));
-        assert_eq!(told, 40);
-        assert!(keys[..40].iter().all(|&key| planes.find_one(words, key) == 2));
-        planes.clear(words, 0);
-        assert!(planes.ones(words, 1) > 0 && planes.ones(words, 0) == 0);
-        planes.clear(words, 1);
-        assert!(words.iter().all(|&word| word == 0));
-    }
-
     #[test]
     fn portable_and_vector_loops_set_the_same_bits() {
-        let keys = hashes(300);
+        let keys: Vec<u64> = (1..=300).map(|i| twisted(i, 1)).collect();
         for per_column in 1..=3 {
             let planes = Planes::new(5, per_column).unwrap();
             let mut results = Vec::new();
             on_each(|_| {
-                let mut memory = zeroed(5 * 20);
+                let mut memory = Memory::zeroed(8 * 5 * 20).unwrap();
                 let words = memory.words_mut().unwrap();
                 let mut told = Vec::new();
                 planes.deepen(words, &keys, |_, depth| told.push(depth));

@@ -19,19 +19,3 @@ pub fn any_among(chances: impl IntoIterator<Item = f64>) -> f64 {
 pub fn all_of(p: f64, k: u32) -> f64 {
     p.powi(k as i32)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chances_are_exact_where_the_plain_form_is_lost() {
-        // Of 1 - (1 - 1e-18)^3, plain floats leave 0.
-        assert!((any_of(1e-18, 3.0) / 3e-18 - 1.0).abs() < 1e-15);
-        assert!((each_of(3e-18, 3.0) / 1e-18 - 1.0).abs() < 1e-15);
-        assert!((any_among([1e-18, 2e-18]) / 3e-18 - 1.0).abs() < 1e-15);
-        assert!((any_of(0.25, 2.0) - 0.4375).abs() < 1e-15 && (any_among([0.25, 0.25]) - 0.4375).abs() < 1e-15);
-        assert_eq!([any_of(1.0, 2.0), any_among([0.5, 1.0]), each_of(1.0, 2.0)], [1.0; 3]);
-        assert_eq!([any_of(0.5, 0.0), any_among([])], [0.0; 2]);
-    }
-}

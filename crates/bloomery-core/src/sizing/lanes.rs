@@ -161,31 +161,6 @@ fn normal_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn bits_a_key(lanes: u32, width: u64, per_lane: u32, fpr: f64) -> f64 {
-        let n = 1e6;
-        let block = u64::from(lanes) * width;
-        let law = |blocks| Lanes { blocks, lanes, width, per_lane }.fpr(n);
-        super::super::smallest(1 << 30, fpr, law).unwrap() as f64 * block as f64 / n
-    }
-
-    #[test]
-    fn the_space_of_each_block_is_the_published_one() {
-        let near = |got: f64, want: f64| assert!((got - want).abs() < 0.006, "{got} for {want}");
-        near(bits_a_key(4, 128, 1, 0.1), 4.885);
-        near(bits_a_key(4, 128, 2, 0.01), 10.069);
-        near(bits_a_key(4, 128, 3, 1e-4), 21.988);
-        near(bits_a_key(8, 32, 1, 0.01), 10.53);
-        near(bits_a_key(8, 32, 1, 0.001), 16.89);
-    }
-
-    #[test]
-    fn partitioned_figures_hold() {
-        let law = Lanes { blocks: 1, lanes: 8, width: 128, per_lane: 1 };
-        assert!((law.fpr(100.0) - 0.0076214).abs() < 1e-6);
-        let law = Lanes { blocks: 1, lanes: 6, width: 16, per_lane: 1 };
-        assert!((law.fpr(10.0) - 0.011564).abs() < 1e-6);
-    }
-
     #[test]
     fn estimating_inverts_the_fill() {
         let law = Lanes { blocks: 1000, lanes: 4, width: 128, per_lane: 2 };

@@ -111,8 +111,18 @@ pub fn shown(rate: f64) -> String {
 /// Smallest `units` in `1..=limit` whose law is at or below `fpr`; `None` when there is none.
 /// Costs about 60 evaluations.
 pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
+    first_after(limit, |units| law(units) > fpr)
+}
+
+/// Largest number of keys at which `law` is at or below `fpr`.
+pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
+    first_after(1 << 62, |items| law.fpr(items as f64) <= fpr).unwrap_or(1 << 62) - 1
+}
+
+/// The first of `1..=limit` after those, from 1 on, that are `within`.
+fn first_after(limit: u64, within: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = 1u64;
-    while law(high) > fpr {
+    while within(high) {
         if high >= limit {
             return None;
         }
@@ -121,17 +131,7 @@ pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
     let mut low = high / 2;
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if law(middle) > fpr {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *(if within(middle) { &mut low } else { &mut high }) = middle;
     }
     Some(high)
-}
-
-/// Largest number of keys at which `law` is at or below `fpr`.
-pub fn largest_items(law: &dyn Law, fpr: f64) -> u64 {
-    let honours = |items: u64| f64::from(law.fpr(items as f64) <= fpr);
-    smallest(1 << 62, 0.5, honours).unwrap_or(1 << 62) - 1
 }

@@ -96,24 +96,3 @@ impl CandidateDuplicates {
         self.hashes.capacity() * HASH_BYTES + self.met.capacity() * TEXT_BYTES + self.met_bytes
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bloom::{BloomFilter, Layout, Shape};
-    use crate::text::collect;
-
-    #[test]
-    fn a_hopeless_filter_still_gives_the_exact_result() {
-        let shape = Shape::explicit(Layout::Classic, None, 64, 1).unwrap();
-        let mut filter = BloomFilter::new(shape, 10, 0.5, KeyHasher::seeded(0), false).unwrap();
-        let block: Vec<u8> = (0..500).flat_map(|i| format!("{}\n", i % 300).into_bytes()).collect();
-        let mut candidates = CandidateDuplicates::default();
-        let (_, seen) = collect(&mut filter, &block, false).unwrap();
-        candidates.remember(KeyHasher::seeded(0), &seen).unwrap();
-        let mut kept = Vec::new();
-        let tally = candidates.partition(&block, &mut kept, None).unwrap();
-        let expected: Vec<u8> = (0..300).flat_map(|i| format!("{i}\n").into_bytes()).collect();
-        assert_eq!((tally.records, tally.selected, kept), (500, 300, expected));
-    }
-}

@@ -89,21 +89,17 @@ pub(super) fn partition(
             return Ok(tally);
         }
         answer(&records[..n], &hashes[..n], &mut mask[..n])?;
-        let mut run = 0;
-        while run < n {
-            let selected = mask[run];
-            let mut end = run + 1;
-            while end < n && mask[end] == selected {
-                end += 1;
-            }
+        let mut start = 0;
+        for run in mask[..n].chunk_by(|a, b| a == b) {
+            let (selected, end) = (run[0], start + run.len());
             let out = if selected != 0 { kept.as_deref_mut() } else { dropped.as_deref_mut() };
             if let Some(out) = out {
-                let run = &block[records[run].start..records[end - 1].end];
-                reserve(out, run.len())?;
-                out.extend_from_slice(run);
+                let text = &block[records[start].start..records[end - 1].end];
+                reserve(out, text.len())?;
+                out.extend_from_slice(text);
             }
-            tally.selected += u64::from(selected) * (end - run) as u64;
-            run = end;
+            tally.selected += u64::from(selected) * run.len() as u64;
+            start = end;
         }
         tally.records += n as u64;
     }

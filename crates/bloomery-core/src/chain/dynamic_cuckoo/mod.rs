@@ -148,7 +148,7 @@ impl DynamicCuckooFilter {
 
     /// Keys of each stage, oldest first.
     pub fn stage_capacities(&self) -> Vec<u64> {
-        self.chain.capacities()
+        self.chain.stages.iter().map(Filter::capacity).collect()
     }
 
     /// The class of the stages and, oldest first, everything worth knowing about each.

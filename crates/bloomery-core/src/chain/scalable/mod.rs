@@ -108,7 +108,7 @@ impl ScalableBloomFilter {
 
     /// Keys of each stage, oldest first.
     pub fn stage_capacities(&self) -> Vec<u64> {
-        self.chain.capacities()
+        self.chain.stages.iter().map(Filter::capacity).collect()
     }
 
     /// The class of the stages and, oldest first, everything worth knowing about each.

@@ -34,26 +34,22 @@ pub struct Plan {
 
 impl Plan {
     pub(super) fn check(self) -> Result<Self> {
-        check_fpr(self.fpr)?;
+        let Plan { fpr, growth, tightening, .. } = self;
+        check_fpr(fpr)?;
         if self.initial_capacity == 0 {
             return Err(Error::parameter("initial_capacity must be at least 1, got 0"));
         }
-        if !(self.growth >= 1.0 && self.growth <= 1024.0) {
-            return Err(Error::Parameter(format!("growth must be between 1 and 1024, got {}", self.growth)));
+        if !(1.0..=1024.0).contains(&growth) {
+            return Err(Error::Parameter(format!("growth must be between 1 and 1024, got {growth}")));
         }
-        if !(self.tightening > 0.0 && self.tightening < 1.0) {
-            return Err(Error::Parameter(format!(
-                "tightening must be between 0 and 1 (exclusive), got {}",
-                self.tightening
-            )));
+        if !(tightening > 0.0 && tightening < 1.0) {
+            return Err(Error::Parameter(format!("tightening must be between 0 and 1 (exclusive), got {tightening}")));
         }
-        let first = self.fpr * (1.0 - self.tightening);
-        if first < LEAST_FPR {
+        if fpr * (1.0 - tightening) < LEAST_FPR {
             return Err(Error::Parameter(format!(
-                "fpr must be at least {:.1e} with tightening {} (keys are 64-bit hashes), got {}",
-                LEAST_FPR / (1.0 - self.tightening),
-                self.tightening,
-                shown(self.fpr)
+                "fpr must be at least {:.1e} with tightening {tightening} (keys are 64-bit hashes), got {}",
+                LEAST_FPR / (1.0 - tightening),
+                shown(fpr)
             )));
         }
         Ok(self)

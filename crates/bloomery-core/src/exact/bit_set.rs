@@ -12,7 +12,7 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
+use crate::structure::kept::{kept_in, written};
 use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
@@ -170,13 +170,7 @@ impl Addable for BitSet {
         }
     }
 
-    fn expect_adds(&mut self, adds: usize) {
-        self.memory.expect_writes(adds);
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.memory.is_read_only()
-    }
+    written!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.memory.writable()?.fill(0);

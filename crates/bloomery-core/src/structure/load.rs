@@ -62,16 +62,8 @@ macro_rules! load_takes {
             self.load.is_roomy() && !self.is_full() && !self.is_read_only()
         }
     };
-    (@ $first:ident $(, $more:ident)*) => {
-        #[inline(always)]
-        fn is_read_only(&self) -> bool {
-            self.$first.is_read_only()
-        }
-
-        fn expect_adds(&mut self, adds: usize) {
-            self.$first.expect_writes(adds);
-            $(self.$more.expect_writes(adds);)*
-        }
+    (@ $($memory:ident),+) => {
+        crate::structure::kept::written!($($memory),+);
 
         #[inline(always)]
         fn newly_overfull(&mut self) -> bool {

@@ -130,6 +130,10 @@ pub trait Addable: Filter {
     }
     /// True when nothing can be added: the cells lie in a read-only mapping, or the file was let go of.
     fn is_read_only(&self) -> bool;
+    /// Refuses what nothing can be added to.
+    fn check_writable(&self) -> Result<()> {
+        if self.is_read_only() { Err(Error::read_only()) } else { Ok(()) }
+    }
     /// True when one more key is neither refused nor worth a warning. The scalar path asks this
     /// before every key.
     #[inline(always)]

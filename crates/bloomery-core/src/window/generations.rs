@@ -18,7 +18,7 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, check_sized, each_of, shown};
-use crate::structure::kept::kept_in;
+use crate::structure::kept::{kept_in, written};
 use crate::structure::{Addable, Declared, Filter, Sections};
 
 /// More generations cost a line a look-up each and save less and less space.
@@ -341,13 +341,7 @@ where
         }
     }
 
-    fn expect_adds(&mut self, adds: usize) {
-        self.memory.expect_writes(adds);
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.memory.is_read_only()
-    }
+    written!(memory);
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {

@@ -390,9 +390,7 @@ impl Mergeable for CuckooFilter {
     /// where it may lie. `Error::Capacity` when they do not all fit.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
-        if self.memory.is_read_only() {
-            return Err(Error::read_only());
-        }
+        self.check_writable()?;
         let mut merged = self.try_clone()?;
         other.visit(|spot, turn| merged.store(spot, turn).map(drop)).map_err(|_| {
             Error::Capacity(format!(

@@ -133,13 +133,6 @@ impl QuotientFilter {
         self.used >= self.geometry().limit()
     }
 
-    fn check_writable(&self) -> Result<()> {
-        if self.is_read_only() {
-            return Err(Error::read_only());
-        }
-        Ok(())
-    }
-
     #[cold]
     fn full(&self) -> Error {
         Error::Capacity(format!(

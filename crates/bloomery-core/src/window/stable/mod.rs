@@ -24,7 +24,7 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
+use crate::structure::kept::{cleared, kept_in, written};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::{Addable, Filter, Loadable, Sections};
 
@@ -328,14 +328,8 @@ impl Addable for StableBloomFilter {
         }
     }
 
-    /// A stream never fills it.
-    fn expect_adds(&mut self, adds: usize) {
-        self.memory.expect_writes(adds);
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.memory.is_read_only()
-    }
+    // A stream never fills it: nothing more to say of room.
+    written!(memory);
 
     cleared!(memory; ticks = 0);
 }

@@ -28,7 +28,7 @@ FAULTS = {
         "BitSet: a field is .* before: members: u64",
     ),
     "a tag used twice in a structure": (STRUCTURE, "f.members, COUNT;", "f.members, CAPACITY;", "`CAPACITY`"),
-    "a tag's number used twice": (TAGS, "STRICT = 9;", "STRICT = 8;", "value `8` assigned more than once"),
+    "a tag's number used twice": (TAGS, "STRICT = 9,", "STRICT = 8,", "value `8` assigned more than once"),
     "a structure's number used twice": (REGISTRY, "BIT_SET = 19", "BIT_SET = 18", "`18` assigned"),
     "a row without its law": (REGISTRY, "formula: ", "formulas: ", "no rules expected `formulas`"),
 }

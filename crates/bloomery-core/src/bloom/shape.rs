@@ -6,7 +6,7 @@ pub use crate::scheme::Scheme;
 use crate::scheme::columns;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::{Law, check_fpr, check_reachable, smallest};
+use crate::sizing::{Law, check_asked, check_reachable, smallest};
 use crate::structure::declaration::{choice, names, one_of};
 
 /// Where the probes of a key may fall. The number stands in files.
@@ -130,10 +130,7 @@ impl Shape {
 
     /// The smallest shape of `layout` with a rate of at most `fpr` at `capacity` keys.
     pub fn for_capacity(layout: Layout, scheme: Option<Scheme>, capacity: u64, fpr: f64) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, fpr)?;
         Self::check_possible(capacity, fpr)?;
         check_reachable(capacity, fpr)?;
         let scheme = Self::check_scheme(layout, scheme)?;

@@ -7,7 +7,7 @@ use crate::sizing::classic::Classic;
 pub use crate::sizing::classic::MAX_HASHES;
 use crate::sizing::counters::{lane_threshold_fpr, threshold_fpr};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+use crate::sizing::{Law, check_asked, check_reachable, shown, smallest};
 use crate::structure::declaration::{choice, names, narrow};
 
 /// Where the counters of a key may lie. The number stands in files.
@@ -58,10 +58,7 @@ pub(super) fn impossible(capacity: u64, fpr: f64) -> Error {
 /// Refuses at once what cannot be built: wild parameters, or more cells of `bits` bits than memory
 /// holds even at the information bound.
 pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
-    check_fpr(fpr)?;
-    if capacity == 0 {
-        return Err(Error::parameter("capacity must be at least 1, got 0"));
-    }
+    check_asked(capacity, fpr)?;
     if capacity as f64 * f64::from(bits) / 8.0 > ADDRESSABLE_BYTES as f64 {
         return Err(impossible(capacity, fpr));
     }

@@ -27,7 +27,7 @@ use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::probes::Sequence;
 use crate::sizing::classic::Classic;
-use crate::sizing::{Law, check_fpr, check_reachable, shown, smallest};
+use crate::sizing::{Law, check_asked, check_reachable, impossible, smallest};
 use crate::structure::declaration::names;
 use crate::structure::load::{self, Load, load_answers};
 use crate::structure::{Declared, Filter, Mergeable};
@@ -140,20 +140,10 @@ pub struct Valued<V> {
 
 /// m and k of the fewest cells with a rate of at most `fpr` at `capacity` keys.
 fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
-    check_fpr(fpr)?;
-    if capacity == 0 {
-        return Err(Error::parameter("capacity must be at least 1, got 0"));
-    }
+    check_asked(capacity, fpr)?;
     let limit = MAX_BITS / u64::from(width);
-    let impossible = || {
-        Error::Memory(format!(
-            "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity \
-             or raise the fpr",
-            shown(fpr)
-        ))
-    };
     if capacity as f64 * -fpr.log2() > limit as f64 {
-        return Err(impossible());
+        return Err(impossible(capacity, fpr));
     }
     check_reachable(capacity, fpr)?;
     let low = (-fpr.log2()).floor().clamp(1.0, 63.0) as u32;
@@ -161,7 +151,7 @@ fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
         let law = |num_bits| Classic { num_bits, num_hashes }.safe_fpr(capacity as f64);
         Some((smallest(limit, fpr, law)?, num_hashes))
     });
-    sized.min().ok_or_else(impossible)
+    sized.min().ok_or_else(|| impossible(capacity, fpr))
 }
 
 impl<V: Kind> Valued<V> {

@@ -2,7 +2,7 @@
 
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
-use crate::sizing::check_fpr;
+use crate::sizing::check_asked;
 
 /// Parameters that [`Load::describe`] writes.
 pub const PARAMS: usize = 3;
@@ -82,10 +82,7 @@ pub(crate) use {load_answers, load_takes};
 impl Load {
     /// Of an empty structure; `capacity` must be at least 1, `target_fpr` a rate.
     pub fn new(capacity: u64, target_fpr: f64) -> Result<Self> {
-        check_fpr(target_fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, target_fpr)?;
         Ok(Load { capacity, target_fpr, added: 0, warned: false })
     }
 

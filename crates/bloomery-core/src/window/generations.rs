@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
-use crate::sizing::{Law, any_among, blocked, check_fpr, each_of, shown};
+use crate::sizing::{Law, any_among, blocked, check_asked, each_of, shown};
 use crate::structure::{Addable, Declared, Filter};
 
 /// More generations cost a line a look-up each and save less and less space.
@@ -48,10 +48,7 @@ pub struct Plan {
 
 impl Plan {
     fn check(&self, range: [usize; 2]) -> Result<()> {
-        check_fpr(self.fpr)?;
-        if self.capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(self.capacity, self.fpr)?;
         if !(range[0]..=range[1]).contains(&self.generations) {
             return Err(Error::Parameter(format!(
                 "generations must be between {} and {}, got {}",

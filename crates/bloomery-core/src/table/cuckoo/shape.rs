@@ -4,7 +4,7 @@ use super::buckets::{Lanes, SemiSorted, Slots};
 use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable, fingerprints, shown};
+use crate::sizing::{check_asked, check_reachable, fingerprints, shown};
 
 /// Narrowest and widest fingerprint.
 pub const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=32;
@@ -49,10 +49,7 @@ impl CuckooShape {
         fingerprint_bits: Option<u32>,
         semi_sort: bool,
     ) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, fpr)?;
         let given = fingerprint_bits.unwrap_or(*FINGERPRINT_BITS.end());
         let widest = CuckooShape { buckets: 1, bucket_size, fingerprint_bits: given, semi_sort }.check()?;
         let shape = CuckooShape { buckets: fingerprints::cuckoo_buckets(capacity, bucket_size, given), ..widest };

@@ -1,7 +1,7 @@
 //! Sizes of a d-left table: d, w, r and B for a capacity and a rate.
 
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable, fingerprints, shown};
+use crate::sizing::{check_asked, check_reachable, fingerprints, shown};
 
 /// Bits of a digit.
 const DIGIT_BITS: u32 = 2;
@@ -22,10 +22,7 @@ pub struct Shape {
 impl Shape {
     /// The smallest table of `subtables` times `cells` for `capacity` keys at rate `fpr`.
     pub fn for_capacity(capacity: u64, fpr: f64, subtables: u32, cells: u32) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, fpr)?;
         check_reachable(capacity, fpr)?;
         check_table(subtables, cells)?;
         let n = capacity as f64;

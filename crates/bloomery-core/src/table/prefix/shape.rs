@@ -6,7 +6,7 @@ use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 use crate::scheme::columns::MAX_PER_COLUMN;
-use crate::sizing::{Law, blocked, check_fpr, check_reachable, fingerprints, shown, smallest};
+use crate::sizing::{Law, blocked, check_asked, check_reachable, fingerprints, shown, smallest};
 
 /// Keys a slot of a bin at capacity.
 const LOAD: f64 = 0.95;
@@ -34,10 +34,7 @@ pub struct PrefixShape {
 impl PrefixShape {
     /// The smallest filter for `capacity` keys at rate `fpr`.
     pub fn for_capacity(capacity: u64, fpr: f64) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, fpr)?;
         check_reachable(capacity, fpr)?;
         let bins = (capacity as f64 / (LOAD * f64::from(BIN_SIZE))).ceil() as u64;
         let load = capacity as f64 / (bins as f64 * f64::from(BIN_SIZE));

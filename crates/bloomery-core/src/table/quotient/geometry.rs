@@ -2,7 +2,7 @@
 
 use crate::cells::Packed;
 use crate::error::{Error, Result};
-use crate::sizing::{check_fpr, check_reachable, fingerprints};
+use crate::sizing::{check_asked, check_reachable, fingerprints};
 
 /// Slots of a block, log2; no table is smaller than a block.
 pub const LEAST_QUOTIENT_BITS: u32 = 6;
@@ -25,10 +25,7 @@ pub struct Geometry {
 impl Geometry {
     /// The smallest table for `capacity` keys at rate `fpr`.
     pub fn for_capacity(capacity: u64, fpr: f64, counting: bool) -> Result<Self> {
-        check_fpr(fpr)?;
-        if capacity == 0 {
-            return Err(Error::parameter("capacity must be at least 1, got 0"));
-        }
+        check_asked(capacity, fpr)?;
         check_reachable(capacity, fpr)?;
         let counter_bits = if counting { COUNTER_BITS } else { 0 };
         for quotient_bits in LEAST_QUOTIENT_BITS..=MOST_QUOTIENT_BITS {

@@ -414,6 +414,3 @@ where
         Ok(filter)
     }
 }
-
-#[cfg(test)]
-mod tests;

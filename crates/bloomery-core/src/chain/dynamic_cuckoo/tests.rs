@@ -1,13 +1,11 @@
-mod hostile;
-
 use std::collections::HashMap;
 
 use super::*;
-use crate::cells::Memory;
-use crate::container::Header;
+use crate::container::{Header, tag};
 use crate::error::Error;
 use crate::hash::splitmix::{SplitMix, mix};
-use crate::structure::Loadable;
+use crate::structure::conformance::{counting, lying, removing};
+use crate::structure::testing::{bytes, reload, reloaded};
 use crate::table::CuckooShape;
 
 /// Stages of `capacity` keys in the tables of a constructor.
@@ -37,32 +35,6 @@ fn plans() -> Vec<Plan> {
         crowded(6, 4, 4, 3),
         crowded(3, 8, 12, 4),
     ]
-}
-
-/// The filter rebuilt from its file, with `change` made to header and cells.
-fn reloaded(
-    filter: &DynamicCuckooFilter,
-    change: impl Fn(&mut Header, &mut Vec<Vec<u8>>),
-) -> Result<DynamicCuckooFilter> {
-    let container = filter.container();
-    let mut header = container.header;
-    let mut cells: Vec<_> = container.sections.iter().map(|section| section.bytes.to_vec()).collect();
-    change(&mut header, &mut cells);
-    DynamicCuckooFilter::load(&header, *filter.hasher(), &mut |_, index, words| {
-        let bytes = cells.get(index as usize).ok_or_else(|| Error::format("section"))?;
-        if words * 8 != bytes.len() as u64 {
-            return Err(Error::format("length"));
-        }
-        let mut memory = Memory::zeroed(words)?;
-        memory.copy_from_bytes(bytes)?;
-        Ok(memory)
-    })
-}
-
-fn bytes(filter: &DynamicCuckooFilter) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
-    bytes
 }
 
 /// A fingerprint and its pair of buckets.
@@ -106,7 +78,7 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
             assert_eq!(filter.chain.stages.len() + freed, before);
         }
         1 => {
-            let back = reloaded(filter, |_, _| {}).unwrap();
+            let back = reload(filter);
             assert!(back.same_as(filter) && bytes(&back) == bytes(filter) && back.active == filter.active);
             *filter = back;
         }
@@ -213,60 +185,14 @@ fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
     }
 }
 
-/// All hashes in batches cut at random.
-fn in_batches(hashes: &[u64], seed: u64, mut take: impl FnMut(&[u64])) {
-    let (mut rest, mut random) = (hashes, SplitMix(seed));
-    while !rest.is_empty() {
-        let (batch, left) = rest.split_at(rest.len().min(1 + random.next() as usize % 3000));
-        take(batch);
-        rest = left;
-    }
-}
-
 #[test]
 fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
     let large = [planned(1000, 8, 4, 10), planned(5000, 3, 8, 12), planned(700, 12, 4, 4)];
-    for (i, plan) in plans().into_iter().chain(large).enumerate() {
+    for plan in plans().into_iter().chain(large) {
         let all = plan.capacity * u64::from(plan.max_stages);
-        // Every third key comes again, one of them often, and some go past what is planned.
-        let hashes: Vec<u64> =
-            (0..all + all / 8).map(|i| mix(if i % 11 == 0 { 0 } else { i - i % 3 * (i % 2) })).collect();
-        let (mut one, mut many, mut silent) = (made(plan), made(plan), made(plan));
-        let (mut told, mut single, mut stopped) = (Vec::new(), Vec::new(), false);
-        for &hash in &hashes {
-            match one.add_hash(hash) {
-                Ok(new) => single.push(u8::from(new)),
-                Err(_) => break,
-            }
-        }
-        in_batches(&hashes, i as u64, |batch| {
-            if stopped {
-                return;
-            }
-            let mut new = vec![9; batch.len()];
-            stopped = many.add_hashes(batch, Some(&mut new)).is_err();
-            assert_eq!(silent.add_hashes(batch, None).is_err(), stopped);
-            told.extend(new);
-        });
-        assert_eq!(stopped, single.len() < hashes.len());
-        assert_eq!(told[..single.len()], single[..]);
-        assert!(bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent), "{plan:?}");
-        let probes: Vec<u64> = (0..2 * all + 5000).map(mix).collect();
-        let (mut found, mut counts) = (vec![9; probes.len()], vec![9; probes.len()]);
-        many.contains_hashes(&probes, &mut found);
-        many.count_hashes(&probes, &mut counts);
-        for ((&hash, found), count) in probes.iter().zip(found).zip(counts) {
-            assert_eq!((found == 1, count), (one.contains_hash(hash), one.count_hash(hash)));
-        }
-        in_batches(&probes, 7, |batch| {
-            let mut removed = vec![9; batch.len()];
-            many.remove_hashes(batch, Some(&mut removed)).unwrap();
-            silent.remove_hashes(batch, None).unwrap();
-            for (&hash, removed) in batch.iter().zip(removed) {
-                assert_eq!(one.remove_hash(hash).unwrap(), removed == 1);
-            }
-            assert!(bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent), "{plan:?}");
-        });
+        // Up to what is planned, and past it.
+        removing(|| made(plan), all + all / 8);
+        counting(|| made(plan), all);
     }
 }
 
@@ -326,7 +252,7 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert_eq!((filter.chain.stages.len(), filter.nbytes()), (1, 2 * stage));
     assert_eq!(filter.try_clone().unwrap().nbytes(), stage);
-    assert!(reloaded(&filter, |_, _| {}).unwrap().same_as(&filter));
+    assert!(reload(&filter).same_as(&filter));
     filter.add_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert!(bytes(&filter) == before && filter.nbytes() == 3 * stage);
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
@@ -396,4 +322,52 @@ fn what_no_filter_can_be_is_refused() {
     assert!(refused(9, 0.01, 4, 4, Some(33)).contains("fingerprint_bits"));
     assert!(refused(9, 1e-8, 1000, 4, None).contains("share of each of 1000 stages in fpr 1e-8"));
     assert!(refused(9, 0.01, 1024, 8, Some(4)).contains("fingerprint_bits must be larger"));
+}
+
+#[test]
+fn lying_files_are_refused_or_harm_nobody() {
+    let mut filter = made(planned(30, 5, 4, 8));
+    filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
+    // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
+    let free = |tag, index, _| {
+        [tag::COUNT, tag::STASH_FINGERPRINT, tag::STASH_BUCKET].contains(&tag)
+            || index == 0xffff && [tag::FPR, tag::MAX_STAGES].contains(&tag)
+    };
+    lying(&filter, free, |mut opened| {
+        for hash in (0..300).map(mix) {
+            let _ = (opened.contains_hash(hash), opened.add_hash(hash), opened.count_hash(hash));
+            let _ = opened.remove_hash(mix(hash)).unwrap();
+        }
+        let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
+    });
+    let damaged =
+        |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| matches!(reloaded(&filter, change), Err(Error::Format(_)));
+    assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index == 0xffff)), "no stage");
+    assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index != 1)), "a stage between is missing");
+    assert!(damaged(&|_, cells| cells[1].iter_mut().for_each(|byte| *byte = 255)), "bits beyond the buckets");
+    // More stages than are allowed.
+    let allow = |most: u64| reloaded(&filter, |header, _| header.params[2].2 = most);
+    assert!(allow(2).is_err() && allow(3).is_ok() && allow(1024).is_ok() && allow(1025).is_err());
+}
+
+#[test]
+fn any_cells_at_all_are_survived() {
+    let mut filter = made(planned(30, 5, 4, 8));
+    filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();
+    let used = (filter.plan.shape.bits() / 8) as usize;
+    for seed in 0..50 {
+        let noise = |_: &mut Header, cells: &mut Vec<Vec<u8>>| {
+            let mut random = SplitMix(seed);
+            cells.iter_mut().flat_map(|cells| &mut cells[..used]).for_each(|byte| *byte = random.next() as u8);
+        };
+        let mut opened = reloaded(&filter, noise).unwrap();
+        let mut random = SplitMix(seed);
+        for _ in 0..2000 {
+            let hash = random.next();
+            let _ = (opened.contains_hash(hash), opened.count_hash(hash), opened.remove_hash(hash).unwrap());
+            let _ = (opened.add_hash(random.next()), opened.is_full());
+        }
+        let _ = (opened.compact().unwrap(), opened.merge(&filter), opened.fpr(), opened.fill());
+        assert!(opened.chain.stages.len() <= 5);
+    }
 }

@@ -221,6 +221,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::structure::conformance::merging_is_adding_all;
     use crate::structure::testing::{hash, reload};
 
     #[test]
@@ -262,14 +263,8 @@ mod tests {
     #[test]
     fn merging_is_the_union() {
         let hasher = KeyHasher::seeded(3);
-        let set = |numbers: std::ops::Range<i64>| {
-            let mut set = BitSet::construct(500, hasher).unwrap();
-            numbers.for_each(|n| assert!(set.add_hash(hasher.signed(n)).unwrap()));
-            set
-        };
-        let mut union = set(0..300);
-        union.merge(&set(200..400)).unwrap();
-        assert!(union.same_as(&set(0..400)) && union.num_added() == 400);
-        assert!(union.merge(&BitSet::construct(501, hasher).unwrap()).is_err());
+        let set = |universe| BitSet::construct(universe, hasher).unwrap();
+        merging_is_adding_all(|| set(500), |f, i| assert!(f.add_hash(hasher.signed((i / 2) as i64)).is_ok()));
+        assert!(set(500).merge(&set(501)).is_err());
     }
 }

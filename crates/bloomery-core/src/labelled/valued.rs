@@ -363,6 +363,3 @@ where
         Ok(Valued { cells, packed, load, memory: memory(kind::CELLS, 0, words)?, hasher, kind: PhantomData })
     }
 }
-
-#[cfg(test)]
-mod tests;

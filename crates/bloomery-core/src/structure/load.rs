@@ -151,7 +151,8 @@ impl Load {
     pub fn restore(header: &Header, index: u16) -> Result<Self> {
         let (capacity, fpr) = (header.get(tag::CAPACITY, index)?, header.get_f64(tag::FPR, index)?);
         let mut load = Load::new(capacity, fpr).map_err(Error::as_format)?;
-        load.added = header.get(tag::COUNT, index)?;
+        // Half of all numbers: whatever is added to what a file says, it never overflows.
+        load.added = header.get(tag::COUNT, index)?.min(u64::MAX >> 1);
         load.warned = load.added > load.capacity;
         Ok(load)
     }

@@ -1,8 +1,10 @@
 //! What tests of several families use.
 
+use std::sync::Arc;
+
 use super::Loadable;
 use crate::cells::Memory;
-use crate::container::{Container, Header};
+use crate::container::{Header, Parsed, Verify};
 use crate::error::{Error, Result};
 
 /// A well-mixed hash of a counter.
@@ -10,29 +12,56 @@ pub(crate) fn hash(i: u64) -> u64 {
     crate::hash::splitmix::at(0, i)
 }
 
-/// The structure as it comes back from its file.
-pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
-    reload_changed(filter, |_, _| {}).unwrap()
+/// The file of the structure.
+pub(crate) fn bytes<F: Loadable>(filter: &F) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.container().write_to(&mut bytes).unwrap();
+    bytes
 }
 
-/// The same with `change` made to the header and to the bytes of each section.
-pub(crate) fn reload_changed<F: Loadable>(
-    filter: &F,
-    change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>),
-) -> Result<F> {
-    let Container { mut header, sections } = filter.container();
-    let mut cells: Vec<_> = sections.iter().map(|section| section.bytes.to_vec()).collect();
-    change(&mut header, &mut cells);
-    let mut memory = |kind, index, words: u64| {
-        let at = sections.iter().position(|section| (section.kind, section.index) == (kind, index));
-        let bytes = at.and_then(|at| cells.get(at)).ok_or_else(|| Error::format("section"))?;
-        // Memory comes in lines.
-        if words.div_ceil(8) * 64 != bytes.len() as u64 {
-            return Err(Error::format("length"));
-        }
-        let mut memory = Memory::zeroed(words)?;
+/// The structure as it comes back from its file.
+pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
+    reloaded(filter, |_, _| {}).unwrap()
+}
+
+/// The structure as it comes back from its file after `change` was made to header and cells.
+pub(crate) fn reloaded<F: Loadable>(filter: &F, change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>)) -> Result<F> {
+    rebuilt(filter, change, |bytes| {
+        let mut memory = Memory::zeroed(bytes.len() as u64 / 8)?;
         memory.copy_from_bytes(bytes)?;
         Ok(memory)
+    })
+}
+
+/// The structure over a read-only mapping of its cells.
+pub(crate) fn mapped<F: Loadable>(filter: &F) -> F {
+    let map = |bytes: &[u8]| {
+        let mut map = memmap2::MmapMut::map_anon(bytes.len()).unwrap();
+        map.copy_from_slice(bytes);
+        Memory::from_map(&Arc::new(map.make_read_only().unwrap()), 0, bytes.len() / 8)
     };
-    F::load(&header, *filter.hasher(), &mut memory)
+    rebuilt(filter, |_, _| {}, map).unwrap()
+}
+
+fn rebuilt<F: Loadable>(
+    filter: &F,
+    change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>),
+    memory: impl Fn(&[u8]) -> Result<Memory>,
+) -> Result<F> {
+    let (file, sections) = (bytes(filter), filter.container().sections);
+    let parsed = Parsed::new(&file, Verify::Full).unwrap();
+    let spans = sections.iter().map(|s| parsed.section(s.kind, s.index).unwrap());
+    let mut cells: Vec<_> = spans.map(|span| file[span.offset..span.offset + span.len].to_vec()).collect();
+    let mut header = parsed.header.clone();
+    change(&mut header, &mut cells);
+    let mut section = |kind, index, words: u64| {
+        let at = sections.iter().position(|s| (s.kind, s.index) == (kind, index));
+        let cells = at.and_then(|at| cells.get(at)).ok_or_else(|| Error::format("no such section"))?;
+        // Memory comes in lines.
+        if words.max(1).div_ceil(8) != cells.len() as u64 / 64 {
+            return Err(Error::format("another length"));
+        }
+        memory(cells)
+    };
+    F::load(&header, *filter.hasher(), &mut section)
 }

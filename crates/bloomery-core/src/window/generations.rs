@@ -408,6 +408,3 @@ where
         Ok(filter)
     }
 }
-
-#[cfg(test)]
-mod tests;

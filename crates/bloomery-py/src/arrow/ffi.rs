@@ -42,11 +42,12 @@ pub(crate) struct Stream {
 }
 
 macro_rules! owned {
-    ($T:ty, $empty:expr) => {
+    ($T:ty) => {
         impl $T {
             /// An empty structure for a producer to fill.
             pub(crate) const fn empty() -> Self {
-                $empty
+                // SAFETY: of numbers, pointers and optional functions, all of which may be zero.
+                unsafe { std::mem::zeroed() }
             }
         }
 
@@ -67,35 +68,6 @@ macro_rules! owned {
     };
 }
 
-const NONE: *mut c_void = std::ptr::null_mut();
-
-owned!(
-    Schema,
-    Schema {
-        format: NONE as _,
-        name: NONE as _,
-        metadata: NONE as _,
-        flags: 0,
-        n_children: 0,
-        children: NONE as _,
-        dictionary: NONE as _,
-        release: None,
-        private_data: NONE,
-    }
-);
-owned!(
-    Array,
-    Array {
-        length: 0,
-        null_count: 0,
-        offset: 0,
-        n_buffers: 0,
-        n_children: 0,
-        buffers: NONE as _,
-        children: NONE as _,
-        dictionary: NONE as _,
-        release: None,
-        private_data: NONE,
-    }
-);
-owned!(Stream, Stream { get_schema: None, get_next: None, get_last_error: None, release: None, private_data: NONE });
+owned!(Schema);
+owned!(Array);
+owned!(Stream);

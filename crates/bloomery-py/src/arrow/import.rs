@@ -12,7 +12,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use super::ffi::{Array, Schema, Stream};
 use crate::errors::{OrRaise, key_type};
-use crate::keys::batch::HASHED_AT_A_TIME;
+use crate::keys::HASHED_AT_A_TIME;
 use crate::keys::column::{Column, Dictionary, Fixed, Values};
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.

@@ -46,16 +46,15 @@ macro_rules! addable_methods {
             ///
             /// Cost: one hash and, in layout blocked, one cache line.
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                use bloomery_core::structure::Filter;
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let hash = scalar::hash_key(&self.hasher, key)?;
                 Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
             }
 
             #[doc = crate::classes::capabilities::add_doc_text!($Class)]
             #[pyo3(signature = (key: "object", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                crate::classes::shared::add_one(py, &self.lock, hash)
+                let hash = scalar::hash_key(&self.hasher, key)?;
+                shared::add_one(py, &self.lock, hash)
             }
         }
 
@@ -64,38 +63,32 @@ macro_rules! addable_methods {
             /// Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
             ///
             /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
-            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "None")]
-            fn update(&self, keys: &Bound<'_, PyAny>, threads: crate::classes::shared::Threads) -> PyResult<()> {
-                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
-                crate::keys::batch::run(&add, &self.hasher, keys, false).map(drop)
+            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "None")]
+            fn update(&self, keys: &Bound<'_, PyAny>, threads: shared::Threads) -> PyResult<()> {
+                let add = operations::Add { lock: &self.lock, threads: threads.0 };
+                batch::run(&add, &self.hasher, keys, false).map(drop)
             }
 
             /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
-            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
-            fn add_many<'py>(
-                &self,
-                keys: &Bound<'py, PyAny>,
-                threads: crate::classes::shared::Threads,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let add = crate::operations::Add { lock: &self.lock, threads: threads.0 };
-                crate::keys::batch::run(&add, &self.hasher, keys, true)
+            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "Any")]
+            fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
+                let add = operations::Add { lock: &self.lock, threads: threads.0 };
+                batch::run(&add, &self.hasher, keys, true)
             }
 
             /// Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
             #[pyo3(signature = (hashes: "object") -> "Any")]
             fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
-                if let Some(hash) = crate::keys::ready::single(hashes)? {
-                    let new = crate::classes::shared::add_one(py, &self.lock, hash)?;
-                    return crate::classes::shared::boolean(py, new);
+                if let Some(hash) = ready::single(hashes)? {
+                    return shared::boolean(py, shared::add_one(py, &self.lock, hash)?);
                 }
-                crate::keys::ready::run(&crate::operations::Add { lock: &self.lock, threads: 1 }, hashes)
+                ready::run(&operations::Add { lock: &self.lock, threads: 1 }, hashes)
             }
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.lock.write(py, bloomery_core::structure::Addable::clear);
-                crate::errors::OrRaise::or_raise(cleared, py)
+                self.lock.write(py, Addable::clear).or_raise(py)
             }
         }
     };
@@ -108,10 +101,7 @@ macro_rules! estimating_methods {
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.lock.look(py, |filter| {
-                    use bloomery_core::structure::Filter;
-                    filter.estimated().unwrap_or((0.0, 0.0))
-                })
+                self.lock.look(py, |filter| filter.estimated().unwrap_or((0.0, 0.0)))
             }
         }
     };
@@ -120,9 +110,12 @@ macro_rules! estimating_methods {
 /// Methods of filters that take keys out again.
 macro_rules! removable_methods {
     ($Class:ident) => {
-        crate::classes::hot::hot_remove!(
+        crate::classes::hot::hot_items!(
             $Class,
-            c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class."
+            c"remove",
+            Remove,
+            c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class.",
+            []
         );
 
         /// What `classes::hot` replaces, for its signature.
@@ -133,8 +126,8 @@ macro_rules! removable_methods {
             /// nothing changes. Removing a key that only seems to be there harms others: see the class.
             #[pyo3(signature = (key: "object", /) -> "None")]
             fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                crate::classes::shared::remove_one(&self.lock, hash, key)
+                let hash = scalar::hash_key(&self.hasher, key)?;
+                shared::remove_one(&self.lock, hash, key)
             }
         }
 
@@ -143,17 +136,14 @@ macro_rules! removable_methods {
             /// As remove, but answers: True when the key was removed, False when it was certainly absent.
             #[pyo3(signature = (key: "object", /))]
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                let py = key.py();
-                let removed = self.lock.write(py, |f| bloomery_core::structure::Removable::remove_hash(f, hash));
-                crate::errors::OrRaise::or_raise(removed, py)
+                let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
+                self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
             }
 
             /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let remove = crate::operations::Remove { lock: &self.lock };
-                crate::keys::batch::run(&remove, &self.hasher, keys, true)
+                batch::run(&operations::Remove { lock: &self.lock }, &self.hasher, keys, true)
             }
         }
     };
@@ -167,15 +157,19 @@ macro_rules! countable_methods {
             /// Estimated number of occurrences of a key; 0 when it was certainly never added.
             #[pyo3(signature = (key: "object", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
-                Ok(self.lock.read(key.py(), |f| bloomery_core::structure::Countable::count_hash(f, hash)))
+                let hash = scalar::hash_key(&self.hasher, key)?;
+                Ok(self.lock.read(key.py(), |f| Countable::count_hash(f, hash)))
             }
 
             /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let ask = &bloomery_core::structure::Countable::count_hashes;
-                crate::keys::batch::run(&crate::operations::Ask { lock: &self.lock, ask }, &self.hasher, keys, true)
+                batch::run(
+                    &operations::Ask { lock: &self.lock, ask: &Countable::count_hashes },
+                    &self.hasher,
+                    keys,
+                    true,
+                )
             }
         }
     };
@@ -184,14 +178,14 @@ macro_rules! countable_methods {
 /// Merging with a filter of the same kind, by `$merge`; `$meaning` is the first line of its documentation.
 macro_rules! mergeable_methods {
     ($Class:ident, $meaning:expr) => {
-        crate::classes::capabilities::mergeable_methods!($Class, $meaning, crate::classes::shared::merge);
+        crate::classes::capabilities::mergeable_methods!($Class, $meaning, shared::merge);
     };
     ($Class:ident, $meaning:expr, $merge:path) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                $merge(py, &self.lock, &other.lock, bloomery_core::structure::Mergeable::merge)
+                $merge(py, &self.lock, &other.lock, Mergeable::merge)
             }
         }
     };

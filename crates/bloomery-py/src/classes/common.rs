@@ -7,12 +7,11 @@ macro_rules! filter_methods {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
-                self.lock.read_both(&other.get().lock, other.py(), bloomery_core::structure::Filter::same_as)
+                self.lock.read_both(&other.get().lock, other.py(), Filter::same_as)
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
-                use bloomery_core::structure::Filter;
-                $Class { hasher: *filter.hasher(), lock: crate::biased_lock::BiasedLock::new(filter) }
+                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter) }
             }
         }
 
@@ -26,70 +25,64 @@ macro_rules! filter_methods {
                 "canonical bytes.\n\n",
                 ">>> from bloomery import ", stringify!($Class), "\n",
                 ">>> ", stringify!($Class), "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
-            #[pyo3(signature = (keys: "object", *, threads: "int" = crate::classes::shared::ONE) -> "Any")]
-            fn contains_many<'py>(
-                &self,
-                keys: &Bound<'py, PyAny>,
-                threads: crate::classes::shared::Threads,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let check = crate::operations::Check { lock: &self.lock, threads: threads.0 };
-                crate::keys::batch::run(&check, &self.hasher, keys, true)
+            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "Any")]
+            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
+                let check = operations::Check { lock: &self.lock, threads: threads.0 };
+                batch::run(&check, &self.hasher, keys, true)
             }
 
             /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
             #[pyo3(signature = (hashes: "object") -> "Any")]
             fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                use bloomery_core::structure::Filter;
                 let py = hashes.py();
-                if let Some(hash) = crate::keys::ready::single(hashes)? {
-                    return crate::classes::shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
+                if let Some(hash) = ready::single(hashes)? {
+                    return shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
                 }
-                crate::keys::ready::run(&crate::operations::Check { lock: &self.lock, threads: 1 }, hashes)
+                ready::run(&operations::Check { lock: &self.lock, threads: 1 }, hashes)
             }
 
             /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
             fn fpr(&self, py: Python<'_>) -> f64 {
-                self.lock.look(py, bloomery_core::structure::Filter::fpr)
+                self.lock.look(py, Filter::fpr)
             }
 
             /// Share of set bits, counted: O(nbytes).
             #[getter]
             fn fill(&self, py: Python<'_>) -> f64 {
-                self.lock.look(py, bloomery_core::structure::Filter::fill)
+                self.lock.look(py, Filter::fill)
             }
 
             /// Bytes of cells held.
             #[getter]
             fn nbytes(&self, py: Python<'_>) -> u64 {
-                self.lock.read(py, bloomery_core::structure::Filter::nbytes)
+                self.lock.read(py, Filter::nbytes)
             }
 
             /// Keys the structure was sized for.
             #[getter]
             fn capacity(&self, py: Python<'_>) -> u64 {
-                self.lock.read(py, bloomery_core::structure::Filter::capacity)
+                self.lock.read(py, Filter::capacity)
             }
 
             /// Rate asked for at capacity.
             #[getter]
             fn target_fpr(&self, py: Python<'_>) -> f64 {
-                self.lock.read(py, bloomery_core::structure::Filter::target_fpr)
+                self.lock.read(py, Filter::target_fpr)
             }
 
             /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
             #[staticmethod]
-            #[pyo3(signature = (capacity: "int", fpr: "float" = crate::params::Fpr(0.01)))]
+            #[pyo3(signature = (capacity: "int", fpr: "float" = params::Fpr(0.01)))]
             #[pyo3(text_signature = "(capacity, fpr=0.01)")]
-            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: crate::params::Fpr) -> PyResult<u64> {
-                let keys = crate::params::whole("capacity", capacity, 1)?;
-                let bytes = <$core as bloomery_core::structure::Sizable>::nbytes_for(keys, fpr.0, &[]);
-                crate::errors::OrRaise::or_raise(bytes, capacity.py())
+            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: params::Fpr) -> PyResult<u64> {
+                let keys = params::whole("capacity", capacity, 1)?;
+                <$core as Sizable>::nbytes_for(keys, fpr.0, &[]).or_raise(capacity.py())
             }
 
             /// Keys that were new when they were added, less those removed.
             #[getter]
             fn num_added(&self, py: Python<'_>) -> u64 {
-                self.lock.read(py, bloomery_core::structure::Filter::num_added)
+                self.lock.read(py, Filter::num_added)
             }
 
             /// Seed of the key hash.
@@ -106,46 +99,42 @@ macro_rules! filter_methods {
 
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
-            fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
-                crate::classes::shared::info(stringify!($Class), &info, py)
+            fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let info = self.lock.look(py, Declared::info);
+                shared::info(stringify!($Class), &info, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {
-                let info = self.lock.look(py, bloomery_core::structure::Declared::info);
-                crate::classes::shared::repr(stringify!($Class), &info)
+                let info = self.lock.look(py, Declared::info);
+                shared::repr(stringify!($Class), &info)
             }
 
             /// The filter as the bytes of its file. A secret is not among them.
             #[pyo3(signature = () -> "bytes")]
-            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
-                use crate::errors::OrRaise;
-                let bytes = self.lock.look(py, crate::files::to_bytes).or_raise(py)?;
-                crate::objects::bytes(py, &bytes)
+            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+                let bytes = self.lock.look(py, files::to_bytes).or_raise(py)?;
+                objects::bytes(py, &bytes)
             }
 
             /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
             #[staticmethod]
             #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None))]
             fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-                let (py, secret) = (data.py(), crate::params::secret(secret)?);
-                let bytes = crate::classes::shared::bytes_of(data)?;
-                let filter = py.detach(|| crate::files::from_bytes(&bytes, $variant, secret.as_ref()));
-                crate::errors::OrRaise::or_raise(filter, py).map(Self::wrap)
+                let (py, secret) = (data.py(), params::secret(secret)?);
+                let bytes = shared::bytes_of(data)?;
+                py.detach(|| files::from_bytes(&bytes, $variant, secret.as_ref())).or_raise(py).map(Self::wrap)
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
-                let (py, path) = (path.py(), crate::files::path(path)?);
-                let saved = self.lock.detach(py, |session| session.read(|filter| bloomery_core::structure::Filter::save(filter, &path)));
-                crate::errors::OrRaise::or_raise(saved, py)
+                let (py, path) = (path.py(), files::path(path)?);
+                self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
             }
 
             /// An independent copy in memory, also of a mapped filter.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                let copy = self.lock.look(py, bloomery_core::structure::Filter::try_clone);
-                crate::errors::OrRaise::or_raise(copy, py).map(Self::wrap)
+                self.lock.look(py, Filter::try_clone).or_raise(py).map(Self::wrap)
             }
 
             fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -160,9 +149,7 @@ macro_rules! filter_methods {
 
             /// Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
             #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
-            fn __reduce__<'py>(
-                slf: &Bound<'py, Self>,
-            ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, pyo3::types::PyBytes>,))> {
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
                 let this = slf.get();
                 if this.hasher.is_keyed() {
                     return Err(pyo3::exceptions::PyTypeError::new_err(
@@ -193,18 +180,12 @@ macro_rules! plain_methods {
                 path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
                 verify: "str" = "header", secret: "bytes | None" = None
             ))]
-            fn open(
-                path: &Bound<'_, PyAny>,
-                mode: &str,
-                verify: &str,
-                secret: Option<&Bound<'_, PyAny>>,
-            ) -> PyResult<Self> {
+            fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
                 let py = path.py();
-                crate::files::read_only_mode(py, mode)?;
-                let (verify, secret) = (crate::files::verify(py, verify)?, crate::params::secret(secret)?);
-                let path = crate::files::path(path)?;
-                let opened = py.detach(|| crate::files::open_read(&path, $variant, verify, secret.as_ref()));
-                crate::errors::OrRaise::or_raise(opened, py).map(Self::wrap)
+                files::read_only_mode(py, mode)?;
+                let (verify, secret) = (files::verify(py, verify)?, params::secret(secret)?);
+                let path = files::path(path)?;
+                py.detach(|| files::open_read(&path, $variant, verify, secret.as_ref())).or_raise(py).map(Self::wrap)
             }
         }
     };

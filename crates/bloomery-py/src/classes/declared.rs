@@ -70,11 +70,17 @@ macro_rules! class {
             use bloomery_core::$family::*;
             use bloomery_core::key::KeyHasher;
             use bloomery_core::structure::declaration::FieldValue;
+            #[allow(unused_imports)] // of what it can do
+            use bloomery_core::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable, Sizable};
             use pyo3::prelude::*;
+            use pyo3::types::{PyBytes, PyDict};
 
             use crate::biased_lock::BiasedLock;
+            use crate::classes::shared;
             use crate::errors::OrRaise;
-            use crate::params;
+            #[allow(unused_imports)] // of what it can do
+            use crate::keys::{batch, ready, scalar};
+            use crate::{files, objects, operations, params};
 
             const VARIANT: u16 = bloomery_core::registry::$ID;
 
@@ -147,7 +153,7 @@ macro_rules! capability {
         crate::classes::capabilities::mergeable_methods!(
             $Class,
             concat!("Takes in another filter of this kind: ", $merging, "."),
-            crate::classes::shared::merge_pairs
+            shared::merge_pairs
         );
     };
     ($can:ident $Class:ident $merging:literal $adds:ident) => {

@@ -33,8 +33,8 @@ pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sy
 /// The instance behind `slf`.
 ///
 /// # Safety
-/// `slf` must be a live instance of `C`, which the slot or method descriptor has checked; the GIL
-/// must be held. The reference must not outlive the call.
+/// `slf` must be a live instance of `C`, which the slot or method descriptor has checked; the
+/// thread must be attached. The reference must not outlive the call.
 #[inline(always)]
 unsafe fn instance<'a, C: Hot>(py: Python<'a>, slf: *mut ffi::PyObject) -> &'a C {
     // SAFETY: the caller's promise; a live object is not null.
@@ -52,7 +52,7 @@ unsafe fn instance<'a, C: Hot>(py: Python<'a>, slf: *mut ffi::PyObject) -> &'a C
 /// # Safety
 /// Called by the interpreter as `sq_contains` of `C`.
 pub(crate) unsafe extern "C" fn contains<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> c_int {
-    // SAFETY: the interpreter holds the GIL and passes live objects, `slf` of type C.
+    // SAFETY: the interpreter calls with an attached thread and live objects, `slf` of type C.
     unsafe {
         let py = Python::assume_attached();
         let this = instance::<C>(py, slf);
@@ -98,39 +98,96 @@ unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject)
     })
 }
 
+/// A method that takes one key, by position.
+pub(crate) trait Method<C: Hot> {
+    /// Its name.
+    const NAME: &'static str;
+    /// The answer, where nothing has to be said about it.
+    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool>;
+    /// The answer, with warnings and errors.
+    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool>;
+    /// The answer as an object that lives for ever.
+    fn object(answer: bool) -> *mut ffi::PyObject;
+}
+
 /// `filter.add(key)`.
+pub(crate) struct Add;
+
+impl<C: Hot> Method<C> for Add {
+    const NAME: &'static str = "add";
+
+    #[inline(always)]
+    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+        filter.add_quietly(hash)
+    }
+
+    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        shared::add_one(key.py(), this.lock(), hash)
+    }
+
+    #[inline(always)]
+    fn object(answer: bool) -> *mut ffi::PyObject {
+        // SAFETY: the addresses of two statics.
+        unsafe { if answer { ffi::Py_True() } else { ffi::Py_False() } }
+    }
+}
+
+/// `filter.remove(key)`.
+pub(crate) struct Remove;
+
+impl<C: Hot<Core: Removable>> Method<C> for Remove {
+    const NAME: &'static str = "remove";
+
+    #[inline(always)]
+    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+        filter.remove_hash(hash).ok().filter(|removed| *removed)
+    }
+
+    /// Asks again where the short way removed nothing.
+    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        shared::remove_one(this.lock(), hash, key).map(|()| true)
+    }
+
+    #[inline(always)]
+    fn object(_: bool) -> *mut ffi::PyObject {
+        // SAFETY: the address of a static.
+        unsafe { ffi::Py_None() }
+    }
+}
+
+/// `filter.add(key)` and `filter.remove(key)`.
 ///
 /// # Safety
 /// Called by the interpreter as a method of `C` with the fastcall convention.
-pub(crate) unsafe extern "C" fn add<C: Hot>(
+pub(crate) unsafe extern "C" fn method<C: Hot, M: Method<C>>(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter holds the GIL and passes live objects, `slf` of type C, and `nargs`
+    // SAFETY: the interpreter calls with an attached thread and live objects, `slf` of type C, and `nargs`
     // arguments.
     unsafe {
         if nargs == 1 && kwnames.is_null() {
             let py = Python::assume_attached();
             let this = instance::<C>(py, slf);
             if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Some(new) = this.lock().write(py, |filter| filter.add_quietly(hash))
+                && let Some(answer) = this.lock().write(py, |filter| M::quietly(filter, hash))
             {
-                return boolean(new);
+                return ffi::Py_NewRef(M::object(answer));
             }
         }
-        add_any::<C>(slf, args, nargs, kwnames)
+        method_any::<C, M>(slf, args, nargs, kwnames)
     }
 }
 
-/// [`add`] for any key, with its warnings and errors.
+/// [`method`] for any key, with its warnings and errors.
 ///
 /// # Safety
-/// As [`add`].
+/// As [`method`].
 #[cold]
 #[inline(never)]
-unsafe fn add_any<C: Hot>(
+unsafe fn method_any<C: Hot, M: Method<C>>(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargs: ffi::Py_ssize_t,
@@ -138,75 +195,15 @@ unsafe fn add_any<C: Hot>(
 ) -> *mut ffi::PyObject {
     let answer = ordinary(|py| {
         if nargs != 1 || !kwnames.is_null() {
-            return Err(PyTypeError::new_err("add() takes exactly one argument, the key, by position"));
+            let message = format!("{}() takes exactly one argument, the key, by position", M::NAME);
+            return Err(PyTypeError::new_err(message));
         }
-        // SAFETY: as in `add`; there is one argument.
+        // SAFETY: as in `method`; there is one argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
-        let hash = hash_key(this.hasher(), &key)?;
-        shared::add_one(py, this.lock(), hash)
+        M::fully(this, hash_key(this.hasher(), &key)?, &key)
     });
-    // SAFETY: the GIL is held.
-    if answer < 0 { std::ptr::null_mut() } else { unsafe { boolean(answer == 1) } }
-}
-
-/// `filter.remove(key)`.
-///
-/// # Safety
-/// Called by the interpreter as a method of `C` with the fastcall convention.
-pub(crate) unsafe extern "C" fn remove<C: Hot<Core: Removable>>(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    nargs: ffi::Py_ssize_t,
-    kwnames: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as in `add`.
-    unsafe {
-        if nargs == 1 && kwnames.is_null() {
-            let py = Python::assume_attached();
-            let this = instance::<C>(py, slf);
-            if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Ok(true) = this.lock().write(py, |filter| filter.remove_hash(hash))
-            {
-                return ffi::Py_NewRef(ffi::Py_None());
-            }
-        }
-        remove_any::<C>(slf, args, nargs, kwnames)
-    }
-}
-
-/// [`remove`] for any key, with its errors. Asks again where the short way removed nothing.
-///
-/// # Safety
-/// As [`remove`].
-#[cold]
-#[inline(never)]
-unsafe fn remove_any<C: Hot<Core: Removable>>(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    nargs: ffi::Py_ssize_t,
-    kwnames: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    let answer = ordinary(|py| {
-        if nargs != 1 || !kwnames.is_null() {
-            return Err(PyTypeError::new_err("remove() takes exactly one argument, the key, by position"));
-        }
-        // SAFETY: as in `remove`; there is one argument.
-        let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
-        let hash = hash_key(this.hasher(), &key)?;
-        shared::remove_one(this.lock(), hash, &key).map(|()| true)
-    });
-    // SAFETY: the GIL is held; None lives for ever.
-    if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(ffi::Py_None()) } }
-}
-
-/// A new reference to True or False.
-///
-/// # Safety
-/// The GIL must be held.
-#[inline(always)]
-unsafe fn boolean(answer: bool) -> *mut ffi::PyObject {
-    // SAFETY: the singletons live for ever; the GIL is held.
-    unsafe { ffi::Py_NewRef(if answer { ffi::Py_True() } else { ffi::Py_False() }) }
+    // SAFETY: the thread is attached; the object lives for ever.
+    if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(M::object(answer == 1)) } }
 }
 
 /// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.
@@ -224,7 +221,7 @@ fn ordinary(work: impl FnOnce(Python<'_>) -> PyResult<bool>) -> c_int {
     })
 }
 
-/// Gives `$Class` the two methods.
+/// Gives `$Class` its `in` and `add`.
 macro_rules! hot_methods {
     ($Class:ident, $Core:ty, $add_doc:expr) => {
         impl crate::classes::hot::Hot for $Class {
@@ -241,18 +238,34 @@ macro_rules! hot_methods {
             }
         }
 
+        crate::classes::hot::hot_items!(
+            $Class,
+            c"add",
+            Add,
+            $add_doc,
+            [pyo3::ffi::PyType_Slot {
+                slot: pyo3::ffi::Py_sq_contains,
+                pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,
+            }]
+        );
+    };
+}
+
+/// Hands PyO3 a method of `$Class` and its slots.
+macro_rules! hot_items {
+    ($Class:ident, $name:literal, $Method:ident, $doc:expr, $slots:expr) => {
         #[cfg(not(feature = "stubs"))]
         const _: () = {
             use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
             use pyo3::impl_::pymethods::{PyMethodDef, PyMethodDefType};
 
-            const METHODS: &[PyMethodDefType] = &[PyMethodDefType::Method(
-                PyMethodDef::fastcall_cfunction_with_keywords(c"add", crate::classes::hot::add::<$Class>, $add_doc),
-            )];
-            const SLOTS: &[pyo3::ffi::PyType_Slot] = &[pyo3::ffi::PyType_Slot {
-                slot: pyo3::ffi::Py_sq_contains,
-                pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,
-            }];
+            const METHODS: &[PyMethodDefType] =
+                &[PyMethodDefType::Method(PyMethodDef::fastcall_cfunction_with_keywords(
+                    $name,
+                    crate::classes::hot::method::<$Class, crate::classes::hot::$Method>,
+                    $doc,
+                ))];
+            const SLOTS: &[pyo3::ffi::PyType_Slot] = &$slots;
             pyo3::inventory::submit! {
                 type Inventory = <$Class as PyClassImpl>::Inventory;
                 Inventory::new(PyClassItems { methods: METHODS, slots: SLOTS })
@@ -261,23 +274,4 @@ macro_rules! hot_methods {
     };
 }
 
-/// Gives `$Class` its `remove`.
-macro_rules! hot_remove {
-    ($Class:ident, $doc:expr) => {
-        #[cfg(not(feature = "stubs"))]
-        const _: () = {
-            use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
-            use pyo3::impl_::pymethods::{PyMethodDef, PyMethodDefType};
-
-            const METHODS: &[PyMethodDefType] = &[PyMethodDefType::Method(
-                PyMethodDef::fastcall_cfunction_with_keywords(c"remove", crate::classes::hot::remove::<$Class>, $doc),
-            )];
-            pyo3::inventory::submit! {
-                type Inventory = <$Class as PyClassImpl>::Inventory;
-                Inventory::new(PyClassItems { methods: METHODS, slots: &[] })
-            }
-        };
-    };
-}
-
-pub(crate) use {hot_methods, hot_remove};
+pub(crate) use {hot_items, hot_methods};

@@ -49,10 +49,8 @@ pub(crate) fn remove_one<F: Removable>(lock: &BiasedLock<F>, hash: u64, key: &Bo
 
 /// Gives the warning after keys came from another filter.
 pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>) -> PyResult<()> {
-    match lock.write(py, |filter| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity()))) {
-        Some((count, capacity)) => warn_overfull(py, count, capacity),
-        None => Ok(()),
-    }
+    let newly = |filter: &mut F| filter.newly_overfull().then(|| (filter.num_added(), filter.capacity()));
+    lock.write(py, newly).map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
 
 /// Merges `other` into `biased_lock`, or a copy of itself where both are one, and gives the warning when due.
@@ -73,10 +71,8 @@ pub(crate) fn merge<F: Addable>(
 
 /// [`warn_if_overfull`] for filters of pairs.
 pub(crate) fn warn_if_pairs_overfull<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
-    match lock.write(py, Valued::newly_overfull) {
-        Some((count, capacity)) => warn_overfull(py, count, capacity),
-        None => Ok(()),
-    }
+    let newly = lock.write(py, Valued::newly_overfull);
+    newly.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
 }
 
 /// [`merge`] for filters of pairs, where a join with itself changes nothing.

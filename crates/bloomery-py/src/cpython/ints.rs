@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::{READABLE, has_sizes};
+use super::conditions::{READABLE, has_sizes};
 
 /// Bits of a digit, which takes four bytes.
 const BITS: u32 = 30;

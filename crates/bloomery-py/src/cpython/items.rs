@@ -11,7 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::{READABLE, has_sizes};
+use super::conditions::{READABLE, has_sizes};
 
 /// Where a list or tuple states its length: after its reference count and its class.
 const LEN_AT: usize = 16;
@@ -45,9 +45,8 @@ enum Way {
 }
 
 impl<'a, 'py> Items<'a, 'py> {
-    /// The items of `keys`, if it is exactly a list or a tuple.
+    /// The items of `keys`, if it is exactly a list or a tuple; read where they lie once that is learnt.
     pub(crate) fn of(keys: &'a Bound<'py, PyAny>) -> Option<Self> {
-        super::learn(keys.py());
         let at = if READABLE { TUPLE_AT.load(Ordering::Relaxed) } else { 0 };
         let way = match (keys.is_exact_instance_of::<PyList>(), keys.is_exact_instance_of::<PyTuple>()) {
             (false, false) => return None,

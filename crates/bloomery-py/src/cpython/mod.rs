@@ -5,31 +5,26 @@
 //! | `ints` | the value of an `int` of one or two digits |
 //! | `texts` | the bytes of an ASCII `str` |
 //! | `items` | the items of a list or a tuple |
+//! | `conditions` | nothing: what must hold before |
 //!
 //! The stable ABI promises calls, not layouts. So nothing is read before [`learn`], at the first call that a
 //! read would have saved, has found the running version among those whose headers were read ([`layout`]), the sizes that
 //! the classes state of themselves as expected, and objects of known value to read as they should. Where
 //! anything differs, the documented calls remain; [`fast_paths`] tells which reads are in use.
 
+mod conditions;
 mod ints;
 mod items;
 mod texts;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyDict;
 
+use conditions::READABLE;
 pub(crate) use ints::value;
 pub(crate) use items::Items;
 pub(crate) use texts::ascii_bytes;
-
-/// Whether this build may read objects at all. Without the GIL they have another header, and lists change
-/// while they are read.
-const READABLE: bool = cfg!(all(
-    target_pointer_width = "64",
-    target_endian = "little",
-    not(any(PyPy, GraalPy, RustPython, Py_GIL_DISABLED))
-));
 
 /// What the headers of a version document.
 struct Layout {
@@ -72,12 +67,6 @@ fn learn_now(py: Python<'_>) {
         texts::learn(py, layout.ascii_at).unwrap_or_default();
         items::learn(py, layout.tuple_at).unwrap_or_default();
     }
-}
-
-/// Whether `class` states these sizes of its objects.
-fn has_sizes(class: &Bound<'_, PyType>, basic: usize, item: usize) -> PyResult<bool> {
-    let states = |name, size: usize| class.getattr(name)?.eq(size);
-    Ok(states("__basicsize__", basic)? && states("__itemsize__", item)?)
 }
 
 /// Which objects are read where they lie on this interpreter; the others take CPython's documented calls,

@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::READABLE;
+use super::conditions::READABLE;
 
 /// Where an object states its number of characters: after its reference count and its class.
 const LEN_AT: usize = 16;

@@ -12,6 +12,7 @@ use crate::classes::retouched::RetouchedBloomFilter;
 use crate::errors::OrRaise;
 use crate::keys::batch::{self, Operation};
 use crate::keys::scalar::hash_key;
+use crate::operations::write_chunks;
 use crate::params;
 
 /// What is done with a batch of false positives.
@@ -26,21 +27,15 @@ impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for 
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let done = self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for start in (0..source.len()).step_by(CHUNK) {
-                let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-                source.fill(start, hashes);
-                session.write(|filter| {
-                    for (i, &hash) in hashes.iter().enumerate() {
-                        let answer = (self.work)(filter, hash)?;
-                        if let Some(out) = out.as_deref_mut() {
-                            out[start + i] = u8::from(answer);
-                        }
+            write_chunks(&session, source, CHUNK, |filter, start, hashes| {
+                for (i, &hash) in hashes.iter().enumerate() {
+                    let answer = (self.work)(filter, hash)?;
+                    if let Some(out) = out.as_deref_mut() {
+                        out[start + i] = u8::from(answer);
                     }
-                    Ok(())
-                })?;
-            }
-            Ok(())
+                }
+                Ok(())
+            })
         });
         done.or_raise(py)
     }

@@ -8,17 +8,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
+use super::HASHED_AT_A_TIME;
 use super::buffer::{self, Buffer};
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk};
-use crate::cpython::Items;
+use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
-
-/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
-/// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
-pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;
 
 /// What is done with hashes: adding, checking, or handing them out.
 pub(crate) trait Operation {
@@ -40,6 +37,7 @@ pub(crate) fn run<'py, O: Operation>(
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
+    cpython::learn(py);
     if let Some(items) = Items::of(keys) {
         return listed(operation, hasher, &items, wanted);
     }

@@ -214,6 +214,21 @@ fn point(code: u32) -> char {
     char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
+/// The hashes of the texts between one `end` and the next.
+///
+/// # Safety
+/// `end` must give ascending offsets into `data`, one more than there are texts.
+#[inline(always)]
+unsafe fn fill_text(h: &KeyHasher, end: impl Fn(usize) -> usize, data: *const u8, start: usize, out: &mut [u64]) {
+    let mut from = end(start);
+    for (i, out) in out.iter_mut().enumerate() {
+        let to = end(start + i + 1);
+        // SAFETY: the caller's promise.
+        *out = h.text(unsafe { slice(data.wrapping_add(from), to.saturating_sub(from)) });
+        from = to;
+    }
+}
+
 impl HashSource for Column {
     fn len(&self) -> usize {
         self.len
@@ -231,28 +246,14 @@ impl HashSource for Column {
                     *out = h.signed(i64::from(unsafe { *base.add(bit >> 3) } >> (bit & 7) & 1));
                 }
             }
-            Values::Text32 { offsets, data } => {
-                // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
-                let end = |i: usize| unsafe { *offsets.add(i) } as usize;
-                let mut from = end(start);
-                for (i, out) in out.iter_mut().enumerate() {
-                    let to = end(start + i + 1);
-                    // SAFETY: as above.
-                    *out = h.text(unsafe { slice(data.wrapping_add(from), to.saturating_sub(from)) });
-                    from = to;
-                }
-            }
-            Values::Text64 { offsets, data } => {
-                // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
-                let end = |i: usize| unsafe { *offsets.add(i) } as usize;
-                let mut from = end(start);
-                for (i, out) in out.iter_mut().enumerate() {
-                    let to = end(start + i + 1);
-                    // SAFETY: as above.
-                    *out = h.text(unsafe { slice(data.wrapping_add(from), to.saturating_sub(from)) });
-                    from = to;
-                }
-            }
+            // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
+            Values::Text32 { offsets, data } => unsafe {
+                fill_text(h, |i| *offsets.add(i) as usize, data, start, out);
+            },
+            // SAFETY: as above.
+            Values::Text64 { offsets, data } => unsafe {
+                fill_text(h, |i| *offsets.add(i) as usize, data, start, out);
+            },
             Values::Views { views, buffers } => {
                 for (i, out) in out.iter_mut().enumerate() {
                     // SAFETY: start + i < len.

@@ -7,3 +7,7 @@ pub(crate) mod buffer;
 pub(crate) mod column;
 pub(crate) mod ready;
 pub(crate) mod scalar;
+
+/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
+/// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
+pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;

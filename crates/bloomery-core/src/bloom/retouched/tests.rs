@@ -104,15 +104,3 @@ fn selective_clearing_removes_more_false_positives_than_it_denies_members() {
         }
     }
 }
-
-#[test]
-fn batches_leave_the_bits_of_single_keys() {
-    let (mut single, mut batch) = (filter(5000, 7), filter(5000, 7));
-    let keys = hashes(5, 700);
-    let mut new = vec![9; keys.len()];
-    batch.add_hashes(&keys, Some(&mut new)).unwrap();
-    assert!(keys.iter().zip(&new).all(|(&hash, &new)| single.add_hash(hash).unwrap() == (new == 1)));
-    assert!(single.same_as(&batch) && single.fnr() == 0.0);
-    batch.clear().unwrap();
-    assert!(batch.same_as(&filter(5000, 7)));
-}

@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::container::tag;
+use crate::container::{Header, tag};
 use crate::error::Error;
 use crate::hash::splitmix::{SplitMix, mix};
-use crate::structure::testing::{reload, reload_changed};
+use crate::structure::conformance::{counting, lying, removing};
+use crate::structure::testing::{bytes, reload, reloaded};
 use crate::table::CuckooShape;
 
 /// Stages of `capacity` keys in the tables of a constructor.
@@ -36,12 +37,6 @@ fn plans() -> Vec<Plan> {
     ]
 }
 
-fn bytes(filter: &DynamicCuckooFilter) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
-    bytes
-}
-
 /// A fingerprint and its pair of buckets.
 type Name = (u64, u64);
 /// The exact multiset.
@@ -60,10 +55,12 @@ fn check(filter: &DynamicCuckooFilter, model: &Model) {
     assert_eq!(filter.active, filter.first_open());
     for stage in &filter.chain.stages {
         let mut counted = 0;
-        let _ = stage.visit(|_, _| {
-            counted += 1;
-            Ok::<(), ()>(())
-        });
+        stage
+            .visit::<()>(|_, _| {
+                counted += 1;
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(stage.num_added(), counted);
     }
 }
@@ -156,61 +153,95 @@ fn the_stages_together_hold_what_an_exact_multiset_holds() {
     }
 }
 
-/// All hashes in batches cut at random.
-fn in_batches(hashes: &[u64], seed: u64, mut take: impl FnMut(&[u64])) {
-    let (mut rest, mut random) = (hashes, SplitMix(seed));
-    while !rest.is_empty() {
-        let (batch, left) = rest.split_at(rest.len().min(1 + random.next() as usize % 3000));
-        take(batch);
-        rest = left;
+#[test]
+fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
+    for plan in [planned(100, 8, 4, 12), planned(100, 8, 2, 8), planned(10, 40, 4, 16)] {
+        for order in 0..3 {
+            let mut filter = made(plan);
+            let mut hashes: Vec<u64> = (0..plan.capacity * u64::from(plan.max_stages)).map(mix).collect();
+            for (i, &hash) in hashes.iter().enumerate() {
+                filter.add_hash(hash).unwrap();
+                assert_eq!(
+                    filter.chain.stages.len() as u64,
+                    (i as u64 / plan.capacity) + 1,
+                    "a stage opens when one is full"
+                );
+            }
+            assert!(!filter.newly_overfull() && !filter.is_roomy() && filter.capacity() == hashes.len() as u64);
+            assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+            match order {
+                0 => hashes.reverse(),
+                1 => {}
+                _ => hashes.sort_unstable(),
+            }
+            while let Some(hash) = hashes.pop() {
+                assert!(filter.remove_hash(hash).unwrap());
+                if hashes.len().is_multiple_of(50) {
+                    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+                }
+            }
+            assert_eq!((filter.chain.stages.len(), filter.num_added(), filter.fill()), (1, 0, 0.0));
+        }
     }
 }
 
 #[test]
 fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
     let large = [planned(1000, 8, 4, 10), planned(5000, 3, 8, 12), planned(700, 12, 4, 4)];
-    for (i, plan) in plans().into_iter().chain(large).enumerate() {
+    for plan in plans().into_iter().chain(large) {
         let all = plan.capacity * u64::from(plan.max_stages);
-        // Every third key comes again, one of them often, and some go past what is planned.
-        let hashes: Vec<u64> =
-            (0..all + all / 8).map(|i| mix(if i % 11 == 0 { 0 } else { i - i % 3 * (i % 2) })).collect();
-        let (mut one, mut many, mut silent) = (made(plan), made(plan), made(plan));
-        let (mut told, mut single, mut stopped) = (Vec::new(), Vec::new(), false);
-        for &hash in &hashes {
-            match one.add_hash(hash) {
-                Ok(new) => single.push(u8::from(new)),
-                Err(_) => break,
-            }
-        }
-        in_batches(&hashes, i as u64, |batch| {
-            if stopped {
-                return;
-            }
-            let mut new = vec![9; batch.len()];
-            stopped = many.add_hashes(batch, Some(&mut new)).is_err();
-            assert_eq!(silent.add_hashes(batch, None).is_err(), stopped);
-            told.extend(new);
-        });
-        assert_eq!(stopped, single.len() < hashes.len());
-        assert_eq!(told[..single.len()], single[..]);
-        assert!(bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent), "{plan:?}");
-        let probes: Vec<u64> = (0..2 * all + 5000).map(mix).collect();
-        let (mut found, mut counts) = (vec![9; probes.len()], vec![9; probes.len()]);
-        many.contains_hashes(&probes, &mut found);
-        many.count_hashes(&probes, &mut counts);
-        for ((&hash, found), count) in probes.iter().zip(found).zip(counts) {
-            assert_eq!((found == 1, count), (one.contains_hash(hash), one.count_hash(hash)));
-        }
-        in_batches(&probes, 7, |batch| {
-            let mut removed = vec![9; batch.len()];
-            many.remove_hashes(batch, Some(&mut removed)).unwrap();
-            silent.remove_hashes(batch, None).unwrap();
-            for (&hash, removed) in batch.iter().zip(removed) {
-                assert_eq!(one.remove_hash(hash).unwrap(), removed == 1);
-            }
-            assert!(bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent), "{plan:?}");
-        });
+        // Up to what is planned, and past it.
+        removing(|| made(plan), all + all / 8);
+        counting(|| made(plan), all);
     }
+}
+
+#[test]
+fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal() {
+    for plan in [planned(30, 5, 4, 8), crowded(7, 2, 12, 4), planned(50, 1, 4, 16)] {
+        let mut filter = made(plan);
+        let planned = plan.capacity * u64::from(plan.max_stages);
+        let (mut kept, mut warnings) = (Vec::new(), 0);
+        for hash in (0..).map(mix) {
+            let before = bytes(&filter);
+            if filter.add_hash(hash).is_err() {
+                assert!(filter.is_full() && bytes(&filter) == before, "{plan:?}");
+                break;
+            }
+            kept.push(hash);
+            let newly = filter.newly_overfull();
+            assert_eq!(newly, kept.len() as u64 == planned + 1);
+            warnings += u32::from(newly);
+        }
+        assert_eq!(warnings, u32::from(kept.len() as u64 > planned));
+        assert!(filter.chain.stages.iter().all(CuckooFilter::is_full));
+        assert!(kept.iter().all(|&hash| filter.contains_hash(hash)));
+        while filter.is_full() {
+            assert!(filter.remove_hash(kept.pop().unwrap()).unwrap());
+        }
+        filter.add_hash(mix(1 << 40)).unwrap();
+        assert!(kept.iter().all(|&hash| filter.contains_hash(hash)) && filter.contains_hash(mix(1 << 40)));
+    }
+}
+
+#[test]
+fn copies_beyond_both_buckets_go_to_other_stages_until_none_takes_them() {
+    let mut filter = made(planned(100, 3, 2, 12));
+    for copies in 0..12 {
+        assert_eq!(filter.add_hash(5).unwrap(), copies == 0);
+        assert_eq!((filter.count_hash(5), filter.chain.stages.len()), (copies + 1, copies as usize / 4 + 1));
+    }
+    let before = bytes(&filter);
+    let error = filter.add_hash(5).unwrap_err();
+    assert!(error.to_string().contains("12 copies") && bytes(&filter) == before && !filter.is_full());
+    filter.add_hash(6).unwrap();
+    // The first stage has room, so all others go there.
+    assert_eq!(filter.chain.stages[0].num_added(), 5);
+    for copies in (0..12).rev() {
+        assert!(filter.remove_hash(5).unwrap());
+        assert_eq!(filter.count_hash(5), copies);
+    }
+    assert!(!filter.remove_hash(5).unwrap() && filter.contains_hash(6) && filter.chain.stages.len() == 1);
 }
 
 #[test]
@@ -229,37 +260,114 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
 }
 
 #[test]
+fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
+    let plan = planned(200, 10, 4, 12);
+    let mut filter = made(plan);
+    let hashes: Vec<u64> = (0..2000).map(mix).collect();
+    filter.add_hashes(&hashes, None).unwrap();
+    assert_eq!(filter.compact().unwrap(), 0, "full stages have room for nothing");
+    let (gone, left): (Vec<u64>, Vec<u64>) = hashes.iter().partition(|&&hash| hash % 4 != 0);
+    filter.remove_hashes(&gone, None).unwrap();
+    assert_eq!(filter.chain.stages.len(), 10);
+    let freed = filter.compact().unwrap();
+    assert_eq!((freed, filter.chain.stages.len()), (10 - left.len().div_ceil(200), left.len().div_ceil(200)));
+    assert!(left.iter().all(|&hash| filter.contains_hash(hash)) && filter.num_added() == left.len() as u64);
+    assert_eq!(filter.compact().unwrap(), 0);
+    assert!(left.iter().all(|&hash| filter.remove_hash(hash).unwrap()));
+    assert_eq!((filter.num_added(), filter.chain.stages.len()), (0, 1));
+}
+
+#[test]
+fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
+    let (small, large) = (planned(100, 4, 4, 12), planned(100, 9, 4, 12));
+    let (mut a, mut b) = (made(small), made(large));
+    let [mine, theirs]: [Vec<u64>; 2] = [(0..150).map(mix).collect(), (100..300).map(mix).collect()];
+    a.add_hashes(&mine, None).unwrap();
+    b.add_hashes(&theirs, None).unwrap();
+    a.merge(&b).unwrap();
+    assert_eq!((a.num_added(), a.chain.stages.len(), a.plan.max_stages), (350, 4, 4));
+    assert!((0..300).all(|i| a.count_hash(mix(i)) > u64::from((100..150).contains(&i))));
+    let before = bytes(&a);
+    b.add_hashes(&(300..800).map(mix).collect::<Vec<_>>(), None).unwrap();
+    assert!(matches!(a.merge(&b), Err(Error::Capacity(_))) && bytes(&a) == before);
+    assert!(matches!(a.merge(&made(planned(500, 4, 4, 12))), Err(Error::Incompatible(_))));
+    let stranger = DynamicCuckooFilter::new(small, KeyHasher::seeded(1)).unwrap();
+    assert!(matches!(a.merge(&stranger), Err(Error::Incompatible(_))) && bytes(&a) == before);
+}
+
+#[test]
+fn all_stages_full_keep_the_rate_of_the_whole() {
+    for (capacity, fpr, stages) in [(300, 0.01, 16), (5000, 0.02, 4), (1000, 0.001, 1), (200, 0.05, 50)] {
+        let plan = Plan::for_capacity(capacity, fpr, stages, 4, None).unwrap();
+        let mut filter = made(plan);
+        let keys = capacity * stages;
+        filter.add_hashes(&(0..keys).map(mix).collect::<Vec<_>>(), None).unwrap();
+        assert!(filter.fpr() <= fpr && filter.chain.stages.len() == stages as usize);
+        let probes = 400_000;
+        let found = (keys..keys + probes).filter(|&i| filter.contains_hash(mix(i))).count() as f64;
+        let deviation = (fpr * probes as f64).sqrt();
+        assert!(found <= fpr * probes as f64 + 4.0 * deviation, "{found}");
+        // Fingerprints are a sample too: 1 / sqrt(keys) of the rate varies with them.
+        let law = filter.fpr() * probes as f64;
+        assert!((found - law).abs() <= 4.0 * (deviation + law / (keys as f64).sqrt()), "{found} {law}");
+    }
+}
+
+#[test]
+fn what_no_filter_can_be_is_refused() {
+    let refused = |n, p, stages, b, f| Plan::for_capacity(n, p, stages, b, f).unwrap_err().to_string();
+    assert!(refused(0, 0.01, 4, 4, None).contains("capacity") && refused(9, 1.5, 4, 4, None).contains("fpr"));
+    assert!(refused(9, 0.01, 0, 4, None).contains("between 1 and 1024, got 0"));
+    assert!(refused(9, 0.01, 1025, 4, None).contains("1025") && refused(9, 0.01, 4, 3, None).contains("bucket_size"));
+    assert!(refused(9, 0.01, 4, 4, Some(33)).contains("fingerprint_bits"));
+    assert!(refused(9, 1e-8, 1000, 4, None).contains("share of each of 1000 stages in fpr 1e-8"));
+    assert!(refused(9, 0.01, 1024, 8, Some(4)).contains("fingerprint_bits must be larger"));
+}
+
+#[test]
 fn lying_files_are_refused_or_harm_nobody() {
     let mut filter = made(planned(30, 5, 4, 8));
     filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
-    let damaged = |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| {
-        matches!(reload_changed(&filter, change), Err(Error::Format(_)))
+    // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
+    let free = |tag, index, _| {
+        [tag::COUNT, tag::STASH_FINGERPRINT, tag::STASH_BUCKET].contains(&tag)
+            || index == 0xffff && [tag::FPR, tag::MAX_STAGES].contains(&tag)
     };
-    let params = filter.container().header.params;
-    for (i, &(tag, index, value)) in params.iter().enumerate() {
-        assert!(damaged(&|header, _| _ = header.params.remove(i)), "{tag} {index} missing");
-        for wild in
-            [0, 1, 2, 3, u64::MAX, 1 << 40, value + 1, value.wrapping_sub(1), value ^ 1 << 63, f64::NAN.to_bits()]
-        {
-            let Ok(mut opened) = reload_changed(&filter, |header, _| header.params[i].2 = wild) else { continue };
-            // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
-            let free = [tag::COUNT, tag::STASH_FINGERPRINT, tag::STASH_BUCKET].contains(&tag)
-                || index == 0xffff && [tag::FPR, tag::MAX_STAGES].contains(&tag);
-            assert!(wild == value || free, "{tag} {index} {wild}");
-            for hash in (0..300).map(mix) {
-                let _ = (opened.contains_hash(hash), opened.add_hash(hash), opened.count_hash(hash));
-                let _ = opened.remove_hash(mix(hash)).unwrap();
-            }
-            let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
+    lying(&filter, free, |mut opened| {
+        for hash in (0..300).map(mix) {
+            let _ = (opened.contains_hash(hash), opened.add_hash(hash), opened.count_hash(hash));
+            let _ = opened.remove_hash(mix(hash)).unwrap();
         }
-    }
-    assert!(damaged(&|header, _| header.params.push((tag::COUNT, 3, 0))));
+        let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
+    });
+    let damaged =
+        |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| matches!(reloaded(&filter, change), Err(Error::Format(_)));
     assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index == 0xffff)), "no stage");
     assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index != 1)), "a stage between is missing");
-    assert!(damaged(&|header, _| header.scheme = 1));
-    assert!(damaged(&|_, cells| _ = cells.pop()), "cells of a stage are missing");
     assert!(damaged(&|_, cells| cells[1].iter_mut().for_each(|byte| *byte = 255)), "bits beyond the buckets");
     // More stages than are allowed.
-    let allow = |most: u64| reload_changed(&filter, move |header, _| header.params[2].2 = most);
+    let allow = |most: u64| reloaded(&filter, |header, _| header.params[2].2 = most);
     assert!(allow(2).is_err() && allow(3).is_ok() && allow(1024).is_ok() && allow(1025).is_err());
+}
+
+#[test]
+fn any_cells_at_all_are_survived() {
+    let mut filter = made(planned(30, 5, 4, 8));
+    filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();
+    let used = (filter.plan.shape.bits() / 8) as usize;
+    for seed in 0..50 {
+        let noise = |_: &mut Header, cells: &mut Vec<Vec<u8>>| {
+            let mut random = SplitMix(seed);
+            cells.iter_mut().flat_map(|cells| &mut cells[..used]).for_each(|byte| *byte = random.next() as u8);
+        };
+        let mut opened = reloaded(&filter, noise).unwrap();
+        let mut random = SplitMix(seed);
+        for _ in 0..2000 {
+            let hash = random.next();
+            let _ = (opened.contains_hash(hash), opened.count_hash(hash), opened.remove_hash(hash).unwrap());
+            let _ = (opened.add_hash(random.next()), opened.is_full());
+        }
+        let _ = (opened.compact().unwrap(), opened.merge(&filter), opened.fpr(), opened.fill());
+        assert!(opened.chain.stages.len() <= 5);
+    }
 }

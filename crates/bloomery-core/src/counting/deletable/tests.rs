@@ -86,19 +86,6 @@ fn bits_and_flags_agree_with_the_rule_and_no_member_is_lost() {
 }
 
 #[test]
-fn batches_leave_the_bits_of_single_keys() {
-    let (mut single, mut batch, mut random) = (filter(20_000, 7, 5000), filter(20_000, 7, 5000), Random(2));
-    let hashes: Vec<u64> = (0..2000).map(|_| random.next()).collect();
-    let mut new = vec![9; hashes.len()];
-    batch.add_hashes(&hashes, Some(&mut new)).unwrap();
-    assert!(hashes.iter().zip(&new).all(|(&hash, &new)| single.add_hash(hash).unwrap() == (new == 1)));
-    assert!(single.same_as(&batch));
-    batch.remove_hashes(&hashes[..1000], Some(&mut new[..1000])).unwrap();
-    assert!(hashes[..1000].iter().zip(&new).all(|(&hash, &gone)| single.remove_hash(hash).unwrap() == (gone == 1)));
-    assert!(single.same_as(&batch) && single.num_added() == batch.num_added());
-}
-
-#[test]
 fn merged_filters_lose_no_member_when_keys_are_deleted() {
     let mut random = Random(7);
     for _ in 0..100 {

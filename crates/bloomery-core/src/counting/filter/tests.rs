@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::hash::splitmix::SplitMix as Random;
+use crate::structure::conformance::{Subject, adding, counting, merging_is_adding_all, removing};
+use crate::structure::testing::hash;
 use std::collections::HashMap;
 
 fn filter(layout: Layout, bits: u32, capacity: u64) -> CountingBloomFilter {
@@ -46,23 +48,14 @@ fn random_operations_never_deny_what_is_there_nor_count_it_too_low() {
 #[test]
 fn batches_leave_what_single_keys_leave() {
     for (layout, bits) in kinds() {
-        let mut random = Random(9);
-        let hashes: Vec<u64> = (0..3000).map(|_| random.next() % 700).map(|i| Random(i).next()).collect();
-        let (mut one, mut many) = (filter(layout, bits, 500), filter(layout, bits, 500));
-        let (mut new, mut counts, mut found) = (vec![9; 3000], vec![9; 3000], vec![9; 3000]);
-        let single: Vec<u8> = hashes.iter().map(|&h| u8::from(one.add_hash(h).unwrap())).collect();
-        many.add_hashes(&hashes, Some(&mut new)).unwrap();
-        assert!(one.words() == many.words() && new == single && one.load == many.load);
-        many.count_hashes(&hashes, &mut counts);
+        let make = || filter(layout, bits, 500);
+        removing(make, 700);
+        counting(make, 700);
+        let many = adding(make, 700);
+        let hashes: Vec<u64> = (0..3000).map(hash).chain(many.keys(0..700)).collect();
+        let mut found = vec![9; hashes.len()];
         many.reach_hashes(&hashes, 2, &mut found);
-        for (i, &h) in hashes.iter().enumerate() {
-            assert_eq!((counts[i], found[i] != 0), (one.count_hash(h), one.reaches(h, 2)));
-        }
-        let some: Vec<u64> = hashes[..900].iter().map(|h| h ^ (h & 1)).collect();
-        let single: Vec<u8> = some.iter().map(|&h| u8::from(one.remove_hash(h).unwrap())).collect();
-        let mut removed = vec![9; 900];
-        many.remove_hashes(&some, Some(&mut removed)).unwrap();
-        assert!(one.words() == many.words() && removed == single && one.load == many.load);
+        assert!(hashes.iter().zip(found).all(|(&hash, found)| (found != 0) == many.reaches(hash, 2)));
     }
 }
 
@@ -101,15 +94,8 @@ fn adding_and_removing_all_leaves_nothing_and_absent_keys_change_nothing() {
 #[test]
 fn merging_is_adding_both_multisets() {
     for (layout, bits) in kinds() {
-        let (mut a, mut b, mut both) =
-            (filter(layout, bits, 200), filter(layout, bits, 200), filter(layout, bits, 200));
-        for i in 0..500u64 {
-            let hash = Random(i % 150).next();
-            if i % 2 == 0 { a.add_hash(hash) } else { b.add_hash(hash) }.unwrap();
-            both.add_hash(hash).unwrap();
-        }
-        a.merge(&b).unwrap();
-        assert!(a.same_as(&both) && a.num_added() == both.num_added(), "{layout:?} {bits}");
-        assert!(a.merge(&filter(layout, bits, 2000)).is_err());
+        let make = || filter(layout, bits, 200);
+        merging_is_adding_all(make, |f, i| assert!(f.add_hash(hash(i % 150)).is_ok()));
+        assert!(make().merge(&filter(layout, bits, 2000)).is_err());
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::hash::splitmix::SplitMix as Random;
+use crate::structure::conformance::{merging_is_adding_all, removing};
+use crate::structure::testing::hash;
 use std::collections::HashMap;
 
 fn filter(increments: u64, bits: u32, capacity: u64) -> VariableIncrementFilter {
@@ -38,25 +40,18 @@ fn random_operations_never_deny_what_is_there() {
 
 #[test]
 fn adding_and_removing_all_leaves_nothing_and_batches_do_what_single_keys_do() {
+    for (increments, bits) in KINDS {
+        removing(|| filter(increments, bits, 300), 400);
+    }
     for (increments, bits) in [(2, 6), (4, 7), (8, 8)] {
-        let hashes: Vec<u64> = (0..300).map(|i| Random(i).next()).collect();
-        let (mut one, mut many) = (filter(increments, bits, 300), filter(increments, bits, 300));
-        let mut new = vec![9; 300];
-        let single: Vec<u8> = hashes.iter().map(|&h| u8::from(one.add_hash(h).unwrap())).collect();
-        many.add_hashes(&hashes, Some(&mut new)).unwrap();
-        assert!(one.same_as(&many) && new == single && one.load == many.load);
-        let probes: Vec<u64> = (200..3000).map(|i| Random(i).next()).collect();
-        let mut found = vec![9; probes.len()];
-        many.contains_hashes(&probes, &mut found);
-        assert!(probes.iter().zip(&found).all(|(&h, &f)| one.contains_hash(h) == (f != 0)));
-        for (&h, _) in probes.iter().zip(&found).filter(|(_, f)| **f == 0) {
-            assert!(!many.remove_hash(h).unwrap());
-        }
-        assert!(one.same_as(&many));
-        let mut removed = vec![9; 300];
-        many.remove_hashes(&hashes, Some(&mut removed)).unwrap();
-        assert!(many.words().iter().all(|&w| w == 0) && removed.iter().all(|&r| r == 1));
-        assert_eq!(many.num_added(), 0);
+        let mut f = filter(increments, bits, 300);
+        let hashes: Vec<u64> = (0..300).map(hash).collect();
+        f.add_hashes(&hashes, None).unwrap();
+        let before = f.try_clone().unwrap();
+        let absent: Vec<u64> = (300..3000).map(hash).filter(|&h| !f.contains_hash(h)).collect();
+        assert!(absent.len() > 2000 && absent.iter().all(|&h| !f.remove_hash(h).unwrap()) && f.same_as(&before));
+        f.remove_hashes(&hashes, None).unwrap();
+        assert!(f.words().iter().all(|&w| w == 0) && f.num_added() == 0);
     }
 }
 
@@ -64,15 +59,8 @@ fn adding_and_removing_all_leaves_nothing_and_batches_do_what_single_keys_do() {
 fn merging_is_adding_both_multisets() {
     for (increments, bits) in KINDS {
         let make = || filter(increments, bits, 200);
-        let (mut a, mut b, mut both) = (make(), make(), make());
-        for i in 0..500u64 {
-            let hash = Random(i % 150).next();
-            if i % 2 == 0 { a.add_hash(hash) } else { b.add_hash(hash) }.unwrap();
-            both.add_hash(hash).unwrap();
-        }
-        a.merge(&b).unwrap();
-        assert!(a.same_as(&both));
-        assert!(a.merge(&filter(increments, bits, 2000)).is_err());
+        merging_is_adding_all(make, |f, i| assert!(f.add_hash(hash(i % 150)).is_ok()));
+        assert!(make().merge(&filter(increments, bits, 2000)).is_err());
     }
 }
 

@@ -1,12 +1,7 @@
 use super::*;
-use crate::container::{Header, tag};
-use crate::structure::Loadable;
-
-fn hash(i: u64) -> u64 {
-    let x = (i ^ i >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
+use crate::container::tag;
+use crate::structure::conformance::{counting, lying, removing};
+use crate::structure::testing::{hash, reloaded};
 
 fn made(shape: CuckooShape) -> CuckooFilter {
     CuckooFilter::new(shape, shape.slots(), 0.5, KeyHasher::seeded(0)).unwrap()
@@ -84,32 +79,6 @@ fn the_table_holds_what_an_exact_multiset_holds() {
 }
 
 #[test]
-fn batches_leave_the_same_bytes_as_single_operations() {
-    for shape in shapes() {
-        let (mut one, mut many) = (made(shape), made(shape));
-        let hashes: Vec<u64> = (0..shape.slots() * 3 / 4).map(|i| hash(i * 5 / 4)).collect();
-        let (mut told, mut single) = (vec![0; hashes.len()], vec![0; hashes.len()]);
-        let batch = many.add_hashes(&hashes, Some(&mut told)).is_ok();
-        let singly =
-            hashes.iter().zip(&mut single).try_for_each(|(&h, new)| one.add_hash(h).map(|n| *new = u8::from(n)));
-        assert_eq!((batch, told), (singly.is_ok(), single));
-        assert!(one.same_as(&many) && one.num_added() == many.num_added());
-        let (mut counts, mut found) = (vec![0; hashes.len()], vec![0; hashes.len()]);
-        many.count_hashes(&hashes, &mut counts);
-        many.contains_hashes(&hashes, &mut found);
-        for (i, &h) in hashes.iter().enumerate() {
-            assert_eq!((counts[i], found[i] == 1), (one.count_hash(h), one.contains_hash(h)));
-        }
-        let mut removed = vec![0; hashes.len()];
-        many.remove_hashes(&hashes, Some(&mut removed)).unwrap();
-        for (&h, &was_there) in hashes.iter().zip(&removed) {
-            assert_eq!(one.remove_hash(h).unwrap(), was_there == 1);
-        }
-        assert!(one.same_as(&many) && one.num_added() == many.num_added());
-    }
-}
-
-#[test]
 fn a_full_table_still_finds_every_key_and_goes_on_after_a_removal() {
     for shape in shapes().into_iter().filter(|shape| shape.buckets > 2) {
         let mut filter = made(shape);
@@ -177,89 +146,29 @@ fn merging_holds_both_and_changes_nothing_when_it_cannot() {
     assert!(matches!(made(shape(37, 4, 12, false)).merge(&other), Err(Error::Incompatible(_))));
 }
 
-/// The filter rebuilt from its file with `change` made to header and cells.
-fn reloaded(filter: &CuckooFilter, change: impl Fn(&mut Header, &mut [u64])) -> Result<CuckooFilter> {
-    let mut header = filter.container().header;
-    let mut copy = filter.memory.try_clone().unwrap();
-    change(&mut header, copy.words_mut().unwrap());
-    <CuckooFilter as Loadable>::load(&header, *filter.hasher(), &mut |_, _, words| {
-        let memory = copy.try_clone()?;
-        if words as usize * 8 == memory.len_bytes() { Ok(memory) } else { Err(Error::format("length")) }
-    })
+#[test]
+fn batches_and_files_of_every_shape_are_the_filter_of_single_operations() {
+    for shape in shapes() {
+        removing(|| made(shape), shape.slots());
+        counting(|| made(shape), shape.slots() * 3 / 4);
+    }
 }
 
 #[test]
-fn files_come_back_and_lying_files_harm_nobody() {
+fn lying_files_harm_nobody() {
     for shape in shapes() {
         let mut filter = made(shape);
         while !filter.is_full() && filter.add_hash(hash(filter.num_added())).is_ok() {}
-        let back = reloaded(&filter, |_, _| {}).unwrap();
-        assert!(back.same_as(&filter) && back.num_added() == filter.num_added() && back.is_full() == filter.is_full());
-        for wrong in [tag::NUM_BUCKETS, tag::BUCKET_SIZE, tag::FINGERPRINT_BITS, tag::SEMI_SORT, tag::STASH_FINGERPRINT]
-        {
-            for value in [u64::MAX, 1 << 40, 77] {
-                let lying = reloaded(&filter, |header, _| {
-                    header.params.iter_mut().filter(|(t, _, _)| *t == wrong).for_each(|(_, _, v)| *v = value);
-                });
-                let plausible = wrong == tag::STASH_FINGERPRINT && value < 1 << shape.fingerprint_bits;
-                assert!(plausible && filter.is_full() || lying.is_err(), "{shape:?} {wrong} {value}");
-            }
-        }
+        let told = [tag::NUM_BUCKETS, tag::BUCKET_SIZE, tag::FINGERPRINT_BITS, tag::SEMI_SORT];
+        lying(&filter, |tag, _, wild| !told.contains(&tag) || wild < 64, |mut f| drop(f.merge(&filter)));
+        let used = shape.bits() as usize / 8;
         // Any bits at all in the buckets: answers are wrong, nothing else.
-        let mut noise = reloaded(&filter, |_, words| {
-            let used = shape.bits() as usize;
-            for (i, word) in words.iter_mut().enumerate() {
-                let left = used.saturating_sub(64 * i);
-                *word = if left >= 64 { hash(i as u64) } else { hash(i as u64) & ((1 << left) - 1) };
-            }
-        })
-        .unwrap();
+        let noisy = |cells: &mut Vec<u8>| (0..).zip(&mut cells[..used]).for_each(|(i, byte)| *byte = hash(i) as u8);
+        let mut noise = reloaded(&filter, |_, cells| noisy(&mut cells[0])).unwrap();
         for i in 0..2000 {
             let _ = (noise.contains_hash(hash(i)), noise.count_hash(hash(i)), noise.remove_hash(hash(i)).unwrap());
             let _ = (noise.add_hash(hash(i)), noise.fill(), noise.fpr());
         }
         let _ = noise.merge(&filter);
-    }
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for n in [1_000_000u64, 10_000_000] {
-        for (b, f, semi) in
-            [(4, 12, false), (4, 13, true), (4, 16, false), (2, 12, false), (8, 12, false), (4, 8, false)]
-        {
-            let load = match b {
-                2 => 0.84,
-                4 => 0.95,
-                _ => 0.98,
-            };
-            let buckets = (n as f64 / load / f64::from(b)).ceil() as u64;
-            let keys: Vec<u64> = (0..n).map(hash).collect();
-            let absent: Vec<u64> = (n..2 * n).map(hash).collect();
-            let mut found = vec![0u8; n as usize];
-            let (mut add, mut hit, mut miss) = (f64::MAX, f64::MAX, f64::MAX);
-            for _ in 0..if n > 5_000_000 { 2 } else { 5 } {
-                let mut filter = made(shape(buckets, b, f, semi));
-                let time = std::time::Instant::now();
-                for keys in keys.chunks(1024) {
-                    filter.add_hashes(keys, None).unwrap();
-                }
-                add = add.min(time.elapsed().as_nanos() as f64 / n as f64);
-                let time = std::time::Instant::now();
-                for (keys, found) in keys.chunks(1024).zip(found.chunks_mut(1024)) {
-                    filter.contains_hashes(keys, found);
-                }
-                hit = hit.min(time.elapsed().as_nanos() as f64 / n as f64);
-                assert!(found.iter().all(|&f| f == 1));
-                let time = std::time::Instant::now();
-                for (keys, found) in absent.chunks(1024).zip(found.chunks_mut(1024)) {
-                    filter.contains_hashes(keys, found);
-                }
-                miss = miss.min(time.elapsed().as_nanos() as f64 / n as f64);
-            }
-            let fpr = found.iter().map(|&f| f64::from(f)).sum::<f64>() / n as f64;
-            println!("n {n} b {b} f {f} semi {semi}: add {add:.1} hit {hit:.1} miss {miss:.1} fpr {fpr:.6}");
-        }
     }
 }

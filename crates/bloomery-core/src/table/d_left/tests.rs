@@ -87,24 +87,6 @@ fn every_operation_agrees_with_a_multiset_of_fingerprints() {
 }
 
 #[test]
-fn batches_leave_the_bits_of_single_keys() {
-    let shape = Shape::for_capacity(5000, 0.01, 4, 12).unwrap();
-    let (mut single, mut batch, mut random) = (filter(shape, 5000), filter(shape, 5000), Random(3));
-    let hashes: Vec<u64> = (0..5000).map(|_| random.next()).flat_map(|h| [h, h]).collect();
-    let mut new = vec![9; hashes.len()];
-    batch.add_hashes(&hashes, Some(&mut new)).unwrap();
-    assert!(hashes.iter().zip(&new).all(|(&hash, &new)| single.add_hash(hash).unwrap() == (new == 1)));
-    assert!(single.same_as(&batch) && single.num_added() == batch.num_added());
-    let mut counts = vec![0; hashes.len()];
-    batch.count_hashes(&hashes, &mut counts);
-    assert!(hashes.iter().zip(&counts).all(|(&hash, &count)| count == single.count_hash(hash) && count >= 2));
-    batch.contains_hashes(&hashes, &mut new);
-    assert!(new.iter().all(|&found| found == 1));
-    batch.remove_hashes(&hashes, Some(&mut new)).unwrap();
-    assert!(new.iter().all(|&removed| removed == 1) && batch.num_added() == 0 && batch.fill() == 0.0);
-}
-
-#[test]
 fn merging_adds_the_counts_or_changes_nothing() {
     let shape = shape(4, 8, 10, 6);
     let mut random = Random(4);

@@ -1,0 +1,304 @@
+//! What every row of the registry promises, written once and run for each row in several sizes and choices.
+//! The checks take any way to make a filter: the tests of one structure run them on shapes of its own.
+
+use super::testing::{bytes, mapped, reload, reloaded};
+use super::{Addable, Countable, Declared, Loadable, Mergeable, Removable, Sizable};
+use crate::container::{Header, tag};
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::labelled::valued::{Kind, Valued};
+use crate::registry::VARIANTS;
+
+/// A structure with one way to add, also where a key comes with something else.
+pub(crate) trait Subject: Declared + Loadable {
+    /// Adds one key.
+    fn put(&mut self, hash: u64) -> Result<bool>;
+    /// Adds in order.
+    fn put_all(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()>;
+    /// Forgets every key.
+    fn wipe(&mut self) -> Result<()>;
+    /// The hash of a number: also a structure that takes only these takes it.
+    fn key(&self, i: u64) -> u64 {
+        self.hasher().signed(i as i64)
+    }
+    /// The keys of some numbers.
+    fn keys(&self, numbers: std::ops::Range<u64>) -> Vec<u64> {
+        numbers.map(|i| self.key(i)).collect()
+    }
+}
+
+impl<F: Addable + Declared + Loadable> Subject for F {
+    fn put(&mut self, hash: u64) -> Result<bool> {
+        self.add_hash(hash)
+    }
+
+    fn put_all(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        self.add_hashes(hashes, new)
+    }
+
+    fn wipe(&mut self) -> Result<()> {
+        self.clear()
+    }
+}
+
+impl<V: Kind> Subject for Valued<V>
+where
+    Valued<V>: Declared + Loadable,
+{
+    fn put(&mut self, hash: u64) -> Result<bool> {
+        self.put_hash(hash, 1 + hash % 3)
+    }
+
+    fn put_all(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        self.put_hashes(hashes, &hashes.iter().map(|hash| 1 + hash % 3).collect::<Vec<_>>(), new)
+    }
+
+    fn wipe(&mut self) -> Result<()> {
+        self.clear()
+    }
+}
+
+/// Batches of adds, wherever they are cut, leave the bytes of single adds and answer the same, and so do batches of
+/// questions; the file comes back as the same filter; a copy is independent and, cleared, as new. The filter.
+pub(crate) fn adding<F: Subject>(make: impl Fn() -> F, number: u64) -> F {
+    let (mut one, mut many, mut silent) = (make(), make(), make());
+    // Some keys come again, one of them often.
+    let hashes: Vec<u64> = (0..number).map(|i| one.key(if i % 11 == 10 { 0 } else { i - i % 3 * (i % 2) })).collect();
+    let single: Vec<u8> = hashes.iter().map_while(|&hash| one.put(hash).ok()).map(u8::from).collect();
+    let mut told = vec![9; hashes.len()];
+    assert_eq!(many.put_all(&hashes, Some(&mut told)).is_ok(), single.len() == hashes.len());
+    let silently = hashes.chunks(37).try_for_each(|some| silent.put_all(some, None));
+    assert_eq!(silently.is_ok(), single.len() == hashes.len());
+    assert_eq!(told[..single.len()], single);
+    assert!(one.same_as(&many) && bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent));
+    let probes = one.keys(0..3 * number + 100);
+    let mut found = vec![9; probes.len()];
+    many.contains_hashes(&probes, &mut found);
+    for (&hash, found) in probes.iter().zip(found) {
+        assert_eq!([i32::from(found); 2], [i32::from(one.contains_hash(hash)), one.look(hash)]);
+    }
+    let back = reload(&many);
+    assert!(back.same_as(&many) && bytes(&back) == bytes(&many) && back.info() == many.info());
+    let mut copy = many.try_clone().unwrap();
+    assert!(copy.same_as(&many) && copy.num_added() == many.num_added());
+    copy.wipe().unwrap();
+    assert_eq!((copy.num_added(), copy.fill()), (0, 0.0));
+    assert!(bytes(&copy) == bytes(&make()) && bytes(&many) == bytes(&one));
+    many
+}
+
+/// Batches of removals leave the bytes of single removals and answer the same.
+pub(crate) fn removing<F: Subject + Removable>(make: impl Fn() -> F, number: u64) {
+    let mut many = adding(make, number);
+    let [mut one, mut silent] = [0, 1].map(|_| many.try_clone().unwrap());
+    let hashes = many.keys(0..2 * number);
+    let single: Vec<u8> = hashes.iter().map(|&hash| u8::from(one.remove_hash(hash).unwrap())).collect();
+    let mut removed = vec![9; hashes.len()];
+    many.remove_hashes(&hashes, Some(&mut removed)).unwrap();
+    hashes.chunks(37).for_each(|some| silent.remove_hashes(some, None).unwrap());
+    assert_eq!(removed, single);
+    assert!(one.same_as(&many) && bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent));
+}
+
+/// Batches of counts are single counts, above 0 for exactly the keys that are found.
+pub(crate) fn counting<F: Subject + Countable>(make: impl Fn() -> F, number: u64) {
+    let many = adding(make, number);
+    let probes = many.keys(0..2 * number + 100);
+    let mut counts = vec![9; probes.len()];
+    many.count_hashes(&probes, &mut counts);
+    for (&hash, count) in probes.iter().zip(counts) {
+        assert_eq!((count, count > 0), (many.count_hash(hash), many.contains_hash(hash)));
+    }
+}
+
+/// A merged filter finds the keys of both; one of another hash is refused and nothing changes.
+fn merging<F: Subject + Mergeable + Sizable>(make: impl Fn() -> F, number: u64) {
+    let (mut a, mut b) = (make(), make());
+    a.put_all(&a.keys(0..number / 2), None).unwrap();
+    b.put_all(&b.keys(number / 4..number * 3 / 4), None).unwrap();
+    let before = [&a, &b].map(bytes);
+    let seed = a.hasher().seed() ^ 1;
+    for hasher in [KeyHasher::seeded(seed), KeyHasher::keyed(seed ^ 1, &[7; 16])] {
+        let Ok(other) = F::for_capacity(a.capacity(), a.target_fpr(), &[], hasher) else { continue };
+        assert!(matches!(a.merge(&other), Err(Error::Incompatible(m)) if m.contains("se")));
+    }
+    assert_eq!(bytes(&a), before[0]);
+    assert!(matches!(mapped(&a).merge(&b), Err(Error::ReadOnly(_))));
+    a.merge(&b).unwrap();
+    assert!(a.keys(0..number * 3 / 4).into_iter().all(|hash| a.contains_hash(hash)));
+    assert_eq!(bytes(&b), before[1]);
+}
+
+/// A read-only mapping answers and refuses every change.
+fn only_reading<F: Subject>(make: impl Fn() -> F, number: u64) {
+    let filter = adding(make, number);
+    let mut over = mapped(&filter);
+    let keys = over.keys(0..number);
+    let refused = |result: Result<()>| assert!(matches!(result, Err(Error::ReadOnly(_))));
+    refused(over.put(keys[0]).map(drop));
+    refused(over.put_all(&keys, None));
+    refused(over.wipe());
+    assert!(over.same_as(&filter) && bytes(&over) == bytes(&filter));
+    assert!(keys.iter().all(|&hash| over.contains_hash(hash) == filter.contains_hash(hash)));
+}
+
+/// A merged filter is the filter of all keys, bit for bit; `put` adds key number `i`.
+pub(crate) fn merging_is_adding_all<F: Mergeable>(make: impl Fn() -> F, put: impl Fn(&mut F, u64)) {
+    let [mut a, mut b, mut both] = [0, 1, 2].map(|_| make());
+    for i in 0..500 {
+        put(if i % 2 == 0 { &mut a } else { &mut b }, i);
+        put(&mut both, i);
+    }
+    a.merge(&b).unwrap();
+    assert!(a.same_as(&both));
+}
+
+/// Values that no parameter or few can have, beside some that are close to `value`.
+fn wild(value: u64) -> [u64; 18] {
+    let near = [value.wrapping_add(1), value.wrapping_sub(1), value / 2, value.wrapping_mul(2), value ^ 1 << 63];
+    let [a, b, c, d, e] = near;
+    let (nan, infinity) = (f64::NAN.to_bits(), f64::INFINITY.to_bits());
+    [a, b, c, d, e, 0, 1, 2, 3, 8, 17, 65, 1 << 32, 1 << 40, 1 << 58, u64::MAX, nan, infinity]
+}
+
+/// Files with parameters too many or too few, of another scheme, or without cells are refused; one whose
+/// parameters lie is refused, or `harmless(tag, index, wild)` and survives `using`.
+pub(crate) fn lying<F: Subject>(filter: &F, harmless: impl Fn(u16, u16, u64) -> bool, using: impl Fn(F)) {
+    let params = filter.container().header.params;
+    for (i, &(tag, index, value)) in params.iter().enumerate() {
+        let missing = reloaded(filter, |header, _| _ = header.params.remove(i));
+        assert!(matches!(missing, Err(Error::Format(_))), "{} {tag} {index} missing", F::CLASS);
+        for wild in wild(value).into_iter().filter(|wild| *wild != value) {
+            match reloaded(filter, |header, _| header.params[i].2 = wild) {
+                Ok(mut opened) => {
+                    assert!(harmless(tag, index, wild), "{} {tag} {index} {wild}", F::CLASS);
+                    let keys = opened.keys(0..50);
+                    opened.contains_hashes(&keys, &mut [0; 50]);
+                    let _ = (opened.put_all(&keys, None), opened.info(), opened.put(keys[7]), opened.denied());
+                    let _ = (opened.wipe(), opened.put(keys[7]));
+                    using(opened);
+                }
+                Err(error) => assert!(matches!(error, Error::Format(_)), "{} {tag} {index} {wild}: {error}", F::CLASS),
+            }
+        }
+    }
+    let refused = |what, change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| {
+        assert!(matches!(reloaded(filter, change), Err(Error::Format(_))), "{} {what}", F::CLASS);
+    };
+    refused("another parameter", &|header, _| header.params.push((tag::COUNT, 3, 0)));
+    // Where each stage has a scheme of its own, that of the whole says nothing.
+    let whole = filter.container().header;
+    if whole.scheme != 0 || whole.get(tag::SCHEME, 0).is_err() {
+        refused("another scheme", &|header, _| header.scheme = 99);
+    }
+    refused("no cells", &|_, cells| drop(cells.pop()));
+    refused("more cells", &|_, cells| cells[0].extend([0; 64]));
+}
+
+/// Capacities and rates that no structure has; nothing is made.
+fn nonsense<F: Declared + Sizable>() {
+    let refused = |capacity, fpr, sized: bool| {
+        let made = F::for_capacity(capacity, fpr, &[], KeyHasher::seeded(0)).map(drop);
+        // A chain has bytes for no keys, too.
+        let sized_for = Some(F::nbytes_for(capacity, fpr, &[]).map(drop)).filter(|_| capacity > 0);
+        for result in [made].into_iter().chain(sized_for) {
+            let memory = sized && matches!(result, Err(Error::Memory(_)));
+            assert!(memory || matches!(result, Err(Error::Parameter(_))), "{} {capacity} {fpr} {result:?}", F::CLASS);
+        }
+    };
+    refused(0, 0.01, false);
+    for capacity in [1 << 60, u64::MAX] {
+        refused(capacity, 0.01, true);
+    }
+    if F::PARAMETERS.iter().any(|p| p.name == "fpr") {
+        for fpr in [0.0, 1.0, 1.5, -0.5, f64::NAN, f64::INFINITY, 1e-300] {
+            refused(100, fpr, false);
+        }
+    }
+}
+
+/// Runs `check` on every choice among names that `F` has, in several sizes and seeds.
+fn each<F: Subject + Sizable>(check: impl Fn(&dyn Fn() -> F, u64)) {
+    let kinds = VARIANTS.iter().filter(|row| row.stage).map(|row| ("kind", row.name));
+    let layouts = VARIANTS[0].layouts.iter().map(|&layout| ("layout", layout));
+    let others = [("lattice", "min"), ("lattice", "or"), ("mode", "minimum-selection"), ("mode", "recurring-minimum")];
+    let choices = kinds.chain(layouts).chain(others).filter(|(name, _)| F::PARAMETERS.iter().any(|p| p.name == *name));
+    for options in std::iter::once(vec![]).chain(choices.map(|choice| vec![choice])) {
+        for (capacity, fpr, seed) in [(1, 0.1, 0), (44, 0.01, 7), (900, 2e-3, u64::MAX)] {
+            let make = || F::for_capacity(capacity, fpr, &options, KeyHasher::seeded(seed));
+            match make() {
+                Ok(_) => check(&|| make().unwrap(), capacity),
+                Err(error) => assert!(!options.is_empty(), "{}: {error}", F::CLASS),
+            }
+        }
+    }
+}
+
+/// The tests of one capability.
+macro_rules! capability {
+    (remove $Class:ident) => {
+        #[test]
+        fn batches_of_removals_leave_what_single_ones_leave() {
+            each::<$Class>(|make, capacity| removing(make, capacity));
+            each::<$Class>(|make, capacity| {
+                let mut over = mapped(&adding(make, capacity));
+                assert!(matches!(over.remove_hash(over.key(0)), Err(Error::ReadOnly(_))));
+            });
+        }
+    };
+    (delete $Class:ident) => {
+        capability!(remove $Class);
+    };
+    (count $Class:ident) => {
+        #[test]
+        fn batches_of_counts_are_single_counts() {
+            each::<$Class>(|make, capacity| counting(make, capacity));
+        }
+    };
+    (merge $Class:ident) => {
+        #[test]
+        fn a_merged_filter_finds_the_keys_of_both() {
+            each::<$Class>(|make, capacity| merging(make, capacity));
+        }
+    };
+    ($other:ident $Class:ident) => {};
+}
+
+/// The tests of every row.
+macro_rules! rows {
+    ({} $({
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: [$($can:ident)*], $($rest:tt)*
+    })*) => {
+        $(mod $module {
+            #[allow(unused_imports)] // of what it can do
+            use super::*;
+            use crate::$family::$Class;
+
+            #[test]
+            fn batches_files_and_copies_are_the_filter_of_single_adds() {
+                each::<$Class>(|make, capacity| drop(adding(make, capacity)));
+            }
+
+            #[test]
+            fn a_read_only_mapping_refuses_changes() {
+                each::<$Class>(|make, capacity| only_reading(make, capacity));
+            }
+
+            #[test]
+            fn files_that_lie_are_refused_or_harm_nobody() {
+                each::<$Class>(|make, capacity| if capacity < 100 {
+                    lying(&adding(make, capacity), |_, _, _| true, drop);
+                });
+            }
+
+            #[test]
+            fn nonsense_is_refused() {
+                nonsense::<$Class>();
+            }
+
+            $(capability!($can $Class);)*
+        })*
+    };
+}
+crate::variants!(rows! {});

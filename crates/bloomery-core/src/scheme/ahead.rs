@@ -2,7 +2,6 @@
 
 use super::pattern::{InstructionSet, Portable, Vector};
 use crate::isa::Isa;
-use crate::structure::batch::mark;
 
 /// How far ahead hashes and positions in a bucket are fetched. Those that another core put there lie in its
 /// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one from its own core 2.9; fetched,
@@ -29,6 +28,14 @@ pub fn ahead<S: ?Sized, E>(
         step(state, i, hash)?;
     }
     Ok(())
+}
+
+/// Writes `yes` as 1 or 0 at place `i` of the answers, if they were asked for.
+#[inline(always)]
+pub fn mark(answers: &mut Option<&mut [u8]>, i: usize, yes: bool) {
+    if let Some(answers) = answers {
+        answers[i] = u8::from(yes);
+    }
 }
 
 /// Answers each of `hashes` into `out`, which is as long.

@@ -15,14 +15,6 @@ pub fn useful_threads(asked: usize, keys: usize) -> usize {
     asked.clamp(1, 256).min(keys / KEYS_PER_THREAD).max(1)
 }
 
-/// Writes `yes` as 1 or 0 at place `i` of the answers, if they were asked for.
-#[inline(always)]
-pub fn mark(answers: &mut Option<&mut [u8]>, i: usize, yes: bool) {
-    if let Some(answers) = answers {
-        answers[i] = u8::from(yes);
-    }
-}
-
 /// Checks the keys `start..start + found.len()` of `source`.
 pub fn contains<F: Filter>(filter: &F, source: &dyn HashSource, start: usize, found: &mut [u8]) {
     let mut hashes = [0u64; CHUNK];

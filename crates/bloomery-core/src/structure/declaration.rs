@@ -111,6 +111,16 @@ pub trait Declared: Filter {
     }
 }
 
+/// Takes in another structure of its kind; the registry says what that means.
+pub trait Mergeable: Declared {
+    /// An error that names every field in which the two differ and may not.
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        self.differences(other).check()
+    }
+    /// Merges `other` into this one. Checks first; on an error nothing has changed.
+    fn merge(&mut self, other: &Self) -> Result<()>;
+}
+
 /// A value of a field: as it stands in files, and as people see it.
 pub trait FieldValue: Copy {
     /// As Python sees it.

@@ -19,5 +19,5 @@ pub(crate) mod testing;
 pub mod traits;
 
 pub use crate::key::source::HashSource;
-pub use declaration::Declared;
-pub use traits::{Addable, Countable, Filter, Loadable, Mergeable, Options, Removable, Sections, Sizable, Value};
+pub use declaration::{Declared, Mergeable};
+pub use traits::{Addable, Countable, Filter, Loadable, Options, Removable, Sections, Sizable, Value};

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use super::declaration::Declared;
 use crate::cells::Memory;
 use crate::container::{self, Container, Header};
 use crate::error::{Error, Result};
@@ -186,16 +185,6 @@ pub trait Sizable: Filter {
     ///
     /// Bytes of cells; the same errors, nothing allocated.
     fn nbytes_for(capacity: u64, fpr: f64, options: Options<'_>) -> Result<u64>;
-}
-
-/// Takes in another structure of its kind; the registry says what that means.
-pub trait Mergeable: Declared {
-    /// An error that names every field in which the two differ and may not.
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-    /// Merges `other` into this one. Checks first; on an error nothing has changed.
-    fn merge(&mut self, other: &Self) -> Result<()>;
 }
 
 /// Gives the memory of a section, by its kind, its index and the words that it should have.

@@ -27,7 +27,7 @@ use crate::cells::Memory;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::CUCKOO;
-use crate::structure::batch::mark;
+use crate::scheme::ahead::mark;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};

@@ -94,20 +94,19 @@ impl Header {
 
     /// The key hasher of this file: needs the right secret exactly when one was used.
     pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
-        let hasher = match (secret, self.secret_fingerprint) {
-            (None, 0) => KeyHasher::seeded(self.seed),
-            (None, _) => {
-                return Err(Error::parameter("the filter was built with a secret; pass secret= to open it"));
+        let wrong = match (secret, self.secret_fingerprint) {
+            (None, 0) => return Ok(KeyHasher::seeded(self.seed)),
+            (None, _) => "the filter was built with a secret; pass secret= to open it",
+            (Some(_), 0) => "the filter was built without a secret; open it without secret=",
+            (Some(secret), fingerprint) => {
+                let hasher = KeyHasher::keyed(self.seed, secret);
+                if hasher.secret_fingerprint() == fingerprint {
+                    return Ok(hasher);
+                }
+                "secret is not the one the filter was built with"
             }
-            (Some(_), 0) => {
-                return Err(Error::parameter("the filter was built without a secret; open it without secret="));
-            }
-            (Some(secret), _) => KeyHasher::keyed(self.seed, secret),
         };
-        if hasher.secret_fingerprint() != self.secret_fingerprint {
-            return Err(Error::parameter("secret is not the one the filter was built with"));
-        }
-        Ok(hasher)
+        Err(Error::parameter(wrong))
     }
 }
 

@@ -34,40 +34,19 @@ impl Record {
     }
 }
 
-/// Splits a block into records, a chunk at a time.
-struct Records<'a> {
-    block: &'a [u8],
-    newlines: memchr::Memchr<'a>,
-    at: usize,
-}
-
-impl<'a> Records<'a> {
-    fn new(block: &'a [u8]) -> Self {
-        Records { block, newlines: memchr::memchr_iter(b'\n', block), at: 0 }
-    }
-
-    fn next(&mut self) -> Option<Record> {
-        let start = self.at;
-        if start >= self.block.len() {
+/// The records of a block, in order.
+fn records_of(block: &[u8]) -> impl Iterator<Item = Record> {
+    let (mut newlines, mut start) = (memchr::memchr_iter(b'\n', block), 0);
+    std::iter::from_fn(move || {
+        if start >= block.len() {
             return None;
         }
-        let newline = self.newlines.next().unwrap_or(self.block.len());
-        let cr = newline > start && self.block[newline - 1] == b'\r';
-        self.at = (newline + 1).min(self.block.len());
-        Some(Record { start, key_end: newline - usize::from(cr), end: self.at })
-    }
-
-    /// Fills `records` and `hashes`; returns how many.
-    fn fill(&mut self, hasher: &KeyHasher, records: &mut [Record], hashes: &mut [u64]) -> usize {
-        let mut n = 0;
-        while n < records.len() {
-            let Some(record) = self.next() else { break };
-            hashes[n] = hasher.text(record.key(self.block));
-            records[n] = record;
-            n += 1;
-        }
-        n
-    }
+        let newline = newlines.next().unwrap_or(block.len());
+        let cr = newline > start && block[newline - 1] == b'\r';
+        let record = Record { start, key_end: newline - usize::from(cr), end: (newline + 1).min(block.len()) };
+        start = record.end;
+        Some(record)
+    })
 }
 
 /// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
@@ -81,10 +60,14 @@ pub(super) fn partition(
 ) -> Result<Tally> {
     let mut records = [Record::default(); CHUNK];
     let (mut hashes, mut mask) = ([0u64; CHUNK], [0u8; CHUNK]);
-    let mut source = Records::new(block);
+    let mut source = records_of(block);
     let mut tally = Tally::default();
     loop {
-        let n = source.fill(hasher, &mut records, &mut hashes);
+        let mut n = 0;
+        for ((slot, hash), record) in records.iter_mut().zip(&mut hashes).zip(&mut source) {
+            (*slot, *hash) = (record, hasher.text(record.key(block)));
+            n += 1;
+        }
         if n == 0 {
             return Ok(tally);
         }

@@ -158,13 +158,11 @@ impl ScalableBloomFilter {
         let done = self.newest()?.add_missing(&unseen[..kept], &mut fresh[..kept])?;
         let mut fresh = fresh[..done].iter();
         for (at, (new, &seen)) in new.iter_mut().zip(seen.iter()).enumerate() {
-            *new = match seen {
-                0 => match fresh.next() {
-                    Some(&fresh) => fresh,
-                    None => return Ok(at),
-                },
-                _ => 0,
-            };
+            *new = 0;
+            if seen == 0 {
+                let Some(&fresh) = fresh.next() else { return Ok(at) };
+                *new = fresh;
+            }
         }
         Ok(hashes.len())
     }

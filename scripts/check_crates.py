@@ -52,7 +52,7 @@ def code_lines(path: Path) -> list[tuple[int, str]]:
     """Numbered lines without comments, up to the module's own tests."""
     lines = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if line.startswith("#[cfg(test)]"):
+        if line.startswith(("#[cfg(test)]", "#![cfg(test)]")):
             break
         lines.append((number, line.split("//")[0]))
     return lines

@@ -59,6 +59,26 @@ impl Packed {
             words[word + 1] = ((old & !(self.max() >> done)) | value >> done).to_le();
         }
     }
+
+    /// Number of cells that are not zero, among the first `cells` of `words`.
+    pub fn count_set(self, words: &[u64], cells: u64) -> u64 {
+        let width = self.width();
+        if !width.is_power_of_two() {
+            return (0..cells).map(|i| u64::from(self.get(words, i) != 0)).sum();
+        }
+        // Every bit of a cell folded into its lowest; whole words, since padding is zero.
+        let lowest = u64::MAX / self.max();
+        let set = |&word: &u64| {
+            let mut folded = u64::from_le(word);
+            let mut step = width / 2;
+            while step > 0 {
+                folded |= folded >> step;
+                step /= 2;
+            }
+            u64::from((folded & lowest).count_ones())
+        };
+        words.iter().map(set).sum()
+    }
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ impl CountingBloomFilter {
 
     /// Counters that are not zero.
     fn set_cells(&self) -> u64 {
-        spread::count_set(self.packed, self.words(), self.shape.num_cells)
+        self.packed.count_set(self.words(), self.shape.num_cells)
     }
 }
 

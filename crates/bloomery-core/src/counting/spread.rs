@@ -138,26 +138,6 @@ impl Spread {
     }
 }
 
-/// Number of cells that are not zero, among the first `cells` of `words`.
-pub fn count_set(packed: Packed, words: &[u64], cells: u64) -> u64 {
-    let width = packed.width();
-    if !width.is_power_of_two() {
-        return (0..cells).map(|i| u64::from(packed.get(words, i) != 0)).sum();
-    }
-    // Every bit of a cell folded into its lowest; whole words, since padding is zero.
-    let lowest = u64::MAX / packed.max();
-    let set = |&word: &u64| {
-        let mut folded = u64::from_le(word);
-        let mut step = width / 2;
-        while step > 0 {
-            folded |= folded >> step;
-            step /= 2;
-        }
-        u64::from((folded & lowest).count_ones())
-    };
-    words.iter().map(set).sum()
-}
-
 /// Adds `other` to `words` cell by cell, stopping at the maximum.
 pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) {
     let (width, max) = (packed.width(), packed.max());
@@ -205,7 +185,7 @@ mod tests {
                 (0..cells).map(|i| packed.get(&a, i).saturating_add(packed.get(&b, i)).min(packed.max())).collect();
             add_saturating(packed, &mut a, &b, cells);
             assert!((0..cells).all(|i| packed.get(&a, i) == sums[i as usize]), "width {width}");
-            assert_eq!(count_set(packed, &a, cells), sums.iter().filter(|&&v| v > 0).count() as u64);
+            assert_eq!(packed.count_set(&a, cells), sums.iter().filter(|&&v| v > 0).count() as u64);
         }
     }
 

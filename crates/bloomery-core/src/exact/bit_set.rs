@@ -12,7 +12,8 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
-use crate::structure::kept::{kept_in, written};
+use crate::structure::kept::kept_in;
+use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {

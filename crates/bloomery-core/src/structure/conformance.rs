@@ -1,5 +1,6 @@
 //! What every row of the registry promises, written once and run for each row in several sizes and choices.
 //! The checks take any way to make a filter: the tests of one structure run them on shapes of its own.
+#![cfg(test)]
 
 use super::testing::{bytes, mapped, reload, reloaded};
 use super::{Addable, Countable, Declared, Loadable, Mergeable, Removable, Sizable};

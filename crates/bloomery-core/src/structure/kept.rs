@@ -43,22 +43,6 @@ macro_rules! kept_in {
     };
 }
 
-/// The methods of [`crate::structure::Addable`] that the memories answer to which adding writes: the first says
-/// whether it may.
-macro_rules! written {
-    ($first:ident $(, $more:ident)*) => {
-        #[inline(always)]
-        fn is_read_only(&self) -> bool {
-            self.$first.is_read_only()
-        }
-
-        fn expect_adds(&mut self, adds: usize) {
-            self.$first.expect_writes(adds);
-            $(self.$more.expect_writes(adds);)*
-        }
-    };
-}
-
 /// [`crate::structure::Addable::clear`] of a structure with a field `load`: memories, and fields that begin anew.
 macro_rules! cleared {
     ($($memory:ident),+ $(; $field:ident = $empty:expr)?) => {
@@ -71,4 +55,4 @@ macro_rules! cleared {
     };
 }
 
-pub(crate) use {cleared, kept_in, written};
+pub(crate) use {cleared, kept_in};

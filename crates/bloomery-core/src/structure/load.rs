@@ -63,7 +63,7 @@ macro_rules! load_takes {
         }
     };
     (@ $($memory:ident),+) => {
-        crate::structure::kept::written!($($memory),+);
+        crate::structure::traits::written!($($memory),+);
 
         #[inline(always)]
         fn newly_overfull(&mut self) -> bool {

@@ -8,13 +8,11 @@
 //! * [`batch`]: many keys at once, on one thread or several.
 
 pub mod batch;
-#[cfg(test)]
 pub(crate) mod conformance;
 pub mod declaration;
 pub mod differences;
 pub(crate) mod kept;
 pub mod load;
-#[cfg(test)]
 pub(crate) mod testing;
 pub mod traits;
 

@@ -1,4 +1,5 @@
 //! What tests of several families use.
+#![cfg(test)]
 
 use std::sync::Arc;
 

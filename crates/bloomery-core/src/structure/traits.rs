@@ -195,3 +195,21 @@ pub trait Loadable: Filter {
     /// Rebuilds the structure from a sound header, the hasher that [`Header::hasher`] makes of it, and its sections.
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self>;
 }
+
+/// The methods of [`crate::structure::Addable`] that the memories answer to which adding writes: the first says
+/// whether it may.
+macro_rules! written {
+    ($first:ident $(, $more:ident)*) => {
+        #[inline(always)]
+        fn is_read_only(&self) -> bool {
+            self.$first.is_read_only()
+        }
+
+        fn expect_adds(&mut self, adds: usize) {
+            self.$first.expect_writes(adds);
+            $(self.$more.expect_writes(adds);)*
+        }
+    };
+}
+
+pub(crate) use written;

@@ -18,7 +18,8 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, check_sized, each_of, shown};
-use crate::structure::kept::{kept_in, written};
+use crate::structure::kept::kept_in;
+use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Sections};
 
 /// More generations cost a line a look-up each and save less and less space.

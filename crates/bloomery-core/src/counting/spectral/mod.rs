@@ -189,7 +189,7 @@ impl Filter for SpectralFilter {
     }
 
     fn fill(&self) -> f64 {
-        let set = spread::count_set(self.spread.packed, self.words(), self.shape.num_cells);
+        let set = self.spread.packed.count_set(self.words(), self.shape.num_cells);
         set as f64 / self.shape.num_cells as f64
     }
 

@@ -140,7 +140,7 @@ impl Filter for VariableIncrementFilter {
     }
 
     fn fill(&self) -> f64 {
-        let set = spread::count_set(self.kernel.spread.packed, self.words(), self.shape.num_cells);
+        let set = self.kernel.spread.packed.count_set(self.words(), self.shape.num_cells);
         set as f64 / self.shape.num_cells as f64
     }
 

@@ -11,7 +11,6 @@ use std::convert::Infallible;
 
 use crate::cells::{Memory, Packed};
 use crate::container::{Header, kind};
-use crate::counting::spread::count_set;
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::isa::prefetch;
@@ -24,8 +23,9 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in, written};
+use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
+use crate::structure::traits::written;
 use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Keys fetched ahead; each asks for K lines and those of its decrements.
@@ -273,7 +273,7 @@ impl StableBloomFilter {
 
     /// Cells that are not 0.
     fn set_cells(&self) -> u64 {
-        let cells = |packed| count_set(packed, self.memory.words(), self.shape.num_cells);
+        let cells = |packed: Packed| packed.count_set(self.memory.words(), self.shape.num_cells);
         Packed::new(self.shape.cell_bits).map_or(0, cells)
     }
 }

@@ -108,9 +108,7 @@ def measure(keys: list[bytes], folder: Path) -> None:
     wrong = sum(mapped.contains_many(absent))
     measured = wrong / ABSENT
     bound = FPR + 5 * math.sqrt(FPR * (1 - FPR) / ABSENT)
-    require(
-        measured <= bound, f"{wrong:,} of {ABSENT:,} absent keys are admitted: at most {bound:.3%} is due"
-    )
+    require(measured <= bound, f"{wrong:,} of {ABSENT:,} absent keys are found: at most {bound:.3%} is due")
     lookups = {
         "set": ns_per_key(lambda: [key in exact for key in keys], len(keys)),
         "filter": ns_per_key(lambda: mapped.contains_many(keys), len(keys)),

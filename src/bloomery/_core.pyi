@@ -57,7 +57,7 @@ LINE_BYTES: Final[int]
 @final
 class AgingBloomFilter:
     """
-    A window over a stream: the last `capacity` distinct keys are never denied, older ones are
+    A window over a stream: the last `capacity` distinct keys are never missed, older ones are
     forgotten after at most twice as many.
 
     capacity: keys of the window; with window=, keys that come within it.
@@ -502,7 +502,7 @@ class BitSet:
 @final
 class BloomFilter:
     """
-    An approximate set of keys: never denies a key that was added, and wrongly admits others at a
+    An approximate set of keys: never misses a key that was added, and wrongly finds others at a
     rate of at most `fpr` while it holds at most `capacity` keys.
 
     capacity: expected number of distinct keys.
@@ -1055,7 +1055,7 @@ class CountingBloomFilter:
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
-    No key is denied that was added more often than removed, as long as only keys were removed that
+    No key is missed that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
     num_added is the number of additions less that of removals, repeated keys included; the warning
     past capacity goes by distinct keys. merge() adds the counters of another filter.
@@ -1322,7 +1322,7 @@ class CuckooFilter:
 
     Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
     exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
-    store each key once. Never denies a key that was added, unless keys were removed that never were.
+    store each key once. Never misses a key that was added, unless keys were removed that never were.
     Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
     capacity hold it); every key added before is still found, and removing some makes room. To grow, see
     DynamicCuckooFilter.
@@ -2055,7 +2055,7 @@ class DynamicCuckooFilter:
 
     Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
     in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
-    empty (the memory of one is kept for the next); compact() moves keys together. Never denies a key that
+    empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
     stage takes the key, and then nothing has changed. Copies of one key beyond 2 * bucket_size open
     further stages: ask `in` first to store each key once.
@@ -2541,7 +2541,7 @@ class PrefixFilter:
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
-    Never denies a key that was added; past capacity the rate rises and CapacityWarning is given once, no
+    Never misses a key that was added; past capacity the rate rises and CapacityWarning is given once, no
     key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     allocated.
     Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
@@ -2984,7 +2984,7 @@ class QuotientFilter:
 @final
 class RetouchedBloomFilter:
     """
-    A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
+    A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
     of its members.
 
     capacity: expected number of distinct keys.
@@ -2992,14 +2992,14 @@ class RetouchedBloomFilter:
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
-    Train it: add members, then add_false_positive() keys that are known to be admitted wrongly, then
+    Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
     retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
     estimates their rate. Each of the schemes but "random" removes several times as many false
-    positives as it denies members, while few are retouched; clear_random() removes just as many.
+    positives as it misses members, while few are retouched; clear_random() removes just as many.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
     two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
     Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
-    rate of (fill (1 - x))^k and denies 1 - (1 - x)^k of the members.
+    rate of (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
 
     >>> from bloomery import RetouchedBloomFilter
     >>> f = RetouchedBloomFilter(10, 0.2)
@@ -3042,8 +3042,8 @@ class RetouchedBloomFilter:
         """
     def add_false_positive(self, key: object, /) -> bool:
         """
-        Takes note of a key that is admitted and should not be, for the schemes of retouch; nothing is
-        cleared. False, and no change, when it is not admitted.
+        Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
+        cleared. False, and no change, when it is not found.
         """
     def add_false_positives(self, /, keys: object) -> Any:
         """
@@ -3099,7 +3099,7 @@ class RetouchedBloomFilter:
         """
     def fnr(self, /) -> float:
         """
-        Estimated share of the members that are denied, from the cells: O(nbytes).
+        Estimated share of the members that are missed, from the cells: O(nbytes).
         """
     def fpr(self, /) -> float:
         """
@@ -3166,7 +3166,7 @@ class RetouchedBloomFilter:
         """
     def retouch(self, /, key: object, scheme: str = ...) -> bool:
         """
-        Clears one bit of a key, so that it is admitted no more; False when it was not.
+        Clears one bit of a key, so that it is found no more; False when it was not.
 
         scheme: random; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
         known false positives need; "ratio", the bit with most of these a member.
@@ -3204,7 +3204,7 @@ class RetouchedBloomFilter:
 @final
 class RollingBloomFilter:
     """
-    A window over a stream in several generations: the last `capacity` keys are never denied, in less
+    A window over a stream in several generations: the last `capacity` keys are never missed, in less
     space than AgingBloomFilter takes.
 
     capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last
@@ -3914,7 +3914,7 @@ class SpectralFilter:
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
-    No key that was added is ever denied, no count is below the truth, in any mode. Keys cannot be
+    No key that was added is ever missed, no count is below the truth, in any mode. Keys cannot be
     removed, for that would break it; CountingBloomFilter is minimum selection with removal.
     num_added is the number of additions, repeated keys included; the warning past capacity goes by
     distinct keys.
@@ -4352,13 +4352,13 @@ class VariableIncrementFilter:
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
     increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
-    sum with that amount in it denies the key.
+    sum with that amount in it misses the key.
     counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
-    reaches its maximum admits every key and stays there for ever.
+    reaches its maximum accepts every key and stays there for ever.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.
 
-    No key is denied that was added more often than removed, as long as only keys were removed that
+    No key is missed that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
     num_added is the number of additions less that of removals, repeated keys included; the warning
     past capacity goes by distinct keys. merge() adds the counters of another filter.

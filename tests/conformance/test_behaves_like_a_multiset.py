@@ -1,6 +1,6 @@
 """A state machine drives every registry row beside an exact multiset, by whatever the row can do.
 
-After every step: no key that was added is denied (unless the structure forgets by design), no count is below
+After every step: no key that was added is missed (unless the structure forgets by design), no count is below
 the truth, and what takes out a key that is certainly absent changes no byte.
 """
 

@@ -5,7 +5,7 @@
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
 /// `add` is called (with a `key`, a `pair` or a `number`); what it can do beside `add` and `in`; whether it can be a stage of
-/// a growing filter, by what makes its rate (`bits`, `fingerprints`, or `no`); when it may deny a key that was
+/// a growing filter, by what makes its rate (`bits`, `fingerprints`, or `no`); when it may miss a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
 /// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
 /// and, where it is not the usual, what tools ask (see [`Variant`](crate::registry::Variant)): `role`, `once`, `fixed`.
@@ -175,7 +175,7 @@ macro_rules! variants {
     };
 }
 
-/// When a structure may deny a key that was added.
+/// When a structure may miss a key that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FalseNegatives {
     /// Never.

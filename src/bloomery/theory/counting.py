@@ -168,7 +168,7 @@ def variable_increment_fpr(items: float, num_cells: float, num_hashes: int, incr
     """Return the rate of a variable-increment filter whose probes add L to 2L - 1.
 
     ``(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6 L^2) B(2))^k``, B(i) = P(Bin(kn, 1/m) = i): an absent key's probe
-    is denied by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot
+    is rejected by an empty counter, by all but one of L single increments, and by the pairs whose sum cannot
     hold its own. L = 1 is the counting filter. Raises ``ParameterError`` unless items >= 0, num_cells > 1,
     and num_hashes and increments are whole and at least 1. Constant time.
 

@@ -38,7 +38,7 @@ def dleft_fpr(items: float, buckets: float, remainder_bits: float) -> float:
     """Return the rate of a d-left table: ``1 - (1 - 1/(B R))^n``, R = 2^remainder_bits.
 
     Exact for n distinct random hashes: buckets and remainders are permutations of one fingerprint below B R,
-    so a key is admitted exactly when its fingerprint is there. Raises ``ParameterError`` unless items >= 0,
+    so a key is found exactly when its fingerprint is there. Raises ``ParameterError`` unless items >= 0,
     buckets >= 1 and remainder_bits > 0. Constant time.
 
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting Bloom
@@ -244,4 +244,4 @@ def retouched_fnr(share: float, num_hashes: float) -> float:
     """
     hashes = positive("num_hashes", num_hashes)
     lost = closed_unit("share", share)
-    return law("denied", lost, hashes)
+    return law("missed", lost, hashes)

@@ -163,7 +163,7 @@ def aging_num_hashes(fpr: float) -> int:
 def aging_capacity(num_bits: float, fpr: float) -> float:
     """Return the window of an aging filter with two classic buffers of m/2 bits: ``m ln 2 / (2 k)``.
 
-    0.0495 m at 1 %, 0.0347 m at 0.1 %: keys of which none of the last is ever denied. Raises
+    0.0495 m at 1 %, 0.0347 m at 0.1 %: keys of which none of the last is ever missed. Raises
     ``ParameterError`` unless num_bits >= 1 and 0 < fpr < 1. Constant time.
 
     Source: as :func:`aging_num_hashes`.

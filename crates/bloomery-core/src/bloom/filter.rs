@@ -21,7 +21,7 @@ use crate::structure::load::{Load, load_answers};
 use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Sections};
 
 structure! {
-    /// An approximate set of keys: never denies a key that was added, and wrongly admits others at a
+    /// An approximate set of keys: never misses a key that was added, and wrongly finds others at a
     /// rate of at most `fpr` while it holds at most `capacity` keys.
     class BloomFilter;
     parameters {

@@ -37,7 +37,7 @@ structure! {
         /// costs at most 1.6 times the space of classic.
         layout: "str" = "auto";
     }
-    /// No key is denied that was added more often than removed, as long as only keys were removed that
+    /// No key is missed that was added more often than removed, as long as only keys were removed that
     /// had been added: removing a key that merely seems to be there takes from the counters of others.
     /// num_added is the number of additions less that of removals, repeated keys included; the warning
     /// past capacity goes by distinct keys. merge() adds the counters of another filter.

@@ -2,7 +2,7 @@
 //!
 //! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware
 //! applications", 2014. Cells hold labels 1 to s, writing takes the larger, a key's label is the
-//! smallest of its k cells, 0 when one of them is empty. A key is never denied and never reported
+//! smallest of its k cells, 0 when one of them is empty. A key is never missed and never reported
 //! below its own label; it is reported above it when others have overwritten all its cells.
 
 use super::valued::{Cells, Kind, Lattice, Valued, valued};

@@ -2,10 +2,10 @@
 //!
 //! An absent key is found by the chain when stage j of it finds the key and no stage before did. Stages that know
 //! nothing of each other find it independently. A growing chain stores a key only where no earlier stage finds
-//! it: so a later stage holds nothing that an earlier one admits, and finds fewer of its false positives.
+//! it: so a later stage holds nothing that an earlier one finds, and finds fewer of its false positives.
 //!
-//! **Fingerprints** are parts of one hash. A key that is admitted by stage i is equal in all that stage j
-//! compares to some key of stage i, and one stored in j is not: the two never admit the same key, and rates add
+//! **Fingerprints** are parts of one hash. A key that is found by stage i is equal in all that stage j
+//! compares to some key of stage i, and one stored in j is not: the two never find the same key, and rates add
 //! up.
 //!
 //! **Bits**: of the keys of stage j, probes that are among the first k_i fall on set bits of stage i, of which
@@ -37,7 +37,7 @@ pub enum Stages {
 }
 
 impl Stages {
-    /// How far stage j, of rate `later`, avoids what stage i, of rate `earlier`, admits; both above 0.
+    /// How far stage j, of rate `later`, avoids what stage i, of rate `earlier`, finds; both above 0.
     fn avoidance(self, earlier: f64, later: f64) -> f64 {
         match self {
             Stages::Independent => 0.0,
@@ -89,8 +89,8 @@ mod tests {
         for rates in chains {
             let [product, bits, sum] =
                 [Stages::Independent, Stages::OfBits, Stages::OfFingerprints].map(|stages| stages.fpr(rates));
-            let denied: f64 = rates.iter().map(|rate| 1.0 - rate).product();
-            assert!((product - (1.0 - denied)).abs() < 1e-12, "{rates:?}");
+            let missed: f64 = rates.iter().map(|rate| 1.0 - rate).product();
+            assert!((product - (1.0 - missed)).abs() < 1e-12, "{rates:?}");
             assert!((sum - rates.iter().sum::<f64>().min(1.0)).abs() < 1e-12, "{rates:?}");
             assert!(product <= bits && bits <= sum && sum <= 1.0, "{rates:?} {product} {bits} {sum}");
         }

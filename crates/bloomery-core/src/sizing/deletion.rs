@@ -12,8 +12,8 @@ pub fn deletability(free: f64, throws: f64, num_hashes: u32) -> f64 {
     any_of((free / throws).min(1.0), f64::from(num_hashes))
 }
 
-/// Share of the keys of a retouched filter that are denied when a share of their bits was cleared: `1 - (1 - x)^k`.
+/// Share of the keys of a retouched filter that are missed when a share of their bits was cleared: `1 - (1 - x)^k`.
 /// Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006.
-pub fn denied(lost: f64, num_hashes: f64) -> f64 {
+pub fn missed(lost: f64, num_hashes: f64) -> f64 {
     any_of(lost, num_hashes)
 }

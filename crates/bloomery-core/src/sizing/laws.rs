@@ -13,7 +13,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("cuckoo", &[compared, bits]) => fingerprints::cuckoo(compared, whole(bits)),
         ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, whole(bin_size)),
         ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
-        ("denied", &[lost, k]) => deletion::denied(lost, k),
+        ("missed", &[lost, k]) => deletion::missed(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),

@@ -175,7 +175,7 @@ pub(crate) fn lying<F: Subject>(filter: &F, harmless: impl Fn(u16, u16, u64) -> 
                     assert!(harmless(tag, index, wild), "{} {tag} {index} {wild}", F::CLASS);
                     let keys = opened.keys(0..50);
                     opened.contains_hashes(&keys, &mut [0; 50]);
-                    let _ = (opened.put_all(&keys, None), opened.info(), opened.put(keys[7]), opened.denied());
+                    let _ = (opened.put_all(&keys, None), opened.info(), opened.put(keys[7]), opened.missed());
                     let _ = (opened.wipe(), opened.put(keys[7]));
                     using(opened);
                 }

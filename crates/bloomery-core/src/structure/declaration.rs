@@ -85,7 +85,7 @@ pub trait Declared: Filter {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
         info.push(("fpr", Value::Real(self.fpr())));
-        info.extend(self.denied().map(|share| ("fnr", Value::Real(share))));
+        info.extend(self.missed().map(|share| ("fnr", Value::Real(share))));
         info.push(("fill", Value::Real(self.fill())));
         info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([

@@ -62,8 +62,8 @@ pub trait Filter: Send + Sync + Sized {
     fn estimated(&self) -> Option<(f64, f64)> {
         None
     }
-    /// Estimated share of the members that are denied, where cells tell.
-    fn denied(&self) -> Option<f64> {
+    /// Estimated share of the members that are missed, where cells tell.
+    fn missed(&self) -> Option<f64> {
         None
     }
     /// The structure as a file; fails only on bytes that cannot be borrowed.

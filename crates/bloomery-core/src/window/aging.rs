@@ -13,7 +13,7 @@ use crate::key::KeyHasher;
 use crate::registry::AGING;
 
 window! {
-    /// A window over a stream: the last `capacity` distinct keys are never denied, older ones are
+    /// A window over a stream: the last `capacity` distinct keys are never missed, older ones are
     /// forgotten after at most twice as many.
     class AgingBloomFilter;
     parameters {

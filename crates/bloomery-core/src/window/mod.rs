@@ -1,8 +1,8 @@
 //! Filters that forget: what a stream needs whose memory may not grow with it.
 //!
 //! * [`generations`]: planes of lines that take turns, the common part of the next two;
-//! * [`aging`]: two generations; the last `capacity` distinct keys are never denied;
-//! * [`rolling`]: several generations; less space, and the last `capacity` keys are never denied;
+//! * [`aging`]: two generations; the last `capacity` distinct keys are never missed;
+//! * [`rolling`]: several generations; less space, and the last `capacity` keys are never missed;
 //! * [`stable`]: decaying cells; no such promise, a constant rate for ever.
 
 pub mod aging;

@@ -6,7 +6,7 @@
 //! g/(g-1) * 1.44 log2(g/p) n, 1.6 times less at g = 3, p = 1 %, for g neighbouring lines a look-up
 //! instead of k scattered ones.
 //!
-//! The last `capacity` keys that were added are never denied, repeats counted (a repeat within the
+//! The last `capacity` keys that were added are never missed, repeats counted (a repeat within the
 //! active generation costs nothing). It is not the last `capacity` distinct keys: a repeat from an
 //! older generation takes a place in the active one, too. Only g = 2 gives that
 //! ([`super::AgingBloomFilter`]), since nothing but one full generation is sure to hold no repeat.
@@ -17,7 +17,7 @@ use crate::key::KeyHasher;
 use crate::registry::ROLLING;
 
 window! {
-    /// A window over a stream in several generations: the last `capacity` keys are never denied, in less
+    /// A window over a stream in several generations: the last `capacity` keys are never missed, in less
     /// space than AgingBloomFilter takes.
     class RollingBloomFilter;
     parameters {

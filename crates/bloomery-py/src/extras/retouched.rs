@@ -48,8 +48,8 @@ fn scheme(value: &Bound<'_, PyAny>) -> PyResult<Choice> {
 
 #[pymethods]
 impl RetouchedBloomFilter {
-    /// Takes note of a key that is admitted and should not be, for the schemes of retouch; nothing is
-    /// cleared. False, and no change, when it is not admitted.
+    /// Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
+    /// cleared. False, and no change, when it is not found.
     #[pyo3(signature = (key: "object", /))]
     fn add_false_positive(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
@@ -63,7 +63,7 @@ impl RetouchedBloomFilter {
         batch::run(&Train { lock: &self.lock, work: Core::note_false_positive }, &self.hasher, keys, true)
     }
 
-    /// Clears one bit of a key, so that it is admitted no more; False when it was not.
+    /// Clears one bit of a key, so that it is found no more; False when it was not.
     ///
     /// scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
     /// known false positives need; "ratio", the bit with most of these a member.
@@ -94,7 +94,7 @@ impl RetouchedBloomFilter {
         self.lock.write(py, |f| f.clear_random(share, seed)).or_raise(py)
     }
 
-    /// Estimated share of the members that are denied, from the cells: O(nbytes).
+    /// Estimated share of the members that are missed, from the cells: O(nbytes).
     fn fnr(&self, py: Python<'_>) -> f64 {
         self.lock.read(py, Core::fnr)
     }

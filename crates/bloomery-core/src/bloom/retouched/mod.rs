@@ -1,5 +1,5 @@
 //! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared again, which rids it of
-//! chosen false positives and makes it deny some members.
+//! chosen false positives and makes it miss some members.
 //!
 //! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Which bit to clear is decided by
 //! training data held beside the bits: for every bit the members that set it and the known false
@@ -29,7 +29,7 @@ use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Filter, Loadable, Sections};
 
 structure! {
-    /// A Bloom filter whose troublesome false positives are cleared away, at the price of denying some
+    /// A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
     /// of its members.
     class RetouchedBloomFilter;
     parameters {
@@ -39,14 +39,14 @@ structure! {
         fpr: "float" = 0.01;
         *;
     }
-    /// Train it: add members, then add_false_positive() keys that are known to be admitted wrongly, then
+    /// Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
     /// retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
     /// estimates their rate. Each of the schemes but "random" removes several times as many false
-    /// positives as it denies members, while few are retouched; clear_random() removes just as many.
+    /// positives as it misses members, while few are retouched; clear_random() removes just as many.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
     /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
     /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
-    /// rate of (fill (1 - x))^k and denies 1 - (1 - x)^k of the members.
+    /// rate of (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
     ///
     /// >>> from bloomery import RetouchedBloomFilter
     /// >>> f = RetouchedBloomFilter(10, 0.2)
@@ -141,7 +141,7 @@ impl RetouchedBloomFilter {
         counters.set(words, bit, (count + 1).min(counters.max()));
     }
 
-    /// Takes note of a key that is admitted and should not be; false when it is not admitted.
+    /// Takes note of a key that is found and should not be; false when it is not found.
     pub fn note_false_positive(&mut self, hash: u64) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -155,7 +155,7 @@ impl RetouchedBloomFilter {
         Ok(true)
     }
 
-    /// Clears one bit of a key, so that it is admitted no more; false when it was not.
+    /// Clears one bit of a key, so that it is found no more; false when it was not.
     pub fn retouch(&mut self, hash: u64, choice: Choice) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -223,13 +223,13 @@ impl RetouchedBloomFilter {
         (lost, all)
     }
 
-    /// Estimated share of the members that are denied: 1 - (1 - lost share of their bits)^k.
+    /// Estimated share of the members that are missed: 1 - (1 - lost share of their bits)^k.
     pub fn fnr(&self) -> f64 {
         let (lost, all) = self.lost();
         if lost == 0 {
             return 0.0;
         }
-        deletion::denied(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
+        deletion::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
 
@@ -268,7 +268,7 @@ impl Filter for RetouchedBloomFilter {
         bits::count_ones(self.bits.words()) as f64 / self.positions.num_bits as f64
     }
 
-    fn denied(&self) -> Option<f64> {
+    fn missed(&self) -> Option<f64> {
         Some(self.fnr())
     }
 }

@@ -25,13 +25,13 @@ fn counters_and_bits_agree_with_plain_arrays() {
     }
     for (i, hash) in hashes(2, 2000).into_iter().enumerate() {
         let mine = of(hash);
-        let admitted = mine.iter().all(|&bit| set[bit as usize]);
-        assert_eq!(f.contains_hash(hash), admitted);
-        assert_eq!(f.note_false_positive(hash).unwrap(), admitted);
-        if admitted {
+        let found = mine.iter().all(|&bit| set[bit as usize]);
+        assert_eq!(f.contains_hash(hash), found);
+        assert_eq!(f.note_false_positive(hash).unwrap(), found);
+        if found {
             mine.iter().for_each(|&bit| known[bit as usize] += 1);
         }
-        if admitted && i % 3 == 0 {
+        if found && i % 3 == 0 {
             let choice = Choice::NAMES[i / 3 % 4].0;
             let score = |&bit: &u64| (members[bit as usize], known[bit as usize]);
             let fewest = mine.iter().map(|bit| score(bit).0).min().unwrap();
@@ -72,12 +72,12 @@ fn random_clearing_follows_the_law_and_clears_exactly_its_share() {
             assert_eq!(bits::count_ones(f.bits.words()), before - cleared);
             let rate = (before as f64 / m as f64 * (1.0 - share)).powi(k as i32);
             assert!((f.fpr() - rate).abs() < 1e-3 * rate + 1e-12);
-            let denied = members.iter().filter(|&&hash| !f.contains_hash(hash)).count() as f64 / n as f64;
+            let missed = members.iter().filter(|&&hash| !f.contains_hash(hash)).count() as f64 / n as f64;
             let law = 1.0 - (1.0 - share).powi(k as i32);
             // Members share bits, so their losses are not independent: three times the binomial deviation.
             let sd = 3.0 * (law * (1.0 - law) / n as f64).sqrt();
-            assert!((denied - law).abs() <= 3.0 * sd + 1e-9, "{m} {share}: {denied} {law}");
-            assert!((f.fnr() - denied).abs() <= 3.0 * sd + 1e-9, "{m} {share}: {denied} {}", f.fnr());
+            assert!((missed - law).abs() <= 3.0 * sd + 1e-9, "{m} {share}: {missed} {law}");
+            assert!((f.fnr() - missed).abs() <= 3.0 * sd + 1e-9, "{m} {share}: {missed} {}", f.fnr());
         }
     }
     for share in [-0.1, 1.1, f64::NAN] {
@@ -98,9 +98,9 @@ fn selective_clearing_removes_more_false_positives_than_it_denies_members() {
             troublesome.iter().for_each(|&hash| assert!(f.retouch(hash, choice).is_ok()));
             assert!(troublesome.iter().all(|&hash| !f.contains_hash(hash)));
             let gone = known.iter().filter(|&&hash| !f.contains_hash(hash)).count() as f64 / known.len() as f64;
-            let denied = members.iter().filter(|&&hash| !f.contains_hash(hash)).count() as f64 / n as f64;
-            assert!(gone / denied > 1.0, "{m} {name}: {gone} {denied}");
-            assert!((f.fnr() - denied).abs() < 0.15 * denied + 0.01, "{m} {name}: {} {denied}", f.fnr());
+            let missed = members.iter().filter(|&&hash| !f.contains_hash(hash)).count() as f64 / n as f64;
+            assert!(gone / missed > 1.0, "{m} {name}: {gone} {missed}");
+            assert!((f.fnr() - missed).abs() < 0.15 * missed + 0.01, "{m} {name}: {} {missed}", f.fnr());
         }
     }
 }

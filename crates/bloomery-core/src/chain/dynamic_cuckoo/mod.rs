@@ -6,7 +6,7 @@
 //! stage have them equal in every stage: the stages together are one multiset of fingerprints, and a
 //! copy may be taken out of any of them. Were the stages of different sizes, two keys could be equal
 //! in one and differ in another; removing the first where it only seems to lie would take the copy of
-//! the second, and the second would be denied.
+//! the second, and the second would be missed.
 //!
 //! A key goes to the first stage that has room: fewer keys than its capacity, and its stash free. If
 //! none has, another is opened; when all that may be are open, stages take keys past their capacity,
@@ -53,7 +53,7 @@ structure! {
     }
     /// Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
     /// in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
-    /// empty (the memory of one is kept for the next); compact() moves keys together. Never denies a key that
+    /// empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     /// was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
     /// stage takes the key, and then nothing has changed. Copies of one key beyond 2 * bucket_size open
     /// further stages: ask `in` first to store each key once.

@@ -80,7 +80,7 @@ pub(super) fn check_stages(max_stages: u64) -> Result<u32> {
     }
 }
 
-/// Refuses fingerprints so narrow that full stages would admit every key.
+/// Refuses fingerprints so narrow that full stages would find every key.
 fn check_telling(fpr: f64, max_stages: u32, shape: &CuckooShape) -> Result<()> {
     if fpr < 1.0 {
         return Ok(());

@@ -130,7 +130,7 @@ fn merge(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut Split
 }
 
 /// Random operations against an exact multiset of (fingerprint, pair of buckets): adds, removals in
-/// any order, compacting, merging, saving and loading. No present key is ever denied, every count is exact.
+/// any order, compacting, merging, saving and loading. No present key is ever missed, every count is exact.
 #[test]
 fn the_stages_together_hold_what_an_exact_multiset_holds() {
     for (i, plan) in plans().into_iter().enumerate() {

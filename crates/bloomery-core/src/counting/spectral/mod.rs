@@ -10,7 +10,7 @@
 //!   how an overestimate looks, is counted apart from there on, starting at that value.
 //!
 //! Where a key is counted apart decides whether the promise holds: a second filter with a marker for
-//! its keys denies occurrences when the marker errs. Here the keys apart are exact, in a table of
+//! its keys misses occurrences when the marker errs. Here the keys apart are exact, in a table of
 //! their 64-bit hashes ([`apart`]); a key that finds no room in it stays with its counters.
 
 pub mod apart;
@@ -45,7 +45,7 @@ structure! {
         /// 8, 16, 32 or 64.
         counter_bits: "int" = 32;
     }
-    /// No key that was added is ever denied, no count is below the truth, in any mode. Keys cannot be
+    /// No key that was added is ever missed, no count is below the truth, in any mode. Keys cannot be
     /// removed, for that would break it; CountingBloomFilter is minimum selection with removal.
     /// num_added is the number of additions, repeated keys included; the warning past capacity goes by
     /// distinct keys.

@@ -33,13 +33,13 @@ structure! {
         fpr: "float" = 0.01;
         *;
         /// L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
-        /// sum with that amount in it denies the key.
+        /// sum with that amount in it misses the key.
         increments: "int" = 4;
         /// width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
-        /// reaches its maximum admits every key and stays there for ever.
+        /// reaches its maximum accepts every key and stays there for ever.
         counter_bits: "int | None" = None;
     }
-    /// No key is denied that was added more often than removed, as long as only keys were removed that
+    /// No key is missed that was added more often than removed, as long as only keys were removed that
     /// had been added: removing a key that merely seems to be there takes from the counters of others.
     /// num_added is the number of additions less that of removals, repeated keys included; the warning
     /// past capacity goes by distinct keys. merge() adds the counters of another filter.

@@ -4,7 +4,7 @@
 //! Any number of buckets: see [`self::places`] for the rule.
 //!
 //! Every add stores a fingerprint, also that of a key which seems to be there: two keys may share
-//! fingerprint and buckets, and with one copy for both, removing one would deny the other. So the
+//! fingerprint and buckets, and with one copy for both, removing one would miss the other. So the
 //! table is a multiset, and holds at most 2b equal fingerprints.
 //!
 //! A fingerprint that finds no room within 500 moves ([`self::moves`]) waits in the stash: no key is ever lost.
@@ -53,7 +53,7 @@ structure! {
     }
     /// Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
     /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
-    /// store each key once. Never denies a key that was added, unless keys were removed that never were.
+    /// store each key once. Never misses a key that was added, unless keys were removed that never were.
     /// Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
     /// capacity hold it); every key added before is still found, and removing some makes room. To grow, see
     /// DynamicCuckooFilter.

@@ -5,7 +5,7 @@
 //! of several. How fingerprints and buckets come from a hash: [`self::table`]; how copies are counted:
 //! [`self::copies`].
 //!
-//! The rate is that of fingerprints alone: D distinct ones among B R admit an absent key with
+//! The rate is that of fingerprints alone: D distinct ones among B R find an absent key with
 //! probability D / (B R), in the mean 1 - (1 - 1/(B R))^n.
 
 pub mod copies;

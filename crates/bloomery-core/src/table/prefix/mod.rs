@@ -52,7 +52,7 @@ structure! {
         /// rate of false positives at capacity, at least 1e-6.
         fpr: "float" = 0.01;
     }
-    /// Never denies a key that was added; past capacity the rate rises and CapacityWarning is given once, no
+    /// Never misses a key that was added; past capacity the rate rises and CapacityWarning is given once, no
     /// key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     /// allocated.
     /// Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has

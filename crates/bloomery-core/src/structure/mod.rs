@@ -2,6 +2,7 @@
 //!
 //! * [`traits`]: what a structure can do; it implements exactly what it can honour;
 //! * [`declaration`]: what a structure takes, keeps and shows, said once;
+//! * [`values`]: what a declared field may be;
 //! * `kept`: what follows from the memories in which it keeps its cells;
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
@@ -15,6 +16,7 @@ pub(crate) mod kept;
 pub mod load;
 pub(crate) mod testing;
 pub mod traits;
+pub mod values;
 
 pub use crate::key::source::HashSource;
 pub use declaration::{Declared, Mergeable};

@@ -50,9 +50,8 @@ pub trait InstructionSet: Copy {
         // SAFETY: the caller's promise; `self` is proof of the instruction set.
         unsafe {
             let held = Block::read(line);
-            let new = bits.misses(held);
             bits.set(held, line);
-            new
+            bits.misses(held)
         }
     }
 }

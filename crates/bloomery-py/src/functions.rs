@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::classes::shared::bytes_of;
-use crate::classes::{class_of, declaration_of};
+use crate::classes::{class_of, parameters_of};
 use crate::errors::{OrRaise, parameter};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
@@ -141,7 +141,7 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 /// The parameters of a constructor but for seed and secret: name, type, and the default as Rust writes it.
 fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
-    let rows = declaration_of(variant).0.iter().map(|p| (p.name, p.python, p.default));
+    let rows = parameters_of(variant).iter().map(|p| (p.name, p.python, p.default));
     PyList::new(py, rows.collect::<Vec<_>>())
 }
 

@@ -50,25 +50,14 @@ pub struct Parameter {
     pub default: Option<&'static str>,
 }
 
-/// What a structure keeps or shows.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is, in one line or more.
-    pub documentation: &'static str,
-    /// Its tag in files, if it stands there.
-    pub tag: Option<u16>,
-}
-
 /// A structure with a declaration.
 pub trait Declared: Filter {
     /// The Python class.
     const CLASS: &'static str;
     /// Parameters of the constructor but for seed and secret.
     const PARAMETERS: &'static [Parameter];
-    /// What stands in files, in their order.
-    const STORED: &'static [Field];
+    /// How many fields stand in files.
+    const STORED: usize;
 
     /// The attributes of the class, in order of interest.
     fn attributes(&self) -> Vec<(&'static str, Value)>;
@@ -101,7 +90,7 @@ pub trait Declared: Filter {
 
     /// Refuses a file with other parameters than the structure's: `load` is that of the header, if it has one.
     fn check_header(header: &Header, beside: usize, scheme: u16) -> Result<()> {
-        if header.params.len() != beside + Self::STORED.len() {
+        if header.params.len() != beside + Self::STORED {
             return Err(Error::Format(format!("the file holds parameters that no {} has; it is damaged", Self::CLASS)));
         }
         if header.scheme != scheme {
@@ -306,11 +295,7 @@ macro_rules! declared {
                     name: stringify!($k), python: $kt, default: Some(stringify!($kd)),
                 },)*
             ];
-            const STORED: &'static [$crate::structure::declaration::Field] = &[
-                $($crate::structure::declaration::Field {
-                    name: stringify!($f), documentation: concat!($fd1 $(, $fd2)*), tag: Some($crate::container::tag::$TAG),
-                },)*
-            ];
+            const STORED: usize = <[&str]>::len(&[$(stringify!($f)),*]);
 
             fn attributes(&self) -> Vec<(&'static str, $crate::structure::Value)> {
                 vec![$((stringify!($s), $crate::structure::declaration::FieldValue::value(self.$s())),)*]

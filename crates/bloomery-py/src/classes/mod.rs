@@ -5,7 +5,7 @@
 //! * [`hot`]: `in`, `add` and `remove`; [`shared`]: what stamped methods have in common.
 
 use bloomery_core::structure::Declared;
-use bloomery_core::structure::declaration::{Field, Parameter};
+use bloomery_core::structure::declaration::Parameter;
 use pyo3::prelude::*;
 
 mod capabilities;
@@ -33,11 +33,11 @@ macro_rules! classes {
             }
         }
 
-        /// The parameters of its constructor, and its fields in files.
-        pub(crate) fn declaration_of(variant: u16) -> (&'static [Parameter], &'static [Field]) {
+        /// The parameters of its constructor.
+        pub(crate) fn parameters_of(variant: u16) -> &'static [Parameter] {
             match variant {
-                $($number => (bloomery_core::$family::$Class::PARAMETERS, bloomery_core::$family::$Class::STORED),)*
-                _ => (&[], &[]),
+                $($number => bloomery_core::$family::$Class::PARAMETERS,)*
+                _ => &[],
             }
         }
     };

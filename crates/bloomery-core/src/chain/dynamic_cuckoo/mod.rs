@@ -321,7 +321,7 @@ impl Loadable for DynamicCuckooFilter {
         };
         let checked = check_fpr(fpr).and(check_stages(max_stages.into())).and(shape.check());
         let mut plan = Plan { capacity, fpr, max_stages, shape: checked.map_err(Error::as_format)?, stage_fpr: fpr };
-        let shape = (CUCKOO, Self::STORED.len(), plan.max_stages);
+        let shape = (CUCKOO, Self::STORED, plan.max_stages);
         let chain = Chain::load(header, hasher, memory, shape, |before: &[CuckooFilter], stage| {
             // The rate of a stage stands at the first one.
             let rate = before.first().unwrap_or(stage).target_fpr();

@@ -287,7 +287,7 @@ impl Loadable for ScalableBloomFilter {
         let Stored { initial_capacity, fpr, growth, tightening } = Stored::read(&whole)?;
         let plan = Plan { initial_capacity, fpr, growth, tightening, kind: Kind::restore(&whole)? };
         let plan = plan.check().map_err(Error::as_format)?;
-        let shape = (plan.kind.row().id, Self::STORED.len() + 1, MAX_STAGES);
+        let shape = (plan.kind.row().id, Self::STORED + 1, MAX_STAGES);
         let chain = Chain::load(header, hasher, memory, shape, |before: &[Stage], stage| {
             plan.fits(before.len(), before.last().map_or(1.0, Filter::target_fpr), stage)
         })?;

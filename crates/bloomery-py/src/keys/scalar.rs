@@ -31,13 +31,12 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
     // SAFETY: the caller's promise; type objects are static; `str` and `bytes` keep their bytes, which do not
     // change, as long as they live.
     unsafe {
+        if let Some(bytes) = cpython::ascii_bytes(object) {
+            return Some(hasher.text(bytes));
+        }
         let class = ffi::Py_TYPE(object);
         if class == &raw mut ffi::PyUnicode_Type {
-            let bytes = match cpython::ascii_bytes(object) {
-                Some(bytes) => bytes,
-                None => encoded(object)?,
-            };
-            Some(hasher.text(bytes))
+            hash_encoded(hasher, object)
         } else if class == &raw mut ffi::PyLong_Type {
             let value = match cpython::value(object) {
                 Some(value) => value,
@@ -54,12 +53,12 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
     }
 }
 
-/// The UTF-8 bytes of a `str`, which keeps them; `None` when it does not encode.
+/// The hash of a `str` by its UTF-8 bytes, which it keeps; `None` when it does not encode.
 ///
 /// # Safety
-/// `text` must be a live object of class `str` that outlives the answer, and the thread attached.
+/// `text` must be a live object of class `str`, and the thread attached.
 #[inline(never)]
-unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
+unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u64> {
     let mut len = 0;
     // SAFETY: the caller's promise; a `str` keeps its UTF-8 bytes as long as it lives.
     unsafe {
@@ -69,7 +68,7 @@ unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
             ffi::PyErr_Clear();
             return None;
         }
-        Some(std::slice::from_raw_parts(data.cast(), len as usize))
+        Some(hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)))
     }
 }
 

@@ -10,6 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.highlights import COLUMNS, highlights
 from benchmarks.model import HERE, ORDER, ROOT, Definition, Result, Table, Verdict
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
-README_TABLES = (("scalar", 0), ("list-batch", 0), ("numpy-batch", 0), ("dedup", 0))
 Shown = list[tuple[Result, dict[str, Any]]]
 
 
@@ -140,27 +140,23 @@ def newest() -> Shown:
 
 
 def readme_part(shown: Shown) -> str:
-    """What README shows: the bars, and the first tables."""
+    """What README shows: six lines, and where the others are."""
     facts = shown[-1][1]["machine"]
-    verdicts = [v for result, _ in shown for v in result.verdicts]
-    missed = sum(row[3].startswith("missed") for row in bar_rows(verdicts))
-    lead = (
-        f"Measured by `make bench` on {facts['cpu']} ({facts['cores']} cores, {facts['memory_gib']} GiB, "
-        f"{facts['python']}), {shown[-1][1]['date'].partition(' ')[0]}; median (minimum). "
-        f"Bars missed: {missed}. Everything, losses included: [docs/benchmarks.md](docs/benchmarks.md)."
+    return (
+        markdown(COLUMNS, highlights({result.name: result for result, _ in shown}))
+        + f"\n\nMedians of `make bench` on {facts['cpu']}, one core, {facts['python']}, "
+        + f"{shown[-1][1]['date'].partition(' ')[0]}: every filter in one interleaved run. "
+        + "[All figures, losses included](docs/benchmarks.md)."
     )
-    parts = [lead, markdown(BAR_COLUMNS, bar_rows(verdicts))]
-    for result, _ in shown:
-        wanted = [at for name, at in README_TABLES if name == result.name and at < len(result.tables)]
-        tables = [result.tables[at] for at in wanted]
-        parts += [f"`{result.name}`: {part}" for part in _tables(tables)]
-    return "\n\n".join(parts)
 
 
 def docs_part(shown: Shown) -> str:
     """What docs/benchmarks.md shows: all of it."""
     facts = shown[-1][1]["machine"]
-    parts = [machine_line(facts), versions_line(facts)]
+    verdicts = [v for result, _ in shown for v in result.verdicts]
+    missed = sum(row[3].startswith("missed") for row in bar_rows(verdicts))
+    parts = [machine_line(facts), versions_line(facts), f"Bars missed: {missed}."]
+    parts.append(markdown(BAR_COLUMNS, bar_rows(verdicts)))
     parts += [section(result, data["machine"], data["date"]) for result, data in shown]
     return "\n\n".join(parts)
 

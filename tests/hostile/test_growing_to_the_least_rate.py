@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import random
+import subprocess
+import sys
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
 from hostile.container import File
+from support import LONG, SCALE, SIGMAS
 
 import bloomery
+from bloomery import theory
 
+RUNS, PROBES = 6 * SCALE, 20_000
 STAGE_VARIANT, FPR, CAPACITY, WHOLE = 11, 2, 1, 0xFFFF
 
 
@@ -104,3 +112,87 @@ def test_a_kind_that_no_stage_has_is_refused(variant: int) -> None:
     file.set(STAGE_VARIANT, variant, WHOLE)
     with pytest.raises(bloomery.FormatError, match="names stages of an unknown kind; use a newer release"):
         bloomery.loads(file.build())
+
+
+# Growth between 1 and 4 from a few keys on: many stages, soon.
+def random_growth(rng: random.Random) -> tuple[tuple[int, float], dict[str, float]]:
+    growth = rng.choice([1.0, 1.02, 1.2, 2.0, rng.uniform(1, 4)])
+    least = 30 if growth < 1.1 else 1
+    fpr = 10 ** rng.uniform(-15, -0.1)
+    return (rng.randint(least, 60), fpr), {"growth": growth, "tightening": rng.choice([0.05, 0.5, 0.95])}
+
+
+@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+def test_no_kind_ends_in_mid_stream_of_its_rate(kind: str) -> None:
+    rng, grown, many = random.Random(f"growing {kind}"), 0, 0
+    while grown < 8 * SCALE:
+        arguments, options = random_growth(rng)
+        try:
+            made = bloomery.ScalableBloomFilter(*arguments, kind=kind, **options)
+        except bloomery.ParameterError:
+            # Not even the first stage can have its rate: refused at once, never later.
+            continue
+        grown += 1
+        for start in range(0, 3000, 500):
+            made.update(range(start, start + 500))
+            assert all(made.contains_many(range(start + 500))), (arguments, options)
+        stages = made.stage_info()
+        many = max(many, len(stages))
+        for stage, plan in zip(stages, planned(made), strict=True):
+            assert stage["target_fpr"] >= plan * (1 - 1e-9), (arguments, options)
+        # The rate that is told: between the largest of the stages' rates and their sum.
+        rates = [stage["fpr"] for stage in stages]
+        assert max(rates) <= made.fpr() * (1 + 1e-9)
+        assert made.fpr() <= min(1.0, sum(rates)) * (1 + 1e-9)
+        # At most the rate asked for, and what stages have above their share of it; their fill varies by chance.
+        above = sum(stage["target_fpr"] for stage in stages) - sum(planned(made))
+        assert made.at_least_rate > 0 or above <= 1e-9 * made.target_fpr
+    assert many > 40
+
+
+@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> None:
+    above, below, told = [], [], 0.0
+    for seed in range(RUNS):
+        made = bloomery.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
+        made.update(range(2000))
+        found = sum(made.contains_many(range(10**6, 10**6 + PROBES))) / PROBES
+        told = made.fpr()
+        above.append(found - told)
+        # Stages that know nothing of each other find least.
+        below.append(found - theory.compound_fpr([stage["fpr"] for stage in made.stage_info()]))
+    # Stages of bits tell a rate by their fill, around which filters scatter: as the runs show.
+    least = math.sqrt(told * (1 - told) / PROBES)
+    assert mean(above) <= (SIGMAS + 1) * max(stdev(above), least) / math.sqrt(RUNS)
+    assert mean(below) >= -(SIGMAS + 1) * max(stdev(below), least) / math.sqrt(RUNS)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dynamic_stages_take_all_that_they_are_for(seed: int) -> None:
+    rng = random.Random(f"dynamic {seed}")
+    capacity, most = rng.randint(20, 200), rng.choice([1, 3, 16, 64])
+    made = bloomery.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
+    keys = range(capacity * most)
+    made.update(keys)
+    assert all(made.contains_many(keys))
+    assert made.stages <= most
+    assert made.fpr() <= made.target_fpr * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("command", "fpr", "lines", "long"),
+    [("seen", 1e-13, 70_000, False), ("seen", 1.5e-14, 70_000, False), ("dedup", 1e-12, 3_000_000, True)],
+)
+def test_a_stream_of_lines_is_not_ended_by_its_rate(command: str, fpr: float, lines: int, long: bool) -> None:
+    if long and not LONG:
+        pytest.skip("three million lines: BLOOMERY_LONG=1 runs them")
+    text = b"".join(b"%d\n" % line for line in range(lines))
+    done = subprocess.run(
+        [sys.executable, "-m", "bloomery", command, "--fpr", str(fpr)],
+        input=text,
+        capture_output=True,
+        timeout=600,
+    )
+    assert done.returncode == 0 or b"Traceback" not in done.stderr
+    assert not done.stderr.startswith(b"bloomery: "), done.stderr[:300]
+    assert done.stdout == (text if command == "dedup" else done.stdout)

@@ -89,4 +89,7 @@ def stream_floor(num_bits: float, window: float, alphabet: float) -> float:
     """
     bits, keys = at_least("num_bits", num_bits, 1), at_least("window", window, 1)
     miss = math.log1p(-1.0 / at_least("alphabet", alphabet, 2))
-    return max(0.0, 1.0 - math.expm1(bits * miss) / math.expm1(keys * miss))
+    if keys <= bits:
+        return 0.0
+    # The difference of the two powers by their ratio: near 1 they would cancel.
+    return math.exp(bits * miss) * math.expm1((keys - bits) * miss) / math.expm1(keys * miss)

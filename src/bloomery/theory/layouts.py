@@ -193,7 +193,8 @@ def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
     def hashes(density: int) -> int:
         return max(1, round(density * math.log(2.0)))
 
-    target = exponential_fpr(1, bits, hashes(bits))
+    # With one probe a key the two rates are equal; 1e-12 is for the last digits of both.
+    target = exponential_fpr(1, bits, hashes(bits)) * (1.0 + 1e-12)
     while free_block_limit_fpr(bits, hashes(bits), block) > target:
         bits += 1
         # With k = c' ln 2 the rate is least at 110 bits per key for B = 512 (6.7e-8); beyond, a key crowds

@@ -5,11 +5,13 @@ probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than
 
 Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
 2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
-2011 (the loads); Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and
+2011 (the loads; for two choices Cain, Sanders and Wormald, and Fernholz and Ramachandran, both SODA 2007); Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and
 Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLDB 15(7), 2022.
 """
 
 from __future__ import annotations
+
+import math
 
 from bloomery.errors import ParameterError
 
@@ -21,6 +23,7 @@ __all__ = [
     "cuckoo_fingerprint_bits",
     "cuckoo_fpr",
     "cuckoo_load_threshold",
+    "cuckoo_table_fpr",
     "dynamic_cuckoo_fpr",
     "prefix_fpr",
     "prefix_spare_share",
@@ -28,13 +31,14 @@ __all__ = [
 
 # No float is smaller than 2^-1074; the search for bits ends before.
 _MOST_BITS = 1000
-# Load up to which a large table can be filled when each key has two buckets of b slots.
-_THRESHOLDS = {1: 0.5, 2: 0.897, 4: 0.9768, 8: 0.9979}
+_BUCKET_SIZES = (1, 2, 4, 8)
+# More choices or slots than anybody builds; a table of 64 slots a bucket can be filled to the last digit.
+_MOST_CHOICES = 64
 
 
 def _bucket_size(value: int) -> int:
     size = whole("bucket_size", value, 1)
-    if size not in _THRESHOLDS:
+    if size not in _BUCKET_SIZES:
         raise ParameterError(f"bucket_size must be 1, 2, 4 or 8, got {value}")
     return size
 
@@ -43,8 +47,9 @@ def _bucket_size(value: int) -> int:
 def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) -> float:
     """Return the rate of a cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load)``.
 
-    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. Raises ``ParameterError`` unless
-    bucket_size is 1, 2, 4 or 8. Constant time.
+    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. By this rate filters are sized. It
+    is a bound, and that of a large table; :func:`cuckoo_table_fpr` is the rate of a given one. Raises
+    ``ParameterError`` unless bucket_size is 1, 2, 4 or 8. Constant time.
 
     Handed on from the core.
 
@@ -55,6 +60,25 @@ def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) 
     bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
     compared = 2 * _bucket_size(bucket_size) * non_negative("load", load)
     return law("cuckoo", compared, bits)
+
+
+@vectorized
+def cuckoo_table_fpr(items: float, buckets: int, fingerprint_bits: int) -> float:
+    """Return the rate of a cuckoo filter of B buckets: ``1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n``.
+
+    What ``fpr()`` tells. Each of n keys has the fingerprint of an absent key with one chance in 2^f - 1, and lies
+    in one of its two buckets, which are the same for one key in B. Raises ``ParameterError`` unless items >= 0,
+    and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
+
+    Handed on from the core.
+
+    >>> from bloomery import theory
+    >>> round(theory.cuckoo_table_fpr(items=4, buckets=2, fingerprint_bits=8), 6)
+    0.011713
+    """
+    keys, places = non_negative("items", items), whole("buckets", buckets, 1)
+    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    return law("cuckoo_table", keys, places, bits)
 
 
 @vectorized
@@ -74,18 +98,47 @@ def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95
     return bits
 
 
-@vectorized
-def cuckoo_load_threshold(bucket_size: int = 4) -> float:
-    """Return the load up to which a large cuckoo table can be filled.
+def _poisson_tail(mean: float, least: int) -> float:
+    """P(Poisson(mean) >= least), by its terms from ``least`` on."""
+    term, total, count = math.exp(-mean), 0.0, 0
+    while count < least or term > 1e-18 * total:
+        total += term if count >= least else 0.0
+        count += 1
+        term *= mean / count
+    return total
 
-    0.5, 0.897, 0.977 and 0.998 for b = 1, 2, 4 and 8. Practical tables stop a little earlier: 0.84, 0.95 and
-    0.98 are safe for b = 2, 4 and 8. Constant time.
+
+@vectorized
+def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
+    """Return the load up to which a large table can be filled, when a key may lie in so many buckets.
+
+    0.5, 0.8970, 0.9804 and 0.9980 for two choices of 1, 2, 4 and 8 slots, as in a cuckoo filter; 0.9179, 0.9768
+    and 0.9924 for 3, 4 and 5 choices of one slot, as in hashing with several functions. Practical tables stop a
+    little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices: xi solves
+    ``xi Q(xi, b) / Q(xi, b + 1) = h b``, Q(x, y) = P(Poisson(x) >= y), and the load is ``xi / (h b Q(xi,
+    b)^(h-1))``. Relative error below 1e-12. Raises ``ParameterError`` unless bucket_size is whole and from 1 to 64,
+    choices whole and from 2 to 64. Cost: some 60 sums of some tens of terms.
 
     >>> from bloomery import theory
-    >>> theory.cuckoo_load_threshold(4)
+    >>> [round(load, 5) for load in theory.cuckoo_load_threshold([1, 2, 4, 8])]
+    [0.5, 0.89701, 0.98037, 0.99796]
+    >>> round(theory.cuckoo_load_threshold(bucket_size=1, choices=4), 4)
     0.9768
     """
-    return _THRESHOLDS[_bucket_size(bucket_size)]
+    slots, places = whole("bucket_size", bucket_size, 1), whole("choices", choices, 2)
+    for name, value in (("bucket_size", slots), ("choices", places)):
+        if value > _MOST_CHOICES:
+            raise ParameterError(f"{name} must be at most {_MOST_CHOICES}, got {value}")
+    if (slots, places) == (1, 2):
+        return 0.5
+    low, high = 0.0, float(slots * places)
+    while high - low > 1e-14 * high:
+        xi = (low + high) / 2.0
+        if xi * _poisson_tail(xi, slots) < slots * places * _poisson_tail(xi, slots + 1):
+            low = xi
+        else:
+            high = xi
+    return high / (places * slots * math.pow(_poisson_tail(high, slots), places - 1))
 
 
 @vectorized

@@ -96,8 +96,8 @@ def test_a_prefix_filter_and_what_it_passes_on(load: float, size: int, bits: int
             terms.append(terms[-1] * mean / keys)
         share = sum((keys - size) * term for keys, term in enumerate(terms) if keys > size) / mean
         rate = min(Decimal(1), Decimal(load) / 2**bits + share * Decimal(spare))
-    assert same(theory.prefix_spare_share(load, size), share, off=1e-14)
-    assert same(theory.prefix_fpr(bits, load, spare, size), rate, off=1e-14 * spare)
+    assert same(theory.prefix_spare_share(load, size), share)
+    assert same(theory.prefix_fpr(bits, load, spare, size), rate, off=1e-300)
 
 
 @always
@@ -124,10 +124,7 @@ def test_filters_asked_one_after_the_other(chances: list[float]) -> None:
 )
 def test_a_stable_filter(cells: int, k: int, decrements: int, top: int, age: float) -> None:
     zeros = (1 / (1 + 1 / (decrements * (Fraction(1, k) - Fraction(1, cells))))) ** top
-    pair = Fraction(decrements, decrements + 2 * k) ** top - Fraction(decrements, decrements + k) ** (2 * top)
-    variance = (zeros * (1 - zeros) + decrements * max(0, pair)) / cells
     limit = (1 - zeros) ** k
-    rate = min(Fraction(1), limit * (1 + Fraction(k * (k - 1), 2) * variance / (1 - zeros) ** 2))
     with localcontext(prec=60):
         mean = Decimal(age) * (decrements + k) / cells
         terms = [(-mean).exp()]
@@ -139,7 +136,6 @@ def test_a_stable_filter(cells: int, k: int, decrements: int, top: int, age: flo
     assert same(theory.stable_zeros(*shape), zeros)
     # 1 - z loses three digits where the zeros are 0.999 of all cells, K times over.
     assert same(theory.stable_limit_fpr(*shape), limit, rel=1e-11)
-    assert same(theory.stable_fpr(*shape), rate, rel=1e-11)
     assert same(theory.stable_recall(age, *shape), found, rel=1e-10)
 
 

@@ -135,7 +135,7 @@ impl BloomFilter {
         let shape = Shape::explicit(layout, Shape::scheme_named(scheme)?, num_bits, num_hashes)?;
         let law = shape.law();
         let capacity = capacity.unwrap_or_else(|| (law.items(0.5).round() as u64).max(1));
-        let fpr = law.fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        let fpr = shape.stated_fpr(capacity as f64).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
         Self::new(shape, capacity, fpr, hasher, strict)
     }
 

@@ -250,6 +250,14 @@ impl Shape {
         }
     }
 
+    /// The rate at `items` keys that a file states of a shape given outright: as it was from the first file on.
+    pub(super) fn stated_fpr(&self, items: f64) -> f64 {
+        match self.layout {
+            Layout::Classic => Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }.second_order(items),
+            _ => self.law().fpr(items),
+        }
+    }
+
     /// 64-bit words in use (memory may round up to a line).
     pub fn words(&self) -> u64 {
         self.num_bits.div_ceil(64)

@@ -2,8 +2,9 @@
 //!
 //! Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010. The
 //! depth of a key, the number of leading layers that hold it, is at least the number of times it
-//! was added (up to the number of layers) and exceeds it by one with the rate of the next layer.
-//! All layers are lines side by side ([`crate::scheme::planes`]), each sized for `capacity` keys at
+//! was added (up to the number of layers) and exceeds it by one with the rate of the next layer, by r with that at
+//! which r layers hold the key: more than the r-th power of one ([`blocked::layers`]), since layers share the loads
+//! of lines. All layers are lines side by side ([`crate::scheme::planes`]), each sized for `capacity` keys at
 //! rate `fpr`, since nothing says how many keys come twice.
 
 use crate::cells::Memory;
@@ -27,7 +28,8 @@ structure! {
     parameters {
         /// distinct keys.
         capacity: "int";
-        /// rate of `in` at capacity, and of one more in a depth.
+        /// rate of `in` at capacity, and of one more in a depth; two more come more often than at its square
+        /// (theory.layered_overcount).
         fpr: "float" = 0.01;
         *;
         /// 1 to 64, the largest count told.

@@ -1,12 +1,13 @@
 //! The classic law: k independent throws a key over m cells.
 //!
 //! Rate E[(X/m)^k], X the occupied cells after kn throws (Bose et al., "On the false-positive rate
-//! of Bloom filters", 2008). The mean alone, (1 - (1-1/m)^kn)^k, is too low in small filters: by
-//! 5 % at m = 18, k = 3 and by 6 % at m = 100, k = 7. The second-order term below, with the
-//! variance of X by occupancy, leaves 0.1 % at m = 64, k = 7 and 1.1 % at m = 292, k = 19. Where
-//! even that would break the promise, sizing takes the upper bound of Goel and Gupta instead.
+//! of Bloom filters", 2008): [`occupied`]. The mean alone, (1 - (1-1/m)^kn)^k, is too low in small filters: by
+//! 5 % at m = 18, k = 3 and by 6 % at m = 100, k = 7. Sizes are found, and stated in files, by the second-order
+//! term below, with the variance of X by occupancy: it leaves 0.1 % at m = 64, k = 7 and 1.1 % at m = 292, k = 19,
+//! and up to 64 % for a single key at 1e-12. Up to 4096 bits sizing takes the upper bound of Goel and Gupta instead.
 
-use super::{Law, any_of, smallest};
+use super::occupancy::occupied;
+use super::{Law, all_of, any_of, smallest};
 
 /// m cells, k throws a key.
 #[derive(Clone, Copy, Debug)]
@@ -42,26 +43,21 @@ impl Classic {
         sized.min_by_key(|found| found.num_bits)
     }
 
-    /// A rate that is never too low: up to 4096 bits the bound of [`goel_gupta`], beyond them the law itself.
-    /// Costs tiny filters a few bits.
+    /// A rate that is never too low: up to 4096 bits the bound of [`goel_gupta`], beyond them the rate of
+    /// second order. Costs tiny filters a few bits.
     pub fn safe_fpr(&self, items: f64) -> f64 {
         if self.num_bits > 4096 {
-            return self.fpr(items);
+            return self.second_order(items);
         }
         let (m, k) = (self.num_bits as f64, f64::from(self.num_hashes));
         if self.num_bits < 2 {
             return 1.0;
         }
-        goel_gupta(items, m, k).max(self.fpr(items))
+        goel_gupta(items, m, k).max(self.second_order(items))
     }
 
-    fn throws(&self, items: f64) -> f64 {
-        items * f64::from(self.num_hashes)
-    }
-}
-
-impl Law for Classic {
-    fn fpr(&self, items: f64) -> f64 {
+    /// The rate by mean and variance of the occupied cells: what sizes, and so files, go by.
+    pub fn second_order(&self, items: f64) -> f64 {
         let (m, k, throws) = (self.num_bits as f64, f64::from(self.num_hashes), self.throws(items));
         if items <= 0.0 {
             return 0.0;
@@ -79,6 +75,20 @@ impl Law for Classic {
         (k * fill.ln() + correction.ln_1p()).exp().min(1.0)
     }
 
+    fn throws(&self, items: f64) -> f64 {
+        items * f64::from(self.num_hashes)
+    }
+}
+
+impl Law for Classic {
+    fn fpr(&self, items: f64) -> f64 {
+        match (items > 0.0, self.num_bits) {
+            (false, _) => 0.0,
+            (true, 0 | 1) => 1.0,
+            (true, m) => occupied(self.throws(items), m as f64, self.num_hashes),
+        }
+    }
+
     fn fill(&self, items: f64) -> f64 {
         if self.num_bits <= 1 {
             return if items > 0.0 { 1.0 } else { 0.0 };
@@ -91,6 +101,11 @@ impl Law for Classic {
             return if fill > 0.0 { f64::INFINITY } else { 0.0 };
         }
         (-fill).ln_1p() / (f64::from(self.num_hashes) * (-1.0 / self.num_bits as f64).ln_1p())
+    }
+
+    /// Exact where the cells are known: each of k probes finds a set one by itself.
+    fn fpr_of_fill(&self, fill: f64) -> f64 {
+        all_of(fill, self.num_hashes)
     }
 
     fn items_sd(&self, items: f64) -> f64 {

@@ -29,25 +29,26 @@ pub fn binomial_tail(n: f64, p: f64, least: u64) -> f64 {
     if least == 1 {
         return any_of(p, n);
     }
-    let none = n * (-p).ln_1p();
     let odds = p / (1.0 - p);
-    let next = |term: f64, j: f64| term * ((n - j) / (j + 1.0) * odds).max(0.0);
-    if (least as f64) <= n * p {
-        let (mut term, mut below) = (none.exp(), 0.0);
-        for j in 0..least {
-            below += term;
-            term = next(term, j as f64);
+    // Chances of j + 1 by those of j.
+    let rise = |j: f64| ((n - j) / (j + 1.0) * odds).max(0.0);
+    let log = (0..least).fold(n * (-p).ln_1p(), |log, j| log + rise(j as f64).ln());
+    let (mut term, mut sum, mut j) = (log.exp(), 0.0, least as f64);
+    if j <= n * p {
+        // From the least down: what is nearest to the mean counts most.
+        while j > 0.0 && term > NEGLIGIBLE * sum {
+            j -= 1.0;
+            term /= rise(j);
+            sum += term;
         }
-        return (1.0 - below).clamp(0.0, 1.0);
+        return (1.0 - sum).clamp(0.0, 1.0);
     }
-    let log = (0..least).fold(none, |log, j| log + ((n - j as f64) / (j as f64 + 1.0) * odds).ln());
-    let (mut term, mut above, mut j) = (log.exp(), 0.0, least as f64);
-    while term > NEGLIGIBLE * above {
-        above += term;
-        term = next(term, j);
+    while term > NEGLIGIBLE * sum {
+        sum += term;
+        term *= rise(j);
         j += 1.0;
     }
-    above.min(1.0)
+    sum.min(1.0)
 }
 
 /// Probability that a key touches a given one of `cells` with `hashes` throws.
@@ -55,8 +56,8 @@ pub fn share(cells: f64, hashes: u32) -> f64 {
     if cells <= 1.0 { 1.0 } else { any_of(1.0 / cells, f64::from(hashes)) }
 }
 
-/// E[q^D], D the number of distinct cells among `hashes` throws over `cells`.
-pub fn all_accept(q: f64, cells: f64, hashes: u32) -> f64 {
+/// P(D = 0), P(D = 1), ...: D the number of distinct cells among `hashes` throws over `cells`.
+pub fn distinct(cells: f64, hashes: u32) -> Vec<f64> {
     let mut distinct = vec![0.0; hashes as usize + 1];
     distinct[0] = 1.0;
     for throw in 1..=hashes as usize {
@@ -66,7 +67,12 @@ pub fn all_accept(q: f64, cells: f64, hashes: u32) -> f64 {
         }
         distinct[0] = 0.0;
     }
-    distinct.iter().enumerate().map(|(d, p)| p * q.powi(d as i32)).sum::<f64>().min(1.0)
+    distinct
+}
+
+/// E[q^D], D as in [`distinct`].
+pub fn all_accept(q: f64, cells: f64, hashes: u32) -> f64 {
+    distinct(cells, hashes).iter().enumerate().map(|(d, p)| p * q.powi(d as i32)).sum::<f64>().min(1.0)
 }
 
 /// Rate at which an absent key has all of its k cells at `threshold` or more: k throws over m cells.

@@ -8,6 +8,9 @@
 
 use super::{any_of, each_of};
 
+/// Terms below this share of their sum are left out.
+const NEGLIGIBLE: f64 = 1e-18;
+
 /// Rate of a table of n fingerprints of f bits: `1 - (1 - 2^-f)^n`.
 pub fn quotient(items: f64, bits: u32) -> f64 {
     any_of(0.5f64.powi(bits as i32), items)
@@ -45,6 +48,13 @@ fn values(bits: u32) -> f64 {
 /// load a (items a slot) with c = 2 b a of them in the mean.
 pub fn cuckoo(compared: f64, bits: u32) -> f64 {
     any_of(1.0 / values(bits), compared)
+}
+
+/// Rate of a cuckoo filter of n keys in B buckets: `1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n`. Each key is equal with one
+/// chance in 2^f - 1, and lies in one of two buckets; one pair in B has only one. [`cuckoo`] with c = 2 n / B, which
+/// sizes and files go by, is its bound.
+pub fn cuckoo_table(items: f64, buckets: f64, bits: u32) -> f64 {
+    any_of((2.0 - 1.0 / buckets) / buckets / values(bits), items)
 }
 
 /// Expected number of pairs of buckets of b slots with more than 2b equal fingerprints, at `items` distinct keys:
@@ -92,13 +102,24 @@ pub fn passed_on(load: f64, bin_size: u32) -> f64 {
     if mean <= 0.0 {
         return 0.0;
     }
-    let (mut term, mut below) = ((-mean).exp(), 0.0);
-    for keys in 0..bin_size {
-        below += term;
-        term *= mean / f64::from(keys + 1);
+    // P(X = k), by its logarithm: e^-l alone may be below every float.
+    let full = ((1..=bin_size).map(|keys| (mean / f64::from(keys)).ln()).sum::<f64>() - mean).exp();
+    if mean < size {
+        let (mut term, mut more, mut sum) = (full, 0.0, 0.0);
+        while term > 0.0 && (more == 0.0 || more * term > NEGLIGIBLE * sum) {
+            more += 1.0;
+            term *= mean / (size + more);
+            sum += more * term;
+        }
+        return sum / mean;
     }
-    // term is now P(X = k), below P(X < k).
-    ((1.0 - below) - size / mean * (1.0 - below - term)).max(0.0)
+    let (mut term, mut keys, mut below) = (full, size, 0.0);
+    while keys > 0.0 && term > NEGLIGIBLE * below {
+        term *= keys / mean;
+        keys -= 1.0;
+        below += term;
+    }
+    (1.0 - below) - size / mean * (1.0 - below - full)
 }
 
 /// Bound on the rate of a prefix filter: of k 2^r fingerprints an absent key is compared with those of the k `load`

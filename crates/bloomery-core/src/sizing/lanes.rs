@@ -13,8 +13,7 @@
 
 use super::{Law, any_of};
 
-/// Terms of the binomial below this share of its largest are left out: 1e-22 against rates of
-/// 1e-15 and more.
+/// What is below this share of a sum is left out of it.
 const NEGLIGIBLE: f64 = 1e-22;
 
 /// A shape of the lane law.
@@ -33,32 +32,30 @@ pub struct Lanes {
 impl Lanes {
     /// q(s).
     fn avoids(&self, cells: u32) -> f64 {
+        self.log_avoids(cells).exp()
+    }
+
+    /// ln q(s), also where a lane is so wide that q(s) is 1 to the last digit.
+    fn log_avoids(&self, cells: u32) -> f64 {
         (0..self.per_lane)
             .map(|j| {
                 let free = self.width as f64 - f64::from(j);
-                ((free - f64::from(cells)) / free).max(0.0)
+                (-(f64::from(cells) / free).min(1.0)).ln_1p()
             })
-            .product()
+            .sum()
     }
 
-    /// Q(i)^lanes.
-    fn found(&self, keys: f64, avoids: &[f64]) -> f64 {
+    /// Q(i)^lanes; `logs` has ln q(1) to ln q(T).
+    fn found(&self, keys: f64, logs: &[f64]) -> f64 {
         if keys <= 0.0 {
             return 0.0;
         }
-        let all_set = match self.per_lane {
-            // 1 - q^i without cancellation: the only case with large i (partitioned).
-            1 => -(keys * avoids[1].ln()).exp_m1(),
-            _ => {
-                let mut binomial = 1.0;
-                let mut sum = 0.0;
-                for (s, q) in avoids.iter().enumerate() {
-                    sum += binomial * q.powf(keys);
-                    binomial *= -(f64::from(self.per_lane) - s as f64) / (s as f64 + 1.0);
-                }
-                sum
-            }
-        };
+        let (mut binomial, mut all_set) = (1.0, 0.0);
+        for (s, log) in logs.iter().enumerate() {
+            binomial *= -(f64::from(self.per_lane) - s as f64) / (s as f64 + 1.0);
+            // The binomials with their signs add up to 0, so that 1 may be taken from each power.
+            all_set += binomial * (keys * log).exp_m1();
+        }
         all_set.clamp(0.0, 1.0).powi(self.lanes as i32)
     }
 
@@ -75,11 +72,11 @@ impl Lanes {
 
 impl Law for Lanes {
     fn fpr(&self, items: f64) -> f64 {
-        let avoids: Vec<f64> = (0..=self.per_lane).map(|s| self.avoids(s)).collect();
+        let logs: Vec<f64> = (1..=self.per_lane).map(|s| self.log_avoids(s)).collect();
         if self.blocks == 1 {
-            return self.found(items, &avoids);
+            return self.found(items, &logs);
         }
-        binomial_mean(items, 1.0 / self.blocks as f64, |keys| self.found(keys, &avoids))
+        binomial_mean(items, 1.0 / self.blocks as f64, |keys| self.found(keys, &logs))
     }
 
     fn fill(&self, items: f64) -> f64 {
@@ -115,18 +112,23 @@ impl Law for Lanes {
 }
 
 /// E[f(i)], i ~ Binomial(n, p), by the ratio of neighbouring terms from the mode outwards: no
-/// factorials, and the weights are normalised by their own sum.
+/// factorials, and the weights are normalised by their own sum. f grows and stays at or below 1: at low rates
+/// the sum lies far above the mode, so upwards it is what is left of it that ends the walk.
 pub(crate) fn binomial_mean(n: f64, p: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mean, sd) = (n * p, (n * p * (1.0 - p)).sqrt());
     if mean > WIDE {
-        return normal_mean(mean, sd, f);
+        return if f(mean - 12.0 * sd) >= 1.0 { 1.0 } else { normal_mean(mean, sd, f) };
     }
     let odds = p / (1.0 - p);
     let mode = ((n + 1.0) * p).floor().min(n.floor());
     let (mut weight, mut mean) = (1.0, f(mode));
     let (mut term, mut i) = (1.0, mode);
-    while term > NEGLIGIBLE && i < n {
-        term *= (n - i) / (i + 1.0) * odds;
+    while i < n && term > f64::MIN_POSITIVE {
+        let fall = (n - i) / (i + 1.0) * odds;
+        if fall < 1.0 && term * fall <= NEGLIGIBLE * mean * (1.0 - fall) {
+            break;
+        }
+        term *= fall;
         i += 1.0;
         weight += term;
         mean += term * f(i);

@@ -1,6 +1,6 @@
 //! The laws that `bloomery.theory` hands on, by name.
 
-use super::{any_among, any_of, chain, classic, deletion, each_of, fingerprints, stable};
+use super::{Law, any_among, any_of, blocked, chain, classic, deletion, each_of, fingerprints, stable};
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
 pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
@@ -11,6 +11,10 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("goel_gupta", &[items, m, k]) => classic::goel_gupta(items, m, k),
         ("quotient", &[items, bits]) => fingerprints::quotient(items, whole(bits)),
         ("cuckoo", &[compared, bits]) => fingerprints::cuckoo(compared, whole(bits)),
+        ("cuckoo_table", &[items, buckets, bits]) => fingerprints::cuckoo_table(items, buckets, whole(bits)),
+        ("layers", &[items, lines, per_column, layers]) => {
+            blocked::layers(lines as u64, whole(per_column), whole(layers)).fpr(items)
+        }
         ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, whole(bin_size)),
         ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
         ("missed", &[lost, k]) => deletion::missed(lost, k),

@@ -3,7 +3,7 @@
 //! "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by its own law and for the integer k.
 //! Every rate of every structure is a function of this room; structures search for the smallest shape that keeps it.
 //!
-//! * [`classic`]: k throws over all cells;
+//! * [`classic`]: k throws over all cells; [`occupancy`] its exact rate;
 //! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
 //!   [`blocked`] sizes lines of scheme `columns` by it;
 //! * [`counters`]: cells that count;
@@ -25,6 +25,7 @@ pub mod fingerprints;
 pub mod labels;
 pub mod lanes;
 mod laws;
+pub mod occupancy;
 pub mod stable;
 
 pub use chance::{all_of, any_among, any_of, each_of};

@@ -317,7 +317,7 @@ impl Filter for CuckooFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        self.shape.fpr(self.items() as f64)
+        self.shape.true_fpr(self.items() as f64)
     }
 
     fn fill(&self) -> f64 {

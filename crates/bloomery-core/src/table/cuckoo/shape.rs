@@ -122,9 +122,14 @@ impl CuckooShape {
         self.buckets.saturating_mul(u64::from(self.bucket_size))
     }
 
-    /// Rate with `items` fingerprints in the table.
+    /// Bound on the rate with `items` fingerprints in the table, by which it is sized and which files state.
     pub fn fpr(self, items: f64) -> f64 {
         fingerprints::cuckoo(2.0 * items / self.buckets as f64, self.fingerprint_bits)
+    }
+
+    /// The rate itself.
+    pub(super) fn true_fpr(self, items: f64) -> f64 {
+        fingerprints::cuckoo_table(items, self.buckets as f64, self.fingerprint_bits)
     }
 
     /// Expected number of pairs of buckets with more equal fingerprints than slots, at `items`

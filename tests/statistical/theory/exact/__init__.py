@@ -1,0 +1,6 @@
+"""Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at random."""
+
+from . import bits, cells, streams
+from .arithmetic import CASES, Case, in_digits
+
+__all__ = ["CASES", "Case", "bits", "cells", "in_digits", "streams"]

@@ -48,8 +48,8 @@ def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:
     """Return the rate of a filter of this size holding ``items`` keys: the mean over all filters.
 
     Exact for ideal hashing, with a relative error below 1e-9; a method ``fpr()`` goes by the fill of its own
-    filter. Between whole numbers of keys it is interpolated. Raises ``ParameterError`` for an unknown layout, a size the layout cannot have, or items below 0.
-    Microseconds.
+    filter. Between whole numbers of keys it is interpolated. Raises ``ParameterError`` for an unknown layout,
+    a size the layout cannot have, or items below 0. Microseconds.
 
     Source: as in :func:`size_for`.
 

@@ -110,9 +110,9 @@ def layered_overcount(items: float, num_bits: int, num_hashes: int, extra: int =
     I ~ Binomial(n, 512/m) keys lie in the line of a key, the same line in every layer, and q(i) is the chance
     that they cover its bits of a column, as in :func:`blocked_fpr`, which this is for r = 1. Patterns differ
     from layer to layer but the load of the line does not, so that it is above the r-th power of one layer's
-    rate. n are the keys in each of the next r layers: exact where they hold the same ones, a bound where later
-    ones hold fewer. m are the bits of one layer. Raises ``ParameterError`` unless items >= 0, num_bits is a
-    positive multiple of 512, num_hashes 4, 8 or 12, and extra >= 0 whole. Cost: some tens to hundreds of
+    rate. n are the keys in each of the next r layers: exact where they hold the same ones, a bound where
+    later ones hold fewer. m are the bits of one layer. Raises ``ParameterError`` unless items >= 0, num_bits
+    is a positive multiple of 512, num_hashes 4, 8 or 12, and extra >= 0 whole. Cost: some tens to hundreds of
     terms.
 
     Source: ours; Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010,

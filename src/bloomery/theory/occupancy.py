@@ -75,8 +75,8 @@ def occupancy_law(throws: int, num_bits: int) -> list[float]:
     """Return ``[P(X = 0), P(X = 1), ...]`` for X occupied bits after independent uniform throws.
 
     The list has min(throws, num_bits) + 1 entries. Relative error of an entry about throws * 1e-16, and below
-    1e-57 in all: entries that small may be 0. Raises ``ParameterError`` unless throws >= 0 and num_bits >= 1 are whole, or if it
-    would take more than 10^9 steps. Cost: see the head of this module.
+    1e-57 in all: entries that small may be 0. Raises ``ParameterError`` unless throws >= 0 and num_bits >= 1
+    are whole, or if it would take more than 10^9 steps. Cost: see the head of this module.
 
     Source: the occupancy recurrence, e.g. Johnson and Kotz, "Urn models and their application", 1977.
 

@@ -5,8 +5,9 @@ probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than
 
 Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
 2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
-2011 (the loads; for two choices Cain, Sanders and Wormald, and Fernholz and Ramachandran, both SODA 2007); Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and
-Morrison, "Prefix filter: practically and theoretically better than Bloom", PVLDB 15(7), 2022.
+2011 (the loads; for two choices Cain, Sanders and Wormald, and Fernholz and Ramachandran, both SODA 2007);
+Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and Morrison, "Prefix
+filter: practically and theoretically better than Bloom", PVLDB 15(7), 2022.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def _bucket_size(value: int) -> int:
 def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) -> float:
     """Return the rate of a cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load)``.
 
-    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. By this rate filters are sized. It
-    is a bound, and that of a large table; :func:`cuckoo_table_fpr` is the rate of a given one. Raises
+    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. By this rate filters are sized.
+    It is a bound, and that of a large table; :func:`cuckoo_table_fpr` is the rate of a given one. Raises
     ``ParameterError`` unless bucket_size is 1, 2, 4 or 8. Constant time.
 
     Handed on from the core.
@@ -66,9 +67,9 @@ def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) 
 def cuckoo_table_fpr(items: float, buckets: int, fingerprint_bits: int) -> float:
     """Return the rate of a cuckoo filter of B buckets: ``1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n``.
 
-    What ``fpr()`` tells. Each of n keys has the fingerprint of an absent key with one chance in 2^f - 1, and lies
-    in one of its two buckets, which are the same for one key in B. Raises ``ParameterError`` unless items >= 0,
-    and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
+    What ``fpr()`` tells. Each of n keys has the fingerprint of an absent key with one chance in 2^f - 1, and
+    lies in one of its two buckets, which are the same for one key in B. Raises ``ParameterError`` unless
+    items >= 0, and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
 
     Handed on from the core.
 
@@ -112,12 +113,12 @@ def _poisson_tail(mean: float, least: int) -> float:
 def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
     """Return the load up to which a large table can be filled, when a key may lie in so many buckets.
 
-    0.5, 0.8970, 0.9804 and 0.9980 for two choices of 1, 2, 4 and 8 slots, as in a cuckoo filter; 0.9179, 0.9768
-    and 0.9924 for 3, 4 and 5 choices of one slot, as in hashing with several functions. Practical tables stop a
-    little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices: xi solves
-    ``xi Q(xi, b) / Q(xi, b + 1) = h b``, Q(x, y) = P(Poisson(x) >= y), and the load is ``xi / (h b Q(xi,
-    b)^(h-1))``. Relative error below 1e-12. Raises ``ParameterError`` unless bucket_size is whole and from 1 to 64,
-    choices whole and from 2 to 64. Cost: some 60 sums of some tens of terms.
+    0.5, 0.8970, 0.9804 and 0.9980 for two choices of 1, 2, 4 and 8 slots, as in a cuckoo filter; 0.9179,
+    0.9768 and 0.9924 for 3, 4 and 5 choices of one slot, as in hashing with several functions. Practical
+    tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices:
+    xi solves ``xi Q(xi, b) / Q(xi, b + 1) = h b``, Q(x, y) = P(Poisson(x) >= y), and the load is ``xi / (h b
+    Q(xi, b)^(h-1))``. Relative error below 1e-12. Raises ``ParameterError`` unless bucket_size is whole and
+    from 1 to 64, choices whole and from 2 to 64. Cost: some 60 sums of some tens of terms.
 
     >>> from bloomery import theory
     >>> [round(load, 5) for load in theory.cuckoo_load_threshold([1, 2, 4, 8])]

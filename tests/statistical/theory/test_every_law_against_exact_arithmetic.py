@@ -1,6 +1,7 @@
 """Guarantee: every function of theory is exact to nine digits, or to the bound that its docstring states.
 
-Arguments are drawn at random, by seed: n to 1e13, p from 1e-12, k to 50; the exact values come from ``exact``.
+Arguments are drawn at random, by seed: n to 1e13, p from 1e-12, k to 50; the exact values come from
+``exact``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ RUNS, PROBES = 10 * SCALE, 60_000
 
 
 def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
-    """Shares of absent keys with a depth of 1, 2, ... or more where every key came ``layers`` times; and the law."""
+    """Shares of absent keys with a depth of 1, 2, ... or more where every key came ``layers`` times; and the
+    law."""
     made = bloomery.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
     keys = Keys("random", seed)
     members = keys.take(capacity)

@@ -52,7 +52,7 @@ fn most([m, k, p, max]: [f64; 4]) -> f64 {
     (set.powf(k) * (1.0 + k * (k - 1.0) / 2.0 * variance / (set * set))).min(1.0)
 }
 
-/// The rate in the long run, the variation of the fill included; Max^2 steps for each of at most 64 distances.
+/// The rate in the long run, the variation of the fill included; Max^2 steps for each of at most 65 distances.
 pub fn fpr([m, k, p, max]: [f64; 4]) -> f64 {
     let pair = Pair::new([m, k, p, max]);
     let set = pair.one[max as usize];
@@ -74,8 +74,9 @@ struct Pair {
     one: Vec<f64>,
 }
 
-/// More distances than these are summed by Simpson's rule.
-const FEW: f64 = 64.0;
+/// More distances than these are summed by Simpson's rule: of cells of at most 4 bits, and of others, which take 300
+/// times as long.
+const FEW: [f64; 2] = [64.0, 16.0];
 
 impl Pair {
     fn new([m, k, p, max]: [f64; 4]) -> Self {
@@ -115,17 +116,20 @@ impl Pair {
         let near = (p.min(m - p).ceil() - 1.0).max(0.0);
         let far = self.covariance((2.0 * p - m).max(0.0) / m);
         let at = |distance: f64| self.covariance((p - distance) / m);
-        (set * (1.0 - set) + 2.0 * summed(near, at) + (m - 1.0 - 2.0 * near) * far) / m
+        (set * (1.0 - set)
+            + 2.0 * summed(near, FEW[usize::from(self.one.len() > 16)], at)
+            + (m - 1.0 - 2.0 * near) * far)
+            / m
     }
 }
 
 /// The sum of a smooth f(1) ... f(count).
-fn summed(count: f64, f: impl Fn(f64) -> f64) -> f64 {
-    if count <= FEW {
+fn summed(count: f64, few: f64, f: impl Fn(f64) -> f64) -> f64 {
+    if count <= few {
         return (1..=count as u32).map(|i| f(f64::from(i))).sum();
     }
-    let step = (count - 1.0) / FEW;
-    let values: Vec<f64> = (0..=FEW as u32).map(|i| f(1.0 + f64::from(i) * step)).collect();
+    let step = (count - 1.0) / few;
+    let values: Vec<f64> = (0..=few as u32).map(|i| f(1.0 + f64::from(i) * step)).collect();
     let last = values.len() - 1;
     let inner = values[1..last].iter().enumerate().map(|(i, value)| if i % 2 == 0 { 4.0 * value } else { 2.0 * value });
     let integral = (values[0] + values[last] + inner.sum::<f64>()) * step / 3.0;

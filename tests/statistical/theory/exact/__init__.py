@@ -1,4 +1,5 @@
-"""Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at random."""
+"""Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at
+random."""
 
 from . import bits, cells, streams
 from .arithmetic import CASES, Case, in_digits

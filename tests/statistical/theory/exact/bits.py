@@ -121,7 +121,12 @@ def rational_fpr(n: int, m: int, k: int) -> Fraction:
     return Fraction(total) / m**k
 
 
-@exactly(lambda r: (lambda n, m, k: (n, max(m, k), k))(*small_filter(r)))
+def distinct_filter(random: Random) -> tuple[int, int, int]:
+    n, m, k = small_filter(random)
+    return n, max(m, k), k
+
+
+@exactly(distinct_filter)
 def distinct_fpr(n: int, m: int, k: int) -> Fraction:
     subsets = math.comb(m, k)
     return sum(
@@ -207,7 +212,12 @@ def num_hashes_cost(c: float, k: int) -> Decimal:
 # Layouts.
 
 
-@exactly(lambda r: (lambda n, m, k: (n, max(m, k + 1), k))(*a_filter(r)))
+def slices(random: Random) -> tuple[int, int, int]:
+    n, m, k = a_filter(random)
+    return n, max(m, k + 1), k
+
+
+@exactly(slices)
 def partitioned_fpr(n: int, m: int, k: int) -> Decimal:
     return power(any_of(dec(k) / m, n), k)
 
@@ -246,7 +256,12 @@ def block_size(random: Random) -> int:
     return random.choice([64, 256, 512, 4096])
 
 
-@exactly(lambda r: (lambda b: (*lines_of(r, b, 4), r.randint(1, 30), b))(block_size(r)))
+def blocks(random: Random) -> tuple[int, int, int, int]:
+    block = block_size(random)
+    return *lines_of(random, block, 4), random.randint(1, 30), block
+
+
+@exactly(blocks)
 def free_block_fpr(n: int, m: int, k: int, block: int) -> Decimal:
     return over_blocks(n, m, block, free_block(k, block))
 
@@ -354,7 +369,7 @@ def size_for(layout: str, n: int, p: float) -> Any:
     return size if exact_rate(layout, *size, n) <= dec(p) * (1 + Decimal("1e-9")) else (math.nan, math.nan)
 
 
-@exactly(lambda r: (lambda layout, m, k, _: (layout, m, k, rate(r, 1e-6)))(*sized(r)))
+@exactly(lambda r: (*sized(r)[:3], rate(r, 1e-6)))
 def capacity_at(layout: str, m: int, k: int, p: float) -> Any:
     keys = theory.capacity_at(layout, m, k, p)
     # Within a part in a billion of the keys, where that is a key.

@@ -48,7 +48,12 @@ def threshold_fpr(n: int, m: int, k: int, threshold: int, occurrences: int) -> D
     return power(tail, k)
 
 
-@exactly(lambda r: (lambda n: (n, round(n * log_uniform(r, 3, 30)), r.randint(1, 5)))(10 + count(r)))
+def roomy(random: Random) -> tuple[int, int, int]:
+    n = 10 + count(random)
+    return n, round(n * log_uniform(random, 3, 30)), random.randint(1, 5)
+
+
+@exactly(roomy)
 def best_threshold_hashes(n: int, m: int, threshold: int) -> int:
     def chance(k: int) -> Decimal:
         below = sum(islice(binomial(n * k, 1 / dec(m)), threshold), Decimal(0))
@@ -115,7 +120,8 @@ def dleft_bits_per_key(load: float, cells: int, remainder: int) -> Fraction:
 
 
 def least_loads(tables: int, load: float, steps: int) -> np.ndarray:
-    """Shares of buckets with at least 0, 1, 2, ... keys: the choice of the least loaded, ties to the left, by Heun."""
+    """Shares of buckets with at least 0, 1, 2, ... keys: the choice of the least loaded, ties to the left, by
+    Heun."""
     shares = np.zeros((tables, math.ceil(load) + 13))
     shares[:, 0] = 1.0
 
@@ -222,7 +228,12 @@ def quotient_probe_slots(load: float) -> Fraction:
     return (1 / (1 - Fraction(load)) ** 2 - 1) / 2
 
 
-@exactly(lambda r: (lambda n: (n, max(rate(r), n / 2**62)))(count(r)))
+def reachable(random: Random) -> tuple[int, float]:
+    n = count(random)
+    return n, max(rate(random), n / 2**62)
+
+
+@exactly(reachable)
 def quotient_size(n: int, p: float) -> tuple[Any, ...]:
     quotient = next(q for q in naturals(6) if 19 * 2**q // 20 >= n)
     remainder = next(r for r in naturals(1) if fingerprint_fpr(n, quotient + r) <= p)
@@ -263,8 +274,9 @@ def cuckoo_load_threshold(slots: int, choices: int) -> Decimal:
 def orientable(choices: int, slots: int) -> Decimal:
     """Keys a slot up to which a random hypergraph can be oriented.
 
-    Its (slots + 1)-core has a mean degree xi of ``slots choices``, where ``xi Q(xi, l) / Q(xi, l + 1)`` is that
-    mean with Q(x, y) = P(Poisson(x) >= y) and l = slots; the load is ``xi / (choices Q(xi, l)^(choices - 1) slots)``.
+    Its (slots + 1)-core has a mean degree xi of ``slots choices``, where ``xi Q(xi, l) / Q(xi, l + 1)`` is
+    that mean with Q(x, y) = P(Poisson(x) >= y) and l = slots; the load is ``xi / (choices Q(xi, l)^(choices -
+    1) slots)``.
     """
     if (choices, slots) == (2, 1):
         return Decimal("0.5")

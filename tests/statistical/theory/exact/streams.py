@@ -23,13 +23,13 @@ def stable(random: Random) -> tuple[int, int, int, int]:
     return m + 100 * p, k, max(1, p), top
 
 
-def one_zero(m: int, k: int, p: int, top: int) -> Fraction:
+def one_zero(m: int, k: int, p: int) -> Fraction:
     return 1 / (1 + 1 / (p * (Fraction(1, k) - Fraction(1, m))))
 
 
 @exactly(stable)
 def stable_zeros(m: int, k: int, p: int, top: int) -> Decimal:
-    return power(dec(one_zero(m, k, p, top)), top)
+    return power(dec(one_zero(m, k, p)), top)
 
 
 @exactly(stable)
@@ -73,7 +73,12 @@ def stable_decrements(p: float, k: int, top: int, m: int) -> Decimal:
     return 1 / ((root - 1) * (1 / dec(k) - 1 / dec(m)))
 
 
-@exactly(lambda r: (lambda s: (s[0] / (s[1] + s[2]) * s[3] * log_uniform(r, 0.01, 30), *s))(stable(r)))
+def aged(random: Random) -> tuple[float, int, int, int, int]:
+    m, k, p, top = stable(random)
+    return m / (k + p) * top * log_uniform(random, 0.01, 30), m, k, p, top
+
+
+@exactly(aged)
 def stable_recall(age: float, m: int, k: int, p: int, top: int) -> Decimal:
     lost = 1 - sum(islice(poisson((p + k) * dec(age) / m), top), Decimal(0))
     return power(1 - stable_zeros(m, k, p, top) * lost, k)
@@ -144,7 +149,7 @@ def estimate_intersection(a: int, b: int, either: int, m: int, k: int) -> tuple[
 
 
 @exactly(two_counted)
-def estimate_jaccard(a: int, b: int, either: int, m: int, k: int) -> tuple[Decimal, Decimal]:
+def estimate_jaccard(a: int, b: int, either: int, m: int, _: int) -> tuple[Decimal, Decimal]:
     in_a, in_b, in_or = (load(ones, m) for ones in (a, b, either))
     ratio, parts = (in_a + in_b) / in_or, g(in_a) + g(in_b)
     spread = parts + 2 * g(in_a + in_b - in_or) - 2 * ratio * parts + ratio**2 * g(in_or)

@@ -1,0 +1,56 @@
+"""Guarantee: a filter of few cells, or of narrow ones, tells its own rate."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from support import SCALE, SIGMAS, Keys
+
+import bloomery
+from bloomery import theory
+
+RUNS, PROBES = 40 * SCALE, 20_000
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
+    random = Random(f"small classic {case}")
+    items = random.randint(1, 60)
+    made = bloomery.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
+    made.update(range(items))
+    told = made.fpr()
+    assert told == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
+    probes = 20 * PROBES
+    measured = float(np.mean(made.contains_many(Keys("random", case).take(probes))))
+    assert abs(measured - told) <= (SIGMAS + 1) * math.sqrt(told * (1 - told) / probes)
+
+
+@pytest.mark.parametrize(
+    ("num_bits", "num_hashes", "items"), [(8, 2, 1), (20, 14, 1), (58, 40, 1), (64, 7, 5)]
+)
+def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_hashes: int, items: int) -> None:
+    rates = []
+    for seed in range(100 * RUNS):
+        made = bloomery.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
+        made.update(range(items))
+        rates.append(made.fpr())
+    law = theory.fpr_at("classic", num_bits, num_hashes, items)
+    assert abs(mean(rates) - law) <= (SIGMAS + 1) * stdev(rates) / math.sqrt(len(rates))
+    assert law == pytest.approx(theory.exact_fpr(items, num_bits, num_hashes), rel=1e-9)
+
+
+@pytest.mark.parametrize(("capacity", "bits"), [(3, 4), (10, 8), (40, 5), (100, 8)])
+def test_a_cuckoo_filter_of_few_buckets_tells_its_rate(capacity: int, bits: int) -> None:
+    apart, told = [], 0.0
+    for seed in range(RUNS):
+        made = bloomery.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
+        keys = Keys("random", seed)
+        made.update(keys.take(capacity))
+        told = made.fpr()
+        apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - told)
+    assert told == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
+    assert abs(mean(apart)) <= (SIGMAS + 1) * stdev(apart) / math.sqrt(RUNS)

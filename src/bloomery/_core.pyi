@@ -2321,7 +2321,8 @@ class LayeredBloomFilter:
     and its depth is the number of leading layers that hold it.
 
     capacity: distinct keys.
-    fpr: rate of `in` at capacity, and of one more in a depth.
+    fpr: rate of `in` at capacity, and of one more in a depth; two more come more often than at its square
+    (theory.layered_overcount).
     layers: 1 to 64, the largest count told.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
     outsiders cannot predict.

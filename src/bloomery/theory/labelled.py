@@ -121,8 +121,8 @@ def layered_overcount(items: float, num_bits: int, num_hashes: int, extra: int =
     Handed on from the core.
 
     >>> from bloomery import theory
-    >>> [f"{rate:.1e}" for rate in theory.layered_overcount(20_000, 313_344, 12, extra=[1, 2, 3])]
-    ['1.0e-03', '2.2e-06', '9.0e-09']
+    >>> [f"{rate:.1e}" for rate in theory.layered_overcount(20_000, 312_832, 8, extra=[1, 2, 3])]
+    ['1.0e-03', '2.2e-06', '8.7e-09']
     """
     keys, bits = non_negative("items", items), whole("num_bits", num_bits, 1)
     if num_hashes not in (4, 8, 12):

@@ -93,9 +93,9 @@ def stable_fpr(num_cells: float, num_hashes: float, decrements: float, max_value
     decrements together with chance (P - d)/m at distance d below P, and never beyond. 0.985 % where the
     published mean alone says 0.980 % and a simulation 0.986 % (m = 1000, K = 3, P = 36, Max = 3); 3.30e-5,
     2.3e-5 and 3.29e-5 at m = 256, K = 6, P = 30, Max = 1. Where P is above 65, Var is a sum by Simpson's
-    rule, with a relative error of the rate below 1e-6. Filters are sized by a bound, up to 4 % higher. Raises
-    as :func:`stable_zeros`, and unless max_value is whole and at most 255. Cost: Max^2 steps for each of at
-    most 65 distances (17 from Max = 16 on).
+    rule, with a relative error of the rate below 1e-6, from Max = 16 on 1e-4. Filters are sized by a bound,
+    up to 4 % higher. Raises as :func:`stable_zeros`, and unless max_value is whole and at most 255. Cost:
+    Max^2 steps for each of at most 65 distances (17 from Max = 16 on).
 
     Source: :func:`stable_zeros`, and the variance of a Markov chain for a pair of cells.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from decimal import Decimal, getcontext, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,6 +138,3 @@ def a_filter(random: Random) -> tuple[int, int, int]:
     """n, m, k with a fill that is neither 0 nor 1 to the last digit."""
     n, k = count(random), hashes(random)
     return n, max(2, round(n * k * log_uniform(random, 0.1, 30))), k
-
-
-assert getcontext().Emax >= 999999

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import subprocess
@@ -192,3 +193,61 @@ def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
     with bloomery.open(lax, mode="r+") as bloom, warnings.catch_warnings():
         warnings.simplefilter("error")
         bloom.add("more")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("layout", layouts())
+def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
+    """The file is the parent's, whose lock and count the child does not have; what the parent adds it sees."""
+    path = fresh(tmp_path / "filter.bloom", layout)
+    other = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
+    other.add("other")
+    bloom = bloomery.open(path, mode="r+")
+    bloom.update(range(1000))
+    acts = [
+        lambda: bloom.add("x"),
+        lambda: bloom.add(("x", 1)),
+        lambda: bloom.update(["x"]),
+        lambda: bloom.update(np.arange(300_000), threads=2),
+        lambda: bloom.add_many(["x"]),
+        lambda: bloom.add_hashed(5),
+        lambda: bloom.add_hashed(np.arange(5, dtype=np.uint64)),
+        lambda: bloom.__ior__(other),
+        lambda: bloom.__iand__(other),
+        lambda: bloom.merge(other),
+        bloom.clear,
+    ]
+
+    def child() -> int:
+        for number, act in enumerate(acts):
+            try:
+                act()
+                return 10 + number
+            except bloomery.ReadOnlyFilter as error:
+                if "parent" not in str(error) or "copy()" not in str(error):
+                    return 40 + number
+        copied = bloom.copy()
+        if not (all(bloom.contains_many(range(1000))) and copied.add("x") and "x" in copied):
+            return 3
+        bloom.flush()
+        bloom.close()
+        with pytest.raises(bloomery.ReadOnlyFilter, match="closed"):
+            bloom.add("x")
+        return 0
+
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = child()
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    bloom.update(range(1000, 2000))
+    bloom.close()
+    found = bloomery.open(path, verify="full")
+    alone = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
+    alone.update(range(2000))
+    assert found == alone
+    assert found.num_added == alone.num_added

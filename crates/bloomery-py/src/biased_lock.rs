@@ -1,44 +1,62 @@
 //! [`BiasedLock`]: a reader-writer lock around a filter, biased towards threads that hold the GIL.
 //!
 //! A thread is *attached* while it may use the interpreter, else *detached*. Under the GIL one thread is
-//! attached at a time, so that attached threads exclude each other by that alone. Detached ones (batches)
-//! announce themselves while they are still attached, and take the lock for a chunk at a time. An attached
-//! thread that finds no one announced therefore owns the filter outright, for one load and a branch; an
-//! uncontended lock would cost 15 ns, atomic bit operations three to ten times a whole batch. Otherwise
-//! it queues for the lock (detached), for at most the length of a chunk or of a save. Without a GIL many
-//! threads are attached at once, so there is no bias: every access takes the lock.
+//! attached at a time, so that attached threads exclude each other by that alone. Detached ones (batches, and
+//! whatever touches all of a large filter) announce themselves while they are still attached, and take the lock for
+//! a chunk at a time. An attached thread that finds no one announced therefore owns the filter outright, for one load
+//! and a branch; an uncontended lock would cost 15 ns, atomic bit operations three to ten times a whole batch.
+//! Otherwise it asks for the lock, and if that is taken detaches to wait for it, for at most the length of a chunk or
+//! of a save. Without a GIL many threads are attached at once, so there is no bias: every access takes the lock.
 //!
 //! Who holds the lock never waits for the interpreter: closures get no token, and no thread attaches anew
-//! with the lock in its hands. Hence a thread may, where it must, wait for the lock while attached.
+//! with the lock in its hands. Nobody waits for a lock while attached.
+//!
+//! In a forked child nobody is announced and nothing is locked, whatever was in the parent: see [`crate::forks`].
 
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::mem::ManuallyDrop;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
 use std::time::Duration;
 
-/// How often a thread gives way to others that took the lock before it, then waits for it attached.
-const GIVES_WAY: usize = 8;
+use crate::forks;
+
+/// From so many bytes on, what touches all of them does so detached: 0.1 ms, below which giving the GIL away and
+/// asking for it again (up to 5 ms where others compute) costs more than it is worth to them.
+const LARGE: u64 = 1 << 20;
 
 /// The lock around a filter.
 pub(crate) struct BiasedLock<T> {
-    value: UnsafeCell<T>,
-    detached: AtomicUsize,
+    value: UnsafeCell<ManuallyDrop<T>>,
+    /// Threads announced, with the generation in which they are in the upper half; 0 when there are none.
+    detached: AtomicU64,
+    queue: AtomicPtr<Queue>,
+    nbytes: fn(&T) -> u64,
+    drop: fn(Python<'_>, T),
+}
+
+/// The lock itself, made when it is first needed, and anew in a child.
+struct Queue {
+    generation: u32,
     waiting: AtomicUsize,
     lock: RwLock<()>,
 }
 
 // SAFETY: every access to `value` is made under the protocol above: attached and under the GIL with no
-// detached thread announced, or under `lock`.
+// detached thread announced, or under the queue's lock.
 unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
 impl<T: Send + Sync> BiasedLock<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// `nbytes` tells how much there is to touch, from a few fields.
+    pub(crate) fn new(value: T, nbytes: fn(&T) -> u64) -> Self {
         BiasedLock {
-            value: UnsafeCell::new(value),
-            detached: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            lock: RwLock::new(()),
+            value: UnsafeCell::new(ManuallyDrop::new(value)),
+            detached: AtomicU64::new(0),
+            queue: AtomicPtr::new(null_mut()),
+            nbytes,
+            drop: |py, value| py.detach(|| drop(value)),
         }
     }
 
@@ -48,12 +66,22 @@ impl<T: Send + Sync> BiasedLock<T> {
         cfg!(not(Py_GIL_DISABLED)) && self.detached.load(Ordering::Acquire) == 0
     }
 
-    /// Looks at the filter while attached. `visit` cannot run Python code: it gets no token.
+    /// [`BiasedLock::is_mine`], also where those announced are threads of a parent process.
+    #[cold]
+    fn is_mine_after_all(&self, py: Python<'_>) -> bool {
+        let left = |seen| (seen != 0 && generation(seen) != forks::generation()).then_some(0);
+        let _ = self.detached.fetch_update(Ordering::AcqRel, Ordering::Relaxed, left);
+        self.is_mine(py)
+    }
+
+    /// Looks at a few words while attached. `visit` cannot run Python code: it gets no token.
     #[inline(always)]
-    pub(crate) fn read<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
-        let _guard = if self.is_mine(py) { None } else { Some(self.wait_read(py)) };
-        // SAFETY: this thread owns the filter, or the read lock is held.
-        visit(unsafe { &*self.value.get() })
+    pub(crate) fn read<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        if self.is_mine(py) {
+            // SAFETY: this thread owns the filter.
+            return visit(unsafe { &*self.value.get() });
+        }
+        self.read_in_turn(py, visit)
     }
 
     /// [`BiasedLock::read`] if that takes no lock.
@@ -66,74 +94,100 @@ impl<T: Send + Sync> BiasedLock<T> {
         Some(visit(unsafe { &*self.value.get() }))
     }
 
-    /// Changes the filter while attached.
+    /// Changes a few words while attached.
     #[inline(always)]
-    pub(crate) fn write<R>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
-        let _guard = if self.is_mine(py) { None } else { Some(self.wait_write(py)) };
-        // SAFETY: this thread owns the filter, or the write lock is held; the closure cannot come back here,
-        // having no token.
-        visit(unsafe { &mut *self.value.get() })
-    }
-
-    /// The read lock; while someone else has it, other Python threads go on.
-    #[cold]
-    fn wait_read(&self, py: Python<'_>) -> RwLockReadGuard<'_, ()> {
-        self.wait(py, || self.lock.try_read(), || self.lock.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The write lock; while someone else has it, other Python threads go on.
-    #[cold]
-    fn wait_write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, ()> {
-        self.wait(py, || self.lock.try_write(), || self.lock.write().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The guard that `attempt` or `block` gives. A thread that attaches anew holds no lock, as another may
-    /// wait for that lock attached; so it asks again when it is.
-    fn wait<G>(&self, py: Python<'_>, attempt: impl Fn() -> TryLockResult<G>, block: impl Fn() -> G + Sync) -> G {
-        let ask = || match attempt() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        if let Some(guard) = ask() {
-            return guard;
+    pub(crate) fn write<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        if self.is_mine(py) {
+            // SAFETY: this thread owns the filter; the closure cannot come back here, having no token.
+            return visit(unsafe { &mut *self.value.get() });
         }
-        let _queued = Count::up(&self.waiting);
-        for _ in 0..GIVES_WAY {
-            py.detach(|| drop(block()));
-            if let Some(guard) = ask() {
-                return guard;
-            }
-        }
-        block()
+        self.write_in_turn(py, visit)
     }
 
-    /// Looks at the whole filter, which takes a while, without the GIL.
+    #[cold]
+    #[inline(never)]
+    fn read_in_turn<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        if self.is_mine_after_all(py) {
+            // SAFETY: this thread owns the filter.
+            return visit(unsafe { &*self.value.get() });
+        }
+        if let Some(_guard) = taken(self.queue().lock.try_read()) {
+            // SAFETY: the read lock is held.
+            return visit(unsafe { &*self.value.get() });
+        }
+        let _waiting = Waiting::up(&self.queue().waiting);
+        self.detach(py, |session| session.read_now(visit))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_in_turn<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        if self.is_mine_after_all(py) {
+            // SAFETY: as in `write`.
+            return visit(unsafe { &mut *self.value.get() });
+        }
+        if let Some(_guard) = taken(self.queue().lock.try_write()) {
+            // SAFETY: the write lock is held; the closure cannot come back here, having no token.
+            return visit(unsafe { &mut *self.value.get() });
+        }
+        let _waiting = Waiting::up(&self.queue().waiting);
+        self.detach(py, |session| session.write_now(visit))
+    }
+
+    /// Whether the attached thread owns the filter and has read or changed all of it in no time.
+    fn is_quick(&self, py: Python<'_>) -> bool {
+        // SAFETY: this thread owns the filter.
+        (self.is_mine(py) || self.is_mine_after_all(py)) && (self.nbytes)(unsafe { &*self.value.get() }) < LARGE
+    }
+
+    /// Looks at all of the filter: detached, unless it is small.
     pub(crate) fn look<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
-        self.detach(py, |session| session.read(visit))
+        if self.is_quick(py) { self.read(py, visit) } else { self.detach(py, |session| session.read(visit)) }
     }
 
-    /// Looks at two filters while attached; `other` may be this one.
-    pub(crate) fn read_both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&T, &T) -> R + Send) -> R {
+    /// Changes all of the filter: detached, unless it is small.
+    pub(crate) fn change<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        if self.is_quick(py) { self.write(py, visit) } else { self.detach(py, |session| session.write(visit)) }
+    }
+
+    /// Looks at all of two filters; `other` may be this one.
+    pub(crate) fn look_both<R: Send>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&T, &T) -> R + Send) -> R {
         if std::ptr::eq(self, other) {
-            return self.read(py, |a| visit(a, a));
+            return self.look(py, |a| visit(a, a));
         }
-        let _guards = self.in_order(other, || self.shared(py), || other.shared(py));
-        // SAFETY: for each, this thread owns the filter, or the read lock is held.
-        visit(unsafe { &*self.value.get() }, unsafe { &*other.value.get() })
+        if self.is_quick(py) && other.is_quick(py) {
+            // SAFETY: this thread owns both.
+            return visit(unsafe { &*self.value.get() }, unsafe { &*other.value.get() });
+        }
+        self.detach_both(other, py, || {
+            let _guards = self.in_order(other, || self.queue().read(), || other.queue().read());
+            // SAFETY: both read locks are held, and this thread is announced to both.
+            visit(unsafe { &*self.value.get() }, unsafe { &*other.value.get() })
+        })
     }
 
-    /// Changes this filter while looking at `other`, which must be another one.
-    pub(crate) fn write_from<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&mut T, &T) -> R + Send) -> R {
+    /// Changes all of this filter while looking at `other`, which must be another one.
+    pub(crate) fn change_from<R: Send>(
+        &self,
+        other: &Self,
+        py: Python<'_>,
+        visit: impl FnOnce(&mut T, &T) -> R + Send,
+    ) -> R {
         assert!(!std::ptr::eq(self, other));
-        let mine = || (!self.is_mine(py)).then(|| self.lock.write().unwrap_or_else(PoisonError::into_inner));
-        let _guards = self.in_order(other, mine, || other.shared(py));
-        // SAFETY: as in `read_both`, with the write lock on `self`; they are different values.
-        visit(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() })
+        if self.is_quick(py) && other.is_quick(py) {
+            // SAFETY: this thread owns both; they are different values.
+            return visit(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() });
+        }
+        self.detach_both(other, py, || {
+            let _guards = self.in_order(other, || self.queue().write(), || other.queue().read());
+            let _change = forks::pass();
+            // SAFETY: as in `look_both`, with the write lock on `self`; they are different values.
+            visit(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() })
+        })
     }
 
     /// Takes the locks of two filters by address, as everybody does who waits for one while holding another:
-    /// none of them waits for one that waits for it. They wait attached.
+    /// none of them waits for one that waits for it.
     fn in_order<A, B>(&self, other: &Self, mine: impl FnOnce() -> A, theirs: impl FnOnce() -> B) -> (A, B) {
         if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
             let mine = mine();
@@ -144,45 +198,125 @@ impl<T: Send + Sync> BiasedLock<T> {
         }
     }
 
-    /// The read lock, where it takes one.
-    fn shared(&self, py: Python<'_>) -> Option<RwLockReadGuard<'_, ()>> {
-        (!self.is_mine(py)).then(|| self.lock.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Detaches for `work`, which visits the filter through the [`Session`].
     pub(crate) fn detach<R: Send>(&self, py: Python<'_>, work: impl FnOnce(Session<'_, T>) -> R + Send) -> R {
-        let announced = Count::up(&self.detached);
-        let result = py.detach(|| work(Session(self)));
-        drop(announced);
-        result
+        let _announced = Announced::up(&self.detached);
+        py.detach(|| work(Session(self)))
+    }
+
+    /// Detaches for `work` on two filters.
+    fn detach_both<R: Send>(&self, other: &Self, py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
+        let _announced = (Announced::up(&self.detached), Announced::up(&other.detached));
+        py.detach(work)
+    }
+
+    /// The lock of this process.
+    fn queue(&self) -> &Queue {
+        let generation = forks::generation();
+        loop {
+            let found = self.queue.load(Ordering::Acquire);
+            // SAFETY: null, or a queue that is freed with `self` at earliest.
+            if let Some(queue) = unsafe { found.as_ref() }.filter(|queue| queue.generation == generation) {
+                return queue;
+            }
+            let fresh = Box::new(Queue { generation, waiting: AtomicUsize::new(0), lock: RwLock::new(()) });
+            let fresh = Box::into_raw(fresh);
+            if self.queue.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: made above, and seen by nobody. The parent's queue, if there was one, is left: another
+                // thread may just look at it.
+                drop(unsafe { Box::from_raw(fresh) });
+            }
+        }
     }
 }
 
-/// One more thread of a kind, until dropped, also by unwinding.
-struct Count<'a>(&'a AtomicUsize);
-
-impl<'a> Count<'a> {
-    fn up(counter: &'a AtomicUsize) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Count(counter)
+impl<T> Drop for BiasedLock<T> {
+    /// Gives large memory back, and closes files, detached.
+    fn drop(&mut self) {
+        let queue = std::mem::replace(self.queue.get_mut(), null_mut());
+        if !queue.is_null() {
+            // SAFETY: made by `queue`, and this is the last reference to the lock.
+            drop(unsafe { Box::from_raw(queue) });
+        }
+        let value = self.value.get_mut();
+        let large = (self.nbytes)(value) >= LARGE;
+        // SAFETY: taken once, here.
+        let value = unsafe { ManuallyDrop::take(value) };
+        let mut held = Some(value);
+        if large {
+            let _ = Python::try_attach(|py| held.take().map(|value| (self.drop)(py, value)));
+        }
     }
 }
 
-impl Drop for Count<'_> {
+/// The generation in a count of those announced.
+fn generation(announced: u64) -> u32 {
+    (announced >> 32) as u32
+}
+
+/// One more thread announced, until dropped, also by unwinding.
+struct Announced<'a>(&'a AtomicU64);
+
+impl<'a> Announced<'a> {
+    fn up(detached: &'a AtomicU64) -> Self {
+        let now = forks::generation();
+        let more = |seen| Some(if generation(seen) == now { seen + 1 } else { u64::from(now) << 32 | 1 });
+        let _ = detached.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        Announced(detached)
+    }
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        let less = |seen| Some(if seen as u32 == 1 { 0 } else { seen - 1 });
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, less);
+    }
+}
+
+/// One more thread that waits, until dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn up(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The guard, if the lock was to be had; a panic of who held it came up there.
+fn taken<G>(attempt: TryLockResult<G>) -> Option<G> {
+    match attempt {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl Queue {
+    fn read(&self) -> RwLockReadGuard<'_, ()> {
+        self.lock.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, ()> {
+        self.lock.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The right to visit while detached, a chunk at a time.
 pub(crate) struct Session<'a, T>(&'a BiasedLock<T>);
 
-impl<T> Session<'_, T> {
-    /// Between chunks, lets attached threads in: the lock alone is not fair, and a batch would
+impl<T: Send + Sync> Session<'_, T> {
+    /// Between chunks, lets those in who wait for a few words: the lock alone is not fair, and a batch would
     /// take it again before a waiter wakes. At most 5 ms, should the waiter be held up elsewhere.
     fn give_way(&self) {
         for _ in 0..100 {
-            if self.0.waiting.load(Ordering::Acquire) == 0 {
+            if self.0.queue().waiting.load(Ordering::Acquire) == 0 {
                 return;
             }
             std::thread::sleep(Duration::from_micros(50));
@@ -192,15 +326,24 @@ impl<T> Session<'_, T> {
     /// Looks, together with other readers.
     pub(crate) fn read<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
         self.give_way();
-        let _guard = self.0.lock.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the read lock is held and this thread is announced.
-        visit(unsafe { &*self.0.value.get() })
+        self.read_now(visit)
     }
 
     /// Changes, alone.
     pub(crate) fn write<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
         self.give_way();
-        let _guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
+        self.write_now(visit)
+    }
+
+    fn read_now<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
+        let _guard = self.0.queue().read();
+        // SAFETY: the read lock is held and this thread is announced.
+        visit(unsafe { &*self.0.value.get() })
+    }
+
+    fn write_now<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
+        let _guard = self.0.queue().write();
+        let _change = forks::pass();
         // SAFETY: the write lock is held and this thread is announced.
         visit(unsafe { &mut *self.0.value.get() })
     }

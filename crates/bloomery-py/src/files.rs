@@ -9,7 +9,7 @@ use bloomery_core::container::file::{self, Writer};
 use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
 use bloomery_core::registry;
-use bloomery_core::structure::{Filter, Loadable};
+use bloomery_core::structure::Loadable;
 use pyo3::prelude::*;
 
 use crate::errors::parameter;
@@ -169,17 +169,6 @@ fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
 /// The variant number in the header of `path`, checked.
 pub(crate) fn variant_of(path: &Path) -> Result<u16> {
     Ok(named(file::parse(path), path)?.1.header.variant)
-}
-
-/// The bytes of a filter's file.
-pub(crate) fn to_bytes<F: Filter>(filter: &F) -> Result<Vec<u8>> {
-    let container = filter.container();
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(container.nbytes()).map_err(|_| {
-        Error::Memory(format!("the file needs {} bytes of memory, which cannot be had; use save()", container.nbytes()))
-    })?;
-    container.write_to(&mut bytes).map_err(|e| Error::Io(e, "to_bytes".into()))?;
-    Ok(bytes)
 }
 
 /// A path from `str`, `bytes` or `os.PathLike`.

@@ -71,7 +71,8 @@ pub(crate) fn open<'py>(
     secret: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
-    let variant = files::variant_of(&files::path(path)?).or_raise(py)?;
+    let file = files::path(path)?;
+    let variant = py.detach(|| files::variant_of(&file)).or_raise(py)?;
     let class = known_class(py, variant)?;
     let options = PyDict::new(py);
     options.set_item("mode", mode)?;
@@ -94,7 +95,8 @@ pub(crate) fn open<'py>(
 pub(crate) fn loads<'py>(data: &Bound<'py, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     use bloomery_core::container::{Parsed, Verify};
     let py = data.py();
-    let parsed = Parsed::new(&bytes_of(data)?, Verify::Header).or_raise(py)?;
+    let bytes = bytes_of(data)?;
+    let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;
     known_class(py, parsed.header.variant)?.call_method("from_bytes", (data,), Some(&options))

@@ -9,7 +9,8 @@
 //! | `arrow` | the Arrow PyCapsule interface |
 //! | `answers` | masks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
-//! | `biased_lock` | one filter, many threads |
+//! | `biased_lock`, `turns` | one filter, many threads; long batches and signals |
+//! | `forks` | what a child process finds |
 //! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -24,6 +25,7 @@ mod cpython;
 mod errors;
 mod extras;
 mod files;
+mod forks;
 mod functions;
 mod gathered;
 mod keys;
@@ -31,6 +33,7 @@ mod objects;
 mod operations;
 mod params;
 mod text;
+mod turns;
 
 /// The module, with a class a row of the registry.
 macro_rules! module {
@@ -58,6 +61,11 @@ macro_rules! module {
             const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
+
+            #[pymodule_init]
+            fn init(_module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+                super::forks::watch()
+            }
         }
     };
 }

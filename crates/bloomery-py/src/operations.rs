@@ -7,9 +7,10 @@ use bloomery_core::structure::{Addable, Filter, HashSource, Removable};
 use pyo3::prelude::*;
 
 use crate::answers::Answer;
-use crate::biased_lock::{BiasedLock, Session};
-use crate::errors::{OrRaise, warn_overfull};
+use crate::biased_lock::BiasedLock;
+use crate::errors::warn_overfull;
 use crate::keys::batch::Operation;
+use crate::turns;
 
 /// Keys a batch keeps a filter for itself: 1 to 3 ms, the longest an attached visitor waits.
 const HELD: usize = 1 << 17;
@@ -35,12 +36,12 @@ impl<F: Filter> Operation for Check<'_, F> {
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
         let held = held(out.len(), self.threads);
-        self.lock.detach(py, |session| {
-            for (i, out) in out.chunks_mut(held).enumerate() {
-                session.read(|filter| batch::contains_threads(filter, source, i * held, out, self.threads));
-            }
-        });
-        Ok(())
+        turns::of(self.lock, py, out.len(), |session, start| {
+            let end = out.len().min(start + held);
+            let out = &mut out[start..end];
+            session.read(|filter| batch::contains_threads(filter, source, start, out, self.threads));
+            Ok(end)
+        })
     }
 }
 
@@ -55,25 +56,23 @@ impl<F: Addable> Operation for Add<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let held = held(source.len(), self.threads);
-        let overfull = self.lock.detach(py, |session| {
-            let mut overfull = None;
-            let mut start = 0;
-            while start < source.len() {
-                let part = Part { source, start, len: held.min(source.len() - start) };
-                let new = out.as_deref_mut().map(|out| &mut out[start..start + part.len]);
-                session.write(|filter| {
-                    let added = filter.add_source(&part, self.threads, new);
-                    if filter.newly_overfull() {
-                        overfull = Some((filter.num_added(), filter.capacity()));
-                    }
-                    added
-                })?;
-                start += part.len;
-            }
-            Ok(overfull)
+        let threads = if F::ADDS_ON_THREADS { self.threads } else { 1 };
+        let held = held(source.len(), threads);
+        let mut overfull = None;
+        let added = turns::of(self.lock, py, source.len(), |session, start| {
+            let part = Part { source, start, len: held.min(source.len() - start) };
+            let new = out.as_deref_mut().map(|out| &mut out[start..start + part.len]);
+            session.write(|filter| {
+                let added = filter.add_source(&part, threads, new);
+                if filter.newly_overfull() {
+                    overfull = Some((filter.num_added(), filter.capacity()));
+                }
+                added
+            })?;
+            Ok(start + part.len)
         });
-        if let Some((count, capacity)) = overfull.or_raise(py)? {
+        added?;
+        if let Some((count, capacity)) = overfull {
             warn_overfull(py, count, capacity)?;
         }
         Ok(())
@@ -81,24 +80,26 @@ impl<F: Addable> Operation for Add<'_, F> {
 }
 
 /// Gives `step` the filter and every chunk of hashes in turn, with its place; keeps the filter for `held` keys.
-pub(crate) fn write_chunks<F>(
-    session: &Session<'_, F>,
+pub(crate) fn write_chunks<F: Send + Sync>(
+    lock: &BiasedLock<F>,
+    py: Python<'_>,
     source: &dyn HashSource,
     held: usize,
-    mut step: impl FnMut(&mut F, usize, &[u64]) -> Result<()>,
-) -> Result<()> {
+    mut step: impl FnMut(&mut F, usize, &[u64]) -> Result<()> + Send,
+) -> PyResult<()> {
     let mut hashes = [0u64; CHUNK];
-    for first in (0..source.len()).step_by(held) {
+    turns::of(lock, py, source.len(), |session, first| {
+        let end = source.len().min(first + held);
         session.write(|filter| {
-            for start in (first..source.len().min(first + held)).step_by(CHUNK) {
-                let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+            for start in (first..end).step_by(CHUNK) {
+                let hashes = &mut hashes[..CHUNK.min(end - start)];
                 source.fill(start, hashes);
                 step(filter, start, hashes)?;
             }
             Ok(())
         })?;
-    }
-    Ok(())
+        Ok(end)
+    })
 }
 
 /// Removing.
@@ -111,13 +112,10 @@ impl<F: Removable> Operation for Remove<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let removed = self.lock.detach(py, |session| {
-            write_chunks(&session, source, HELD, |filter, start, hashes| {
-                let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
-                filter.remove_hashes(hashes, removed)
-            })
-        });
-        removed.or_raise(py)
+        write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
+            let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
+            filter.remove_hashes(hashes, removed)
+        })
     }
 }
 
@@ -136,15 +134,14 @@ impl<F: Send + Sync, T: Answer> Operation for Ask<'_, F, T> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        self.lock.detach(py, |session| {
-            let mut hashes = [0u64; CHUNK];
-            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
-                let hashes = &mut hashes[..out.len()];
-                source.fill(i * CHUNK, hashes);
-                session.read(|filter| (self.ask)(filter, hashes, out));
-            }
-        });
-        Ok(())
+        let mut hashes = [0u64; CHUNK];
+        turns::of(self.lock, py, out.len(), |session, start| {
+            let end = out.len().min(start + CHUNK);
+            let hashes = &mut hashes[..end - start];
+            source.fill(start, hashes);
+            session.read(|filter| (self.ask)(filter, hashes, &mut out[start..end]));
+            Ok(end)
+        })
     }
 }
 
@@ -157,7 +154,10 @@ impl Operation for Hash {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
-        py.detach(|| source.fill(0, out));
-        Ok(())
+        turns::detached(py, out.len(), |start| {
+            let end = out.len().min(start + HELD);
+            source.fill(start, &mut out[start..end]);
+            end
+        })
     }
 }

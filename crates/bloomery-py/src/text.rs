@@ -1,16 +1,18 @@
 //! Records of text for the command line: blocks of bytes in, kept bytes out, the GIL released.
 
+use bloomery_core::Result;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::structure::{Addable, Filter};
 use bloomery_core::text::{self, CandidateDuplicates as Core, Tally};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::biased_lock::BiasedLock;
+use crate::biased_lock::{BiasedLock, Session};
 use crate::classes::shared::bytes_of;
 use crate::classes::with_filter;
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::objects;
+use crate::turns;
 
 /// (records, those selected, their bytes, the bytes of the others)
 type Parts<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
@@ -25,6 +27,24 @@ fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'p
     bytes.map(|bytes| objects::bytes(py, &bytes)).transpose()
 }
 
+/// Bytes of lines for which a filter is kept: some 5 ms.
+const PART: usize = 1 << 20;
+
+/// Gives `step` the lines of `block`, some at a time; looks for signals now and then.
+fn by_parts<T: Send + Sync>(
+    lock: &BiasedLock<T>,
+    py: Python<'_>,
+    block: &[u8],
+    mut step: impl FnMut(&Session<'_, T>, &[u8]) -> Result<()> + Send,
+) -> PyResult<()> {
+    turns::of(lock, py, block.len(), |session, start| {
+        let most = block.len().min(start + PART);
+        let line = block[most..].iter().position(|&byte| byte == b'\n');
+        let end = if block[most - 1] == b'\n' { most } else { line.map_or(block.len(), |rest| most + rest + 1) };
+        step(session, &block[start..end]).map(|()| end)
+    })
+}
+
 fn add<'py, F: Addable>(
     py: Python<'py>,
     lock: &BiasedLock<F>,
@@ -34,16 +54,19 @@ fn add<'py, F: Addable>(
 ) -> PyResult<Parts<'py>> {
     let (mut kept, mut dropped) = (kept.then(Vec::new), dropped.then(Vec::new));
     kept.as_mut().map_or(Ok(()), |kept| reserve(kept, block.len())).or_raise(py)?;
-    let (tally, overfull) = lock.detach(py, |session| {
+    let (mut tally, mut overfull) = (Tally::default(), None);
+    by_parts(lock, py, block, |session, part| {
         session.write(|filter| {
-            let tally = text::add(filter, block, kept.as_mut(), dropped.as_mut());
-            (tally, filter.newly_overfull().then(|| (filter.num_added(), filter.capacity())))
+            tally += text::add(filter, part, kept.as_mut(), dropped.as_mut())?;
+            if filter.newly_overfull() {
+                overfull = Some((filter.num_added(), filter.capacity()));
+            }
+            Ok(())
         })
-    });
+    })?;
     if let Some((count, capacity)) = overfull {
         warn_overfull(py, count, capacity)?;
     }
-    let tally = tally.or_raise(py)?;
     Ok((tally.records, tally.selected, out(py, kept)?, out(py, dropped)?))
 }
 
@@ -78,12 +101,11 @@ pub(crate) fn check_lines<'py>(
     let py = filter.py();
     let bytes = bytes_of(block)?;
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
-    let tally: Tally = with_filter!(filter, lock => {
-        let work = |session: crate::biased_lock::Session<'_, _>| {
-            session.read(|filter| text::check(filter, &bytes, found.as_mut(), absent.as_mut()))
-        };
-        lock.detach(py, work).or_raise(py)
-    })
+    let mut tally = Tally::default();
+    with_filter!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
+        tally += session.read(|filter| text::check(filter, part, found.as_mut(), absent.as_mut()))?;
+        Ok(())
+    }))
     .unwrap_or_else(|| not_a_filter(filter))?;
     Ok((tally.records, tally.selected, out(py, found)?, out(py, absent)?))
 }
@@ -99,7 +121,7 @@ pub(crate) struct CandidateDuplicates {
 impl CandidateDuplicates {
     #[new]
     fn new() -> Self {
-        CandidateDuplicates { lock: BiasedLock::new(Core::default()) }
+        CandidateDuplicates { lock: BiasedLock::new(Core::default(), |candidates| candidates.nbytes() as u64) }
     }
 
     /// First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
@@ -109,15 +131,20 @@ impl CandidateDuplicates {
     fn collect(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>, once: bool) -> PyResult<(u64, u64)> {
         let py = filter.py();
         let bytes = bytes_of(block)?;
-        let tally: Tally = with_filter!(filter, lock => {
-            let collected = lock.detach(py, |session| {
-                session.write(|filter| text::collect(filter, &bytes, once).map(|(tally, hashes)| (tally, hashes, *filter.hasher())))
-            });
-            let (tally, hashes, hasher) = collected.or_raise(py)?;
-            self.lock.write(py, |candidates| candidates.remember(hasher, &hashes)).or_raise(py)?;
-            Ok(tally)
-        })
-        .unwrap_or_else(|| not_a_filter(filter))?;
+        let (mut tally, mut all) = (Tally::default(), Vec::new());
+        let collected = with_filter!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
+            let (hasher, (some, hashes)) = session.write(|filter| {
+                text::collect(filter, part, once).map(|collected| (*filter.hasher(), collected))
+            })?;
+            tally += some;
+            all.push((hasher, hashes));
+            Ok(())
+        }))
+        .unwrap_or_else(|| not_a_filter(filter));
+        let remember =
+            |candidates: &mut Core| all.iter().try_for_each(|(hasher, hashes)| candidates.remember(*hasher, hashes));
+        self.lock.detach(py, |session| session.write(remember)).or_raise(py)?;
+        collected?;
         Ok((tally.records, tally.selected))
     }
 
@@ -129,10 +156,11 @@ impl CandidateDuplicates {
         let bytes = bytes_of(block)?;
         let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));
         reserve(&mut kept, bytes.len()).or_raise(py)?;
-        let tally = self
-            .lock
-            .detach(py, |session| session.write(|candidates| candidates.partition(&bytes, &mut kept, dropped.as_mut())))
-            .or_raise(py)?;
+        let mut tally = Tally::default();
+        by_parts(&self.lock, py, &bytes, |session, part| {
+            tally += session.write(|candidates| candidates.partition(part, &mut kept, dropped.as_mut()))?;
+            Ok(())
+        })?;
         Ok((tally.records, tally.selected, out(py, Some(kept))?, out(py, dropped)?))
     }
 

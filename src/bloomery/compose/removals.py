@@ -12,6 +12,7 @@ import operator
 import os
 import threading
 import uuid
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["WithRemovals"]
+
+_everywhere: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def _after_fork() -> None:
+    for made in list(_everywhere.values()):
+        made._unlock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 K = TypeVar("K", bound=Addable)
 R = TypeVar("R", bound=Addable)
@@ -59,7 +71,7 @@ class WithRemovals(Generic[K, R]):
     (True, True)
     """
 
-    __slots__ = ("_kept", "_lock", "_removed")
+    __slots__ = ("__weakref__", "_kept", "_lock", "_removed")
 
     def __init__(self, kept: K, removed: R) -> None:
         for name, part in (("kept", kept), ("removed", removed)):
@@ -70,6 +82,11 @@ class WithRemovals(Generic[K, R]):
             raise ValueError("kept and removed must be two filters, got one twice")
         self._kept = kept
         self._removed = removed
+        self._unlock()
+        _everywhere[id(self)] = self
+
+    def _unlock(self) -> None:
+        """Take a lock that nobody holds: in a forked child, where those of the parent's threads are held for ever."""
         self._lock = threading.RLock()
 
     @property

@@ -89,10 +89,13 @@ pub struct BloomFilter {
 }
 
 #[cold]
-fn refuse_writing(closed: bool) -> Error {
-    Error::ReadOnly(match closed {
-        true => "the filter is closed; open its file again".into(),
-        false => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
+fn refuse_writing(closed: bool, inherited: bool) -> Error {
+    Error::ReadOnly(match (closed, inherited) {
+        (true, _) => "the filter is closed; open its file again".into(),
+        (_, true) => "the filter was opened with mode=\"r+\" by a parent process, which alone writes to the file; \
+                      take a copy(), or open the file here when the parent has closed it"
+            .into(),
+        _ => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
     })
 }
 
@@ -171,10 +174,10 @@ impl BloomFilter {
     #[inline(always)]
     pub(super) fn words_mut(&mut self) -> Result<&mut [u64]> {
         let (words, closed) = (self.words, self.closed);
-        match self.memory.words_mut() {
-            Some(all) if !closed => Ok(&mut all[..words]),
-            _ => Err(refuse_writing(closed)),
+        if closed || self.memory.is_read_only() {
+            return Err(refuse_writing(closed, self.memory.is_inherited()));
         }
+        Ok(&mut self.memory.writable()?[..words])
     }
 
     /// Bits, probes, layout and scheme.
@@ -295,6 +298,8 @@ impl Filter for BloomFilter {
 }
 
 impl Addable for BloomFilter {
+    const ADDS_ON_THREADS: bool = true;
+
     #[inline(always)]
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         if self.strict { self.add_strictly(hash) } else { self.put(hash) }

@@ -33,7 +33,21 @@ enum Backing {
     Lines { _owner: Vec<Line> },
     Pages { owner: MmapMut, supplied: bool },
     ReadOnlyFile { _owner: Arc<Mmap> },
-    WritableFile { owner: MmapMut },
+    WritableFile { owner: MmapMut, process: u32 },
+}
+
+impl Backing {
+    /// What this process may write. A forked child shares a writable file with its parent, whose lock it
+    /// does not have; of ordinary memory that is asked by one comparison.
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        matches!(self, Backing::Lines { .. } | Backing::Pages { .. }) || self.is_written_here()
+    }
+
+    #[cold]
+    fn is_written_here(&self) -> bool {
+        matches!(self, Backing::WritableFile { process, .. } if *process == std::process::id())
+    }
 }
 
 /// A fixed run of 64-bit words, 64-byte aligned, whole lines long.
@@ -122,7 +136,7 @@ impl Memory {
     /// The words of a shared writable file mapping from byte `offset` on, `len` words.
     pub fn from_map_mut(mut owner: MmapMut, offset: usize, len: usize) -> Result<Self> {
         let words = Self::within(owner.as_mut_ptr(), owner.len(), offset, len)?;
-        Ok(Self::over(words, len, Backing::WritableFile { owner }))
+        Ok(Self::over(words, len, Backing::WritableFile { owner, process: std::process::id() }))
     }
 
     fn within(base: *const u8, size: usize, offset: usize, len: usize) -> Result<NonNull<u64>> {
@@ -145,10 +159,10 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.len) }
     }
 
-    /// The words, for writing; `None` when the memory is a read-only mapping.
+    /// The words, for writing; `None` when the memory is a read-only mapping, or that of a parent process.
     #[inline(always)]
     pub fn words_mut(&mut self) -> Option<&mut [u64]> {
-        if matches!(self.backing, Backing::ReadOnlyFile { .. }) {
+        if !self.backing.is_ours() {
             return None;
         }
         // SAFETY: as in `words`, and `&mut self` makes this the only reference.
@@ -161,9 +175,15 @@ impl Memory {
         self.words_mut().ok_or_else(Error::read_only)
     }
 
-    /// True for a read-only mapping.
+    /// True where nothing may be written: [`Memory::words_mut`] gives none.
+    #[inline(always)]
     pub fn is_read_only(&self) -> bool {
-        matches!(self.backing, Backing::ReadOnlyFile { .. })
+        !self.backing.is_ours()
+    }
+
+    /// True for a mapping that the parent of this process writes.
+    pub fn is_inherited(&self) -> bool {
+        matches!(self.backing, Backing::WritableFile { .. }) && self.is_read_only()
     }
 
     /// True when the words live in a file.
@@ -174,7 +194,7 @@ impl Memory {
     /// Writes a shared mapping back to its file and waits for the disk; nothing else otherwise.
     pub fn sync(&self) -> std::io::Result<()> {
         match &self.backing {
-            Backing::WritableFile { owner } => owner.flush(),
+            Backing::WritableFile { owner, .. } => owner.flush(),
             _ => Ok(()),
         }
     }

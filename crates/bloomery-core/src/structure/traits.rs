@@ -108,6 +108,8 @@ pub trait Addable: Filter {
         }
         Ok(hashes.len())
     }
+    /// True when [`Addable::add_source`] uses several threads.
+    const ADDS_ON_THREADS: bool = false;
     /// Adds in order, on several threads where the structure can; same bits, same answers as one
     /// thread gives.
     fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {

@@ -4,6 +4,8 @@
 //! stands before a newline; a carriage return before it is not part of the key. The key of a record
 //! is text, so a filter built here answers to the same strings in Python.
 
+use std::ops::AddAssign;
+
 use crate::cells::allocation::reserve;
 use crate::error::Result;
 use crate::key::KeyHasher;
@@ -17,6 +19,13 @@ pub struct Tally {
     pub records: u64,
     /// Records that were new (adding), found (checking) or kept (verifying).
     pub selected: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Tally) {
+        self.records += more.records;
+        self.selected += more.selected;
+    }
 }
 
 /// One record in a block: where it starts, where its key ends, where the next one starts.

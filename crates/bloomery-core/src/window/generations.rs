@@ -148,6 +148,8 @@ pub(super) use window;
 /// A window over the latest keys of a stream.
 pub struct Generations<V> {
     pub(super) plan: Plan,
+    /// Keys that a plane takes.
+    share: u64,
     pub(super) planes: Planes,
     pub(super) lines: u64,
     pub(super) memory: Memory,
@@ -177,7 +179,19 @@ impl<V: Kind> Generations<V> {
 
     fn over(plan: Plan, planes: Planes, lines: u64, memory: Memory, hasher: KeyHasher) -> Self {
         let (written, kind) = ([0; MAX_GENERATIONS], PhantomData);
-        Generations { plan, planes, lines, memory, hasher, written, active: 0, clock: None, warned: false, kind }
+        Generations {
+            plan,
+            share: plan.share(),
+            planes,
+            lines,
+            memory,
+            hasher,
+            written,
+            active: 0,
+            clock: None,
+            warned: false,
+            kind,
+        }
     }
 
     /// Bytes of cells of a window of this plan.
@@ -196,7 +210,7 @@ impl<V: Kind> Generations<V> {
     fn room(&self) -> u64 {
         match self.plan.window {
             Some(_) => u64::MAX,
-            None => self.plan.share().saturating_sub(self.written[self.active]),
+            None => self.share.saturating_sub(self.written[self.active]),
         }
     }
 
@@ -346,8 +360,11 @@ where
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {
-        // A window of keys is never full; one of time has planes that can be.
-        let fits = self.plan.window.is_none() || self.warned || self.written[self.active] < self.plan.capacity;
+        // A full plane of a window of keys makes the planes turn, that of one of time may be worth a warning.
+        let fits = match self.plan.window {
+            None => self.written[self.active] < self.share,
+            Some(_) => self.warned || self.written[self.active] < self.plan.capacity,
+        };
         fits && !self.is_read_only()
     }
 

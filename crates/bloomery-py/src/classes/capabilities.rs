@@ -88,7 +88,7 @@ macro_rules! addable_methods {
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                self.lock.write(py, Addable::clear).or_raise(py)
+                self.lock.change(py, Addable::clear).or_raise(py)
             }
         }
     };

@@ -7,11 +7,11 @@ macro_rules! filter_methods {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
                 let Ok(other) = other.cast::<$Class>() else { return false };
-                self.lock.read_both(&other.get().lock, other.py(), Filter::same_as)
+                self.lock.look_both(&other.get().lock, other.py(), Filter::same_as)
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
-                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter) }
+                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter, Filter::nbytes) }
             }
         }
 
@@ -76,7 +76,8 @@ macro_rules! filter_methods {
             #[pyo3(text_signature = "(capacity, fpr=0.01)")]
             fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: params::Fpr) -> PyResult<u64> {
                 let keys = params::whole("capacity", capacity, 1)?;
-                <$core as Sizable>::nbytes_for(keys, fpr.0, &[]).or_raise(capacity.py())
+                let py = capacity.py();
+                py.detach(|| <$core as Sizable>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
             }
 
             /// Keys that were new when they were added, less those removed.
@@ -112,8 +113,7 @@ macro_rules! filter_methods {
             /// The filter as the bytes of its file. A secret is not among them.
             #[pyo3(signature = () -> "bytes")]
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-                let bytes = self.lock.look(py, files::to_bytes).or_raise(py)?;
-                objects::bytes(py, &bytes)
+                shared::to_bytes(py, &self.lock)
             }
 
             /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
@@ -122,7 +122,7 @@ macro_rules! filter_methods {
             fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
                 let (py, secret) = (data.py(), params::secret(secret)?);
                 let bytes = shared::bytes_of(data)?;
-                py.detach(|| files::from_bytes(&bytes, $variant, secret.as_ref())).or_raise(py).map(Self::wrap)
+                py.detach(move || files::from_bytes(&bytes, $variant, secret.as_ref())).or_raise(py).map(Self::wrap)
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.

@@ -80,7 +80,7 @@ macro_rules! class {
             use crate::errors::OrRaise;
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
-            use crate::{files, objects, operations, params};
+            use crate::{files, operations, params};
 
             const VARIANT: u16 = bloomery_core::registry::$ID;
 

@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
+use bloomery_core::cells::allocation::reserve;
 use bloomery_core::labelled::valued::{Kind, Valued};
-use bloomery_core::structure::{Addable, Removable, Value};
+use bloomery_core::structure::{Addable, Filter, Removable, Value};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, warn_overfull};
+use crate::objects::{self, Unwritten};
 use crate::params;
 
 /// The `threads=` argument, checked.
@@ -30,7 +32,9 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]
 pub(crate) fn add_one<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>, hash: u64) -> PyResult<bool> {
-    let (added, overfull) = lock.write(py, |filter| (filter.add_hash(hash), filter.newly_overfull()));
+    let add = |filter: &mut F| (filter.add_hash(hash), filter.newly_overfull());
+    // One that has no room may have to make it, with memory to be cleared or had: a new stage, a new generation.
+    let (added, overfull) = if lock.read(py, F::is_roomy) { lock.write(py, add) } else { lock.change(py, add) };
     if overfull {
         let (count, capacity) = lock.read(py, |filter| (filter.num_added(), filter.capacity()));
         warn_overfull(py, count, capacity)?;
@@ -61,10 +65,10 @@ pub(crate) fn merge<F: Addable>(
     combine: impl FnOnce(&mut F, &F) -> bloomery_core::Result<()> + Send,
 ) -> PyResult<()> {
     if std::ptr::eq(lock, other) {
-        let copy = lock.read(py, F::try_clone).or_raise(py)?;
-        lock.write(py, |filter| combine(filter, &copy)).or_raise(py)?;
+        let copy = lock.look(py, F::try_clone).or_raise(py)?;
+        lock.change(py, |filter| combine(filter, &copy)).or_raise(py)?;
     } else {
-        lock.write_from(other, py, combine).or_raise(py)?;
+        lock.change_from(other, py, combine).or_raise(py)?;
     }
     warn_if_overfull(py, lock)
 }
@@ -83,7 +87,7 @@ pub(crate) fn merge_pairs<V: Kind>(
     join: impl FnOnce(&mut Valued<V>, &Valued<V>) -> bloomery_core::Result<()> + Send,
 ) -> PyResult<()> {
     if !std::ptr::eq(lock, other) {
-        lock.write_from(other, py, join).or_raise(py)?;
+        lock.change_from(other, py, join).or_raise(py)?;
     }
     warn_if_pairs_overfull(py, lock)
 }
@@ -99,10 +103,46 @@ pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
+    let py = data.py();
     let buffer = pyo3::buffer::PyBuffer::<u8>::get(data)?;
-    let mut bytes = bloomery_core::cells::allocation::zeroed(buffer.item_count()).or_raise(data.py())?;
-    buffer.copy_to_slice(data.py(), &mut bytes)?;
+    let mut bytes = Vec::new();
+    let len = buffer.item_count();
+    reserve(&mut bytes, len).or_raise(py)?;
+    if !buffer.is_c_contiguous() {
+        bytes.resize(len, 0);
+        buffer.copy_to_slice(py, &mut bytes)?;
+        return Ok(Cow::Owned(bytes));
+    }
+    let start = buffer.buf_ptr() as usize;
+    py.detach(|| {
+        for at in (0..len).step_by(objects::LARGE) {
+            // SAFETY: the buffer is contiguous, `len` bytes long, and stays where it is until it is given back below.
+            // Bytes that another thread changes meanwhile are the old or the new ones.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts((start as *const u8).wrapping_add(at), objects::LARGE.min(len - at))
+            });
+        }
+    });
+    drop(buffer);
     Ok(Cow::Owned(bytes))
+}
+
+/// The filter as the bytes of its file.
+pub(crate) fn to_bytes<'py, F: Filter>(py: Python<'py>, lock: &BiasedLock<F>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut len = lock.look(py, |filter| filter.container().nbytes());
+    loop {
+        let made = Unwritten::new(py, len)?;
+        let written = lock.look(py, |filter| {
+            let (container, mut room) = (filter.container(), made.room());
+            let whole = container.nbytes() == len && container.write_to(&mut room).is_ok() && room.is_full();
+            if whole { Ok(()) } else { Err(container.nbytes()) }
+        });
+        match written {
+            // It grew meanwhile.
+            Err(now) if now != len => len = now,
+            written => return made.written(py, written.is_ok()),
+        }
+    }
 }
 
 /// `info()`.

@@ -15,8 +15,8 @@ use crate::files::{self, Mode};
 use crate::params;
 
 impl BloomFilter {
-    fn both<R>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
-        self.lock.read_both(&other.lock, py, visit)
+    fn both<R: Send>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
+        self.lock.look_both(&other.lock, py, visit)
     }
 
     fn combined(
@@ -45,7 +45,7 @@ impl BloomFilter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.lock.write_from(&other.lock, py, combine).or_raise(py)?;
+        self.lock.change_from(&other.lock, py, combine).or_raise(py)?;
         warn_if_overfull(py, &self.lock)
     }
 }

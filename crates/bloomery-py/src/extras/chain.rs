@@ -57,6 +57,6 @@ impl DynamicCuckooFilter {
     /// (1, 2, True)
     #[pyo3(signature = () -> "int")]
     fn compact(&self, py: Python<'_>) -> PyResult<usize> {
-        self.lock.detach(py, |session| session.write(Dynamic::compact)).or_raise(py)
+        self.lock.change(py, Dynamic::compact).or_raise(py)
     }
 }

@@ -43,6 +43,6 @@ impl CountingBloomFilter {
     #[pyo3(signature = (at_least: "int"))]
     fn fpr_at_least(&self, at_least: &Bound<'_, PyAny>) -> PyResult<f64> {
         let least = least(Some(at_least))?;
-        Ok(self.lock.read(at_least.py(), |f| f.fpr_at_least(least)))
+        Ok(self.lock.look(at_least.py(), |f| f.fpr_at_least(least)))
     }
 }

@@ -10,6 +10,6 @@ impl DLeftCountingFilter {
     /// Number of buckets with 0, 1, ... w cells in use, counted: O(nbytes).
     #[pyo3(signature = () -> "list[int]")]
     fn bucket_loads(&self, py: Python<'_>) -> Vec<u64> {
-        self.lock.read(py, Core::bucket_loads)
+        self.lock.look(py, Core::bucket_loads)
     }
 }

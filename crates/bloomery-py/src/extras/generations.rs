@@ -23,7 +23,7 @@ macro_rules! generation_methods {
             #[pyo3(signature = (now: "float"))]
             fn advance(&self, now: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let (py, now) = (now.py(), params::real("now", now)?);
-                self.lock.write(py, |f| f.advance(now)).or_raise(py)
+                self.lock.change(py, |f| f.advance(now)).or_raise(py)
             }
 
             /// Keys written to each generation that is held, oldest first; the last one takes new keys.

@@ -27,6 +27,6 @@ impl LayeredBloomFilter {
     /// Estimated number of keys in each layer, first to last: keys that came at least once, twice, ...
     #[pyo3(signature = () -> "list[float]")]
     fn layer_counts(&self, py: Python<'_>) -> Vec<f64> {
-        self.lock.read(py, |f| f.layer_counts())
+        self.lock.look(py, |f| f.layer_counts())
     }
 }

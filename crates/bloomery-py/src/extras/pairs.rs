@@ -74,16 +74,14 @@ impl<V: Kind> Operation for Put<'_, V> {
             Values::One(_) => None,
             Values::Each(all) => Some(all.get(first..first + source.len()).ok_or_else(|| unequal::<V>(py, all.len()))?),
         };
-        let added = self.lock.detach(py, |session| {
-            session.write(|filter| filter.expect_writes(source.len()));
-            write_chunks(&session, source, HELD, |filter, start, hashes| {
-                let end = start + hashes.len();
-                let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
-                filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))
-            })
+        self.lock.detach(py, |session| session.write(|filter| filter.expect_writes(source.len())));
+        let added = write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
+            let end = start + hashes.len();
+            let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
+            filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))
         });
         self.done.set(first + source.len());
-        added.or_raise(py)
+        added
     }
 }
 
@@ -111,7 +109,8 @@ pub(crate) fn put_many<'py, V: Kind>(
     if each && keys.hasattr("__len__")? && keys.len()? != values.all().len() {
         return Err(unequal::<V>(py, values.all().len()));
     }
-    lock.read(py, |filter| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop))).or_raise(py)?;
+    let encodable = |filter: &Valued<V>| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop));
+    lock.detach(py, |session| session.read(encodable)).or_raise(py)?;
     let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);
     warn_if_pairs_overfull(py, lock)?;
@@ -180,7 +179,7 @@ macro_rules! pair_methods {
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.lock.write(py, |filter| filter.clear());
+                let cleared = self.lock.change(py, |filter| filter.clear());
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
         }

@@ -23,6 +23,6 @@ impl QuotientFilter {
     /// (2000, True)
     #[pyo3(signature = () -> "None")]
     fn grow(&self, py: Python<'_>) -> PyResult<()> {
-        self.lock.detach(py, |session| session.write(Core::grow)).or_raise(py)
+        self.lock.change(py, Core::grow).or_raise(py)
     }
 }

@@ -26,18 +26,15 @@ impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for 
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let done = self.lock.detach(py, |session| {
-            write_chunks(&session, source, CHUNK, |filter, start, hashes| {
-                for (i, &hash) in hashes.iter().enumerate() {
-                    let answer = (self.work)(filter, hash)?;
-                    if let Some(out) = out.as_deref_mut() {
-                        out[start + i] = u8::from(answer);
-                    }
+        write_chunks(self.lock, py, source, CHUNK, |filter, start, hashes| {
+            for (i, &hash) in hashes.iter().enumerate() {
+                let answer = (self.work)(filter, hash)?;
+                if let Some(out) = out.as_deref_mut() {
+                    out[start + i] = u8::from(answer);
                 }
-                Ok(())
-            })
-        });
-        done.or_raise(py)
+            }
+            Ok(())
+        })
     }
 }
 
@@ -91,11 +88,11 @@ impl RetouchedBloomFilter {
     #[pyo3(signature = (share: "float", seed: "int" = 0))]
     fn clear_random(&self, share: &Bound<'_, PyAny>, #[pyo3(from_py_with = params::seed)] seed: u64) -> PyResult<u64> {
         let (py, share) = (share.py(), params::real("share", share)?);
-        self.lock.write(py, |f| f.clear_random(share, seed)).or_raise(py)
+        self.lock.change(py, |f| f.clear_random(share, seed)).or_raise(py)
     }
 
     /// Estimated share of the members that are missed, from the cells: O(nbytes).
     fn fnr(&self, py: Python<'_>) -> f64 {
-        self.lock.read(py, Core::fnr)
+        self.lock.look(py, Core::fnr)
     }
 }

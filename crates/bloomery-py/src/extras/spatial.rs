@@ -25,12 +25,12 @@ impl SpatialBloomFilter {
     /// Cells that hold each label, label 1 first: O(nbytes).
     #[pyo3(signature = () -> "list[int]")]
     fn label_cells(&self, py: Python<'_>) -> Vec<u64> {
-        self.lock.read(py, |f| f.label_cells())
+        self.lock.look(py, |f| f.label_cells())
     }
 
     /// Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
     #[pyo3(signature = () -> "list[float]")]
     fn label_rates(&self, py: Python<'_>) -> Vec<f64> {
-        self.lock.read(py, |f| f.label_rates())
+        self.lock.look(py, |f| f.label_rates())
     }
 }

@@ -1,0 +1,85 @@
+//! Long batches work in turns: between two of them they are attached, and signals are looked for.
+
+use std::time::{Duration, Instant};
+
+use bloomery_core::Result;
+use pyo3::prelude::*;
+
+use crate::biased_lock::{BiasedLock, Session};
+use crate::errors::OrRaise;
+
+/// The least that a turn lasts: attaching takes 0.1 us while nobody else computes.
+const LEAST: Duration = Duration::from_millis(5);
+/// Where others do, attaching takes up to the interpreter's switch interval of 5 ms; turns are then longer, so that a
+/// batch waits for a tenth of its time at most.
+const WORK_TO_WAIT: u32 = 10;
+
+/// The turns of one batch.
+struct Turns {
+    end: Instant,
+}
+
+impl Turns {
+    fn new() -> Self {
+        Turns { end: Instant::now() + LEAST }
+    }
+
+    /// Steps from `at` on, at least one, until the turn ends; where it ended, and when.
+    fn take(
+        &self,
+        mut at: usize,
+        len: usize,
+        mut step: impl FnMut(usize) -> Result<usize>,
+    ) -> Result<(usize, Instant)> {
+        loop {
+            at = step(at)?;
+            let now = Instant::now();
+            if at >= len || now >= self.end {
+                return Ok((at, now));
+            }
+        }
+    }
+
+    /// Looks for signals; their exceptions end the batch. `worked` is when the last turn ended.
+    fn pause(&mut self, py: Python<'_>, worked: Instant) -> PyResult<()> {
+        let now = Instant::now();
+        py.check_signals()?;
+        self.end = Instant::now() + LEAST.max((now - worked) * WORK_TO_WAIT);
+        Ok(())
+    }
+}
+
+/// Steps through `0..len` detached: `step` is told where to begin and tells where it ended.
+pub(crate) fn detached(py: Python<'_>, len: usize, mut step: impl FnMut(usize) -> usize + Send) -> PyResult<()> {
+    let (mut turns, mut at) = (Turns::new(), 0);
+    while at < len {
+        let taken = py.detach(|| turns.take(at, len, |at| Ok(step(at))));
+        let worked;
+        (at, worked) = taken.or_raise(py)?;
+        if at < len {
+            turns.pause(py, worked)?;
+        }
+    }
+    Ok(())
+}
+
+/// [`detached`] with sessions of `lock`, which end with each turn: code that a signal runs finds the filter free.
+///
+/// What was done before an error or a signal stays done.
+pub(crate) fn of<T: Send + Sync>(
+    lock: &BiasedLock<T>,
+    py: Python<'_>,
+    len: usize,
+    mut step: impl FnMut(&Session<'_, T>, usize) -> Result<usize> + Send,
+) -> PyResult<()> {
+    let (mut turns, mut at) = (Turns::new(), 0);
+    while at < len {
+        let taken = lock.detach(py, |session| turns.take(at, len, |at| step(&session, at)));
+        let worked;
+        (at, worked) = taken.or_raise(py)?;
+        if at < len {
+            turns.pause(py, worked)?;
+        }
+    }
+    Ok(())
+}

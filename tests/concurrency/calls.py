@@ -1,0 +1,162 @@
+"""Every public call of every class: how it is made on a filter of any size."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import bloomery
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from support import Variant
+
+
+class Scene(NamedTuple):
+    """What a call may use."""
+
+    variant: Variant
+    #: Large, filled with ``keys``.
+    filter: Any
+    #: Another one, which may be combined with it.
+    other: Any
+    keys: npt.NDArray[np.int64]
+    folder: Path
+    #: The file with the filter, in memory that does not change and in memory that does.
+    data: bytes
+    changing: bytearray
+
+    def batch(self) -> tuple[Any, ...]:
+        """The arguments of a batch that adds."""
+        return (self.keys, 1) if self.variant.can("pairs") else (self.keys,)
+
+    def one(self) -> tuple[Any, ...]:
+        """The arguments of ``add``."""
+        return (7, 1) if self.variant.can("pairs") else (7,)
+
+    def path(self) -> Path:
+        """A file with the filter."""
+        return self.folder / "filter.bloom"
+
+
+Call = Callable[[Scene], object]
+
+
+def _writing(s: Scene) -> None:
+    with s.variant.cls.open(s.path(), mode="r+") as made:
+        made.add(1)
+        made.flush()
+
+
+def _dropped(s: Scene) -> None:
+    made = s.filter.copy()
+    del made
+
+
+def _into(name: str) -> Call:
+    def call(s: Scene) -> None:
+        getattr(s.filter, name)(s.other)
+
+    return call
+
+
+# What methods want beside the keys; every other one is called without anything.
+ARGUMENTS: dict[str, Call] = {
+    "add": lambda s: s.filter.add(*s.one()),
+    "add_false_positive": lambda s: s.filter.add_false_positive(5),
+    "add_false_positives": lambda s: s.filter.add_false_positives(s.keys[:20_000]),
+    "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
+    "add_many": lambda s: s.filter.add_many(*s.batch()),
+    "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
+    "clear": lambda s: s.filter.copy().clear(),
+    "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
+    "contains": lambda s: s.filter.contains(7, at_least=2),
+    "contains_hashed": lambda s: s.filter.contains_hashed(bloomery.hash_many(s.keys)),
+    "contains_many": lambda s: s.filter.contains_many(s.keys),
+    "contains_many_at_least": lambda s: s.filter.contains_many_at_least(s.keys, 2),
+    "count": lambda s: s.filter.count(7),
+    "count_many": lambda s: s.filter.count_many(s.keys),
+    "depth": lambda s: s.filter.depth(7),
+    "depth_many": lambda s: s.filter.depth_many(s.keys),
+    "discard": lambda s: s.filter.discard(7),
+    "discard_many": lambda s: s.filter.discard_many(s.keys),
+    "fpr_at_least": lambda s: s.filter.fpr_at_least(2),
+    "from_bytes": lambda s: s.variant.cls.from_bytes(s.data),
+    "get": lambda s: s.filter.get(7),
+    "get_many": lambda s: s.filter.get_many(s.keys),
+    "label": lambda s: s.filter.label(7),
+    "label_many": lambda s: s.filter.label_many(s.keys),
+    "merge": lambda s: s.filter.copy().merge(s.other),
+    "nbytes_for": lambda s: s.variant.cls.nbytes_for(s.filter.capacity),
+    "open": lambda s: s.variant.cls.open(s.path(), verify="full") if s.variant.can("map") else None,
+    "recall": lambda s: s.filter.recall(10),
+    "remove": lambda s: (s.filter.add(7), s.filter.remove(7)),
+    "remove_many": lambda s: s.filter.remove_many(s.keys),
+    "retouch": lambda s: s.filter.retouch(7),
+    "retouch_many": lambda s: s.filter.retouch_many(s.keys[:2000]),
+    "save": lambda s: s.filter.save(s.folder / "saved.bloom"),
+    "update": lambda s: s.filter.update(*s.batch()),
+    "with_shape": lambda s: s.variant.cls.with_shape(8 * s.filter.nbytes, 7),
+    "__and__": lambda s: s.filter & s.other,
+    "__contains__": lambda s: 7 in s.filter,
+    "__copy__": lambda s: copy.copy(s.filter),
+    "__deepcopy__": lambda s: copy.deepcopy(s.filter),
+    "__eq__": lambda s: s.filter == s.filter.copy(),
+    "__exit__": _writing,
+    "__ge__": lambda s: s.filter >= s.other,
+    "__iand__": _into("__iand__"),
+    "__ior__": _into("__ior__"),
+    "__le__": lambda s: s.filter <= s.other,
+    "__or__": lambda s: s.filter | s.other,
+    "__reduce__": lambda s: s.filter.__reduce__(),
+    "__repr__": lambda s: repr(s.filter),
+}
+WITH_ANOTHER = ("intersection", "intersection_count", "isdisjoint", "issubset", "jaccard", "union", "union_count")
+ARGUMENTS |= {name: lambda s, name=name: getattr(s.filter, name)(s.other) for name in WITH_ANOTHER}
+
+#: What has no name of a method: freeing, buffers of others, the functions of the module.
+FURTHER: dict[str, Call] = {
+    "(freed)": _dropped,
+    "(from bytearray)": lambda s: s.variant.cls.from_bytes(s.changing),
+    "(loads)": lambda s: bloomery.loads(s.data),
+    "(open)": lambda s: bloomery.open(s.path(), verify="full"),
+    "(hash_many)": lambda s: bloomery.hash_many(s.keys),
+}
+
+#: Dunders with a body of their own; their mirrors and the context manager's entry have none.
+SPOKEN = {name for name in ARGUMENTS if name.startswith("__")}
+
+
+def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
+    """Every public method, operator and attribute of the class, and what belongs to no class."""
+    for name in sorted(dir(variant.cls)):
+        own = not name.startswith("_") or (name in SPOKEN and name not in dir(object)) or name in {"__eq__", "__reduce__", "__repr__"}
+        if not own:
+            continue
+        if name in ARGUMENTS:
+            yield name, ARGUMENTS[name]
+        elif callable(getattr(variant.cls, name)):
+            yield name, lambda s, name=name: getattr(s.filter, name)()
+        else:
+            yield name, lambda s, name=name: getattr(s.filter, name)
+    for name, call in FURTHER.items():
+        if variant.can("map") or name not in {"(open)"}:
+            yield name, call
+
+
+def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Path) -> Scene:
+    """Two filters of about ``nbytes`` with ``keys`` in each."""
+    capacity, made = nbytes // 4, variant.make(nbytes // 4)
+    made = variant.make(max(1000, int(capacity * nbytes / made.nbytes)))
+    other = variant.make(made.capacity)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bloomery.CapacityWarning)
+        for one in (made, other):
+            one.update(*((keys, 1) if variant.can("pairs") else (keys,)))
+    made.save(folder / "filter.bloom")
+    data = made.to_bytes()
+    return Scene(variant, made, other, keys, folder, data, bytearray(data))

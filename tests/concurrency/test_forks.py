@@ -1,0 +1,171 @@
+"""A fork while other threads work: the child has a sound filter of its own, and nothing in it waits for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import LONG, Keys, Variant, every_variant
+
+import bloomery
+from bloomery.compose import WithRemovals
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning"),
+]
+
+FORKS = 120 if LONG else 6
+PATIENCE = 20
+
+
+def fork(work: Callable[[], bool]) -> int:
+    """The exit code of a child that runs ``work``: 0 when it is true, -SIGALRM when it hangs."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(PATIENCE)
+            code = 0 if work() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@contextmanager
+def working(*works: Callable[[], object]) -> Iterator[None]:
+    """Runs each of ``works`` again and again on a thread of its own."""
+    stop = threading.Event()
+    started = threading.Barrier(len(works) + 1)
+
+    def run(work: Callable[[], object]) -> None:
+        work()
+        started.wait(timeout=PATIENCE)
+        while not stop.is_set():
+            work()
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    started.wait(timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
+def test_a_child_forked_in_a_batch_uses_the_filter(variant: Variant) -> None:
+    stay, come = Keys("random", 1).take(20_000), Keys("random", 2).take(60_000)
+    shared = variant.make(200_000, 0.001)
+    shared.update(stay)
+
+    def change() -> None:
+        shared.update(come)
+        if variant.can("remove"):
+            shared.discard_many(come)
+
+    def work() -> bool:
+        sound = bool(shared.contains_many(stay).all()) and shared.num_added >= 0
+        shared.add("alone")
+        shared.update(stay[:300], threads=2)
+        again = bloomery.loads(shared.to_bytes())
+        return sound and "alone" in shared and again == shared and bool(again.contains_many(stay).all())
+
+    # Where copies of a key take slots and none can be taken out, the table would fill up.
+    works = [change] if variant.can("remove") or not variant.row["once"] else []
+    with working(*works, lambda: shared.contains_many(come), lambda: shared.to_bytes()):
+        assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
+
+
+@pytest.mark.parametrize("variant", every_variant("keys", "keeps", "merge"))
+def test_a_child_forked_in_a_merge_uses_both(variant: Variant) -> None:
+    one, other = variant.make(100_000), variant.make(100_000)
+    one.update(range(5000))
+    other.update(range(5000, 6000))
+
+    def work() -> bool:
+        one.copy().merge(other)
+        return all(one.contains_many(range(5000))) and bloomery.loads(one.to_bytes()) == one
+
+    with working(lambda: one.copy().merge(other), lambda: other == one, lambda: other.contains_many(range(3000))):
+        assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
+
+
+def test_a_grandchild_and_its_threads_use_the_filter() -> None:
+    shared = bloomery.CuckooFilter(200_000, 1e-8)
+    keys = Keys("random", 3).take(50_000)
+
+    def threads() -> bool:
+        with working(lambda: shared.discard_many(keys), lambda: shared.update(keys)):
+            pass
+        shared.update(["a"])
+        return "a" in shared
+
+    def work() -> bool:
+        with working(lambda: shared.contains_many(keys)):
+            return fork(threads) == 0 and "a" not in shared and threads()
+
+    with working(lambda: shared.update(keys) or shared.discard_many(keys)):
+        assert [fork(work) for _ in range(FORKS // 3)] == [0] * (FORKS // 3)
+
+
+def test_a_child_forked_by_a_signal_handler_in_a_batch_goes_on() -> None:
+    """The thread that works is the one that forks: its own batch goes on in both processes."""
+    keys = np.arange(20_000_000)
+    shared = bloomery.BloomFilter(len(keys))
+    children: list[int] = []
+
+    def handle(*_: object) -> None:
+        children.append(os.fork())
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        shared.update(keys)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    code = 1
+    if children == [0]:
+        try:
+            code = 0 if shared.contains_many(keys[::97]).all() and shared.add("alone") else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+    assert shared.contains_many(keys[::97]).all()
+
+
+def test_a_composite_is_usable_in_a_child() -> None:
+    """Its two filters change under a lock of Python's, which another thread may hold at the fork."""
+    shared = WithRemovals(bloomery.BloomFilter(100_000), bloomery.QuotientFilter(100_000, 1e-9))
+    keys = list(range(3000))
+
+    def work() -> bool:
+        shared.add("alone")
+        return "alone" in shared and shared.discard("alone")
+
+    def change() -> None:
+        shared.update(keys)
+        shared.remove_many(keys)
+
+    with working(change, lambda: shared.contains_many(keys)):
+        assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
+
+
+def test_saving_goes_on_while_others_fork(tmp_path: Path) -> None:
+    shared = bloomery.BloomFilter(400_000)
+    shared.update(range(1000))
+    path = tmp_path / "shared.bloom"
+    with working(lambda: shared.save(path), lambda: shared.update(range(2000))):
+        assert [fork(lambda: shared.add("alone")) for _ in range(FORKS)] == [0] * FORKS
+    assert all(bloomery.open(path, verify="full").contains_many(range(1000)))

@@ -62,7 +62,7 @@ mod handlers {
     pub(super) extern "C" fn before() {
         GATE.fetch_add(FORK, Ordering::AcqRel);
         for _ in 0..LOOKS {
-            if GATE.load(Ordering::Acquire) % FORK == 0 {
+            if GATE.load(Ordering::Acquire).is_multiple_of(FORK) {
                 return;
             }
             sleep(LOOK);

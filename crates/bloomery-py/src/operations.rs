@@ -14,8 +14,8 @@ use crate::turns;
 
 /// Keys a batch keeps a filter for itself: 1 to 3 ms, the longest an attached visitor waits.
 const HELD: usize = 1 << 17;
-/// With several threads more, some 50 ms, so that starting them is 1 % of the work.
-const HELD_THREADED: usize = 1 << 24;
+/// With several threads more, 10 to 100 ms, so that starting them is 1 % of the work.
+const HELD_THREADED: usize = 1 << 22;
 
 fn held(keys: usize, threads: usize) -> usize {
     let most = if threads > 1 { HELD_THREADED } else { HELD };

@@ -115,7 +115,15 @@ ARGUMENTS: dict[str, Call] = {
     "__reduce__": lambda s: s.filter.__reduce__(),
     "__repr__": lambda s: repr(s.filter),
 }
-WITH_ANOTHER = ("intersection", "intersection_count", "isdisjoint", "issubset", "jaccard", "union", "union_count")
+WITH_ANOTHER = (
+    "intersection",
+    "intersection_count",
+    "isdisjoint",
+    "issubset",
+    "jaccard",
+    "union",
+    "union_count",
+)
 ARGUMENTS |= {name: lambda s, name=name: getattr(s.filter, name)(s.other) for name in WITH_ANOTHER}
 
 #: What has no name of a method: freeing, buffers of others, the functions of the module.
@@ -134,7 +142,11 @@ SPOKEN = {name for name in ARGUMENTS if name.startswith("__")}
 def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
     """Every public method, operator and attribute of the class, and what belongs to no class."""
     for name in sorted(dir(variant.cls)):
-        own = not name.startswith("_") or (name in SPOKEN and name not in dir(object)) or name in {"__eq__", "__reduce__", "__repr__"}
+        own = (
+            not name.startswith("_")
+            or (name in SPOKEN and name not in dir(object))
+            or name in {"__eq__", "__reduce__", "__repr__"}
+        )
         if not own:
             continue
         if name in ARGUMENTS:
@@ -149,7 +161,9 @@ def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
 
 
 def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Path) -> Scene:
-    """Two filters of about ``nbytes`` with ``keys`` in each."""
+    """Two filters of about ``nbytes`` with ``keys`` in each; where they take whole numbers only, with as many of them."""
+    if variant.can("numbers"):
+        keys = keys % (4 * nbytes)
     capacity, made = nbytes // 4, variant.make(nbytes // 4)
     made = variant.make(max(1000, int(capacity * nbytes / made.nbytes)))
     other = variant.make(made.capacity)

@@ -203,7 +203,7 @@ class Ticker:
 
 @pytest.mark.parametrize("call", ["update", "contains_many", "add_many", "hash_many"])
 def test_another_thread_runs_during_a_numpy_batch(call: str) -> None:
-    keys = Keys("random", 5).take(5_000_000)
+    keys = Keys("random", 5).take(20_000_000 if call == "hash_many" else 5_000_000)
     bloom = bloomery.BloomFilter(len(keys), 0.001)
     method = bloomery.hash_many if call == "hash_many" else getattr(bloom, call)
     with Ticker() as ticker:

@@ -98,7 +98,9 @@ def test_a_child_forked_in_a_merge_uses_both(variant: Variant) -> None:
         one.copy().merge(other)
         return all(one.contains_many(range(5000))) and bloomery.loads(one.to_bytes()) == one
 
-    with working(lambda: one.copy().merge(other), lambda: other == one, lambda: other.contains_many(range(3000))):
+    with working(
+        lambda: one.copy().merge(other), lambda: other == one, lambda: other.contains_many(range(3000))
+    ):
         assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
 
 

@@ -8,8 +8,8 @@
 //! Otherwise it asks for the lock, and if that is taken detaches to wait for it, for at most the length of a chunk or
 //! of a save. Without a GIL many threads are attached at once, so there is no bias: every access takes the lock.
 //!
-//! Who holds the lock never waits for the interpreter: closures get no token, and no thread attaches anew
-//! with the lock in its hands. Nobody waits for a lock while attached.
+//! Nobody waits for a lock while attached, so whoever has one may wait for the interpreter. What visits a filter
+//! cannot run Python code: closures get no token.
 //!
 //! In a forked child nobody is announced and nothing is locked, whatever was in the parent: see [`crate::forks`].
 
@@ -22,6 +22,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockE
 use std::time::Duration;
 
 use crate::forks;
+
+/// How often a thread gives way to others that took the lock before it.
+const GIVES_WAY: usize = 8;
 
 /// From so many bytes on, what touches all of them does so detached: 0.1 ms, below which giving the GIL away and
 /// asking for it again (up to 5 ms where others compute) costs more than it is worth to them.
@@ -76,12 +79,10 @@ impl<T: Send + Sync> BiasedLock<T> {
 
     /// Looks at a few words while attached. `visit` cannot run Python code: it gets no token.
     #[inline(always)]
-    pub(crate) fn read<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
-        if self.is_mine(py) {
-            // SAFETY: this thread owns the filter.
-            return visit(unsafe { &*self.value.get() });
-        }
-        self.read_in_turn(py, visit)
+    pub(crate) fn read<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        let _guard = if self.is_mine(py) { None } else { self.wait_read(py) };
+        // SAFETY: this thread owns the filter, or the read lock is held.
+        visit(unsafe { &*self.value.get() })
     }
 
     /// [`BiasedLock::read`] if that takes no lock.
@@ -96,42 +97,25 @@ impl<T: Send + Sync> BiasedLock<T> {
 
     /// Changes a few words while attached.
     #[inline(always)]
-    pub(crate) fn write<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
-        if self.is_mine(py) {
-            // SAFETY: this thread owns the filter; the closure cannot come back here, having no token.
-            return visit(unsafe { &mut *self.value.get() });
-        }
-        self.write_in_turn(py, visit)
+    pub(crate) fn write<R>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        let _guard = if self.is_mine(py) { None } else { self.wait_write(py) };
+        // SAFETY: this thread owns the filter, or the write lock is held; the closure cannot come back here,
+        // having no token.
+        visit(unsafe { &mut *self.value.get() })
     }
 
+    /// The read lock, where it takes one.
     #[cold]
-    #[inline(never)]
-    fn read_in_turn<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
-        if self.is_mine_after_all(py) {
-            // SAFETY: this thread owns the filter.
-            return visit(unsafe { &*self.value.get() });
-        }
-        if let Some(_guard) = taken(self.queue().lock.try_read()) {
-            // SAFETY: the read lock is held.
-            return visit(unsafe { &*self.value.get() });
-        }
-        let _waiting = Waiting::up(&self.queue().waiting);
-        self.detach(py, |session| session.read_now(visit))
+    fn wait_read(&self, py: Python<'_>) -> Option<RwLockReadGuard<'_, ()>> {
+        let mine = self.is_mine_after_all(py);
+        (!mine).then(|| self.queue().wait(py, || self.queue().lock.try_read(), || self.queue().read()))
     }
 
+    /// The write lock, where it takes one.
     #[cold]
-    #[inline(never)]
-    fn write_in_turn<R: Send>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
-        if self.is_mine_after_all(py) {
-            // SAFETY: as in `write`.
-            return visit(unsafe { &mut *self.value.get() });
-        }
-        if let Some(_guard) = taken(self.queue().lock.try_write()) {
-            // SAFETY: the write lock is held; the closure cannot come back here, having no token.
-            return visit(unsafe { &mut *self.value.get() });
-        }
-        let _waiting = Waiting::up(&self.queue().waiting);
-        self.detach(py, |session| session.write_now(visit))
+    fn wait_write(&self, py: Python<'_>) -> Option<RwLockWriteGuard<'_, ()>> {
+        let mine = self.is_mine_after_all(py);
+        (!mine).then(|| self.queue().wait(py, || self.queue().lock.try_write(), || self.queue().write()))
     }
 
     /// Whether the attached thread owns the filter and has read or changed all of it in no time.
@@ -289,6 +273,12 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// A guard on its way from a detached thread to itself, attached.
+struct Kept<G>(G);
+
+// SAFETY: `Python::detach` runs its closure on the thread that calls it.
+unsafe impl<G> Send for Kept<G> {}
+
 /// The guard, if the lock was to be had; a panic of who held it came up there.
 fn taken<G>(attempt: TryLockResult<G>) -> Option<G> {
     match attempt {
@@ -299,6 +289,22 @@ fn taken<G>(attempt: TryLockResult<G>) -> Option<G> {
 }
 
 impl Queue {
+    /// The guard that `attempt` gives, or `block`, for which the thread detaches. Who attaches anew with the lock keeps
+    /// others from the filter for as long as the interpreter keeps it waiting: so it lets go first, and asks again.
+    fn wait<G>(&self, py: Python<'_>, attempt: impl Fn() -> TryLockResult<G>, block: impl Fn() -> G + Sync) -> G {
+        if let Some(guard) = taken(attempt()) {
+            return guard;
+        }
+        let _waiting = Waiting::up(&self.waiting);
+        for _ in 0..GIVES_WAY {
+            py.detach(|| drop(block()));
+            if let Some(guard) = taken(attempt()) {
+                return guard;
+            }
+        }
+        py.detach(|| Kept(block())).0
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, ()> {
         self.lock.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -326,22 +332,14 @@ impl<T: Send + Sync> Session<'_, T> {
     /// Looks, together with other readers.
     pub(crate) fn read<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
         self.give_way();
-        self.read_now(visit)
-    }
-
-    /// Changes, alone.
-    pub(crate) fn write<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
-        self.give_way();
-        self.write_now(visit)
-    }
-
-    fn read_now<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
         let _guard = self.0.queue().read();
         // SAFETY: the read lock is held and this thread is announced.
         visit(unsafe { &*self.0.value.get() })
     }
 
-    fn write_now<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
+    /// Changes, alone.
+    pub(crate) fn write<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
+        self.give_way();
         let _guard = self.0.queue().write();
         let _change = forks::pass();
         // SAFETY: the write lock is held and this thread is announced.

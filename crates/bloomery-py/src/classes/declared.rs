@@ -129,7 +129,8 @@ macro_rules! class {
                 $($(#[doc = $shown])*
                 #[getter]
                 fn $s(&self, py: Python<'_>) -> <$st as FieldValue>::Shown {
-                    FieldValue::shown(self.lock.read(py, |filter| filter.$s()))
+                    // Some are counted.
+                    FieldValue::shown(self.lock.look(py, |filter| filter.$s()))
                 })*
             }
         }

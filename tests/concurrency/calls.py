@@ -156,12 +156,12 @@ def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
         else:
             yield name, lambda s, name=name: getattr(s.filter, name)
     for name, call in FURTHER.items():
-        if variant.can("map") or name not in {"(open)"}:
+        if variant.can("map") or name != "(open)":
             yield name, call
 
 
 def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Path) -> Scene:
-    """Two filters of about ``nbytes`` with ``keys`` in each; where they take whole numbers only, with as many of them."""
+    """Two filters of about ``nbytes`` with ``keys`` in each, or small ones where they take no others."""
     if variant.can("numbers"):
         keys = keys % (4 * nbytes)
     capacity, made = nbytes // 4, variant.make(nbytes // 4)

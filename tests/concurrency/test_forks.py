@@ -1,4 +1,4 @@
-"""A fork while other threads work: the child has a sound filter of its own, and nothing in it waits for them."""
+"""A fork while other threads work: the child has a sound filter of its own and waits for none of them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_child_forked_in_a_batch_uses_the_filter(variant: Variant) -> None:
 
     # Where copies of a key take slots and none can be taken out, the table would fill up.
     works = [change] if variant.can("remove") or not variant.row["once"] else []
-    with working(*works, lambda: shared.contains_many(come), lambda: shared.to_bytes()):
+    with working(*works, lambda: shared.contains_many(come), shared.to_bytes):
         assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
 
 

@@ -45,7 +45,7 @@ def endless(length: int, dtype: str = "int64") -> Any:
     return np.broadcast_to(np.zeros((), dtype), length)
 
 
-# Answers take memory where they are written: these batches end within seconds, so that nothing fails but the test.
+# Answers take memory where they are written: these batches end within seconds if nothing stops them.
 MANY, ANSWERED = 1 << 40, 1 << 28
 
 

@@ -148,8 +148,8 @@ def test_whoever_waits_for_a_filter_lets_others_go_on(waiting: str) -> None:
         "__ior__": lambda: shared.__ior__(other),
         "__eq__": lambda: other == shared,
         "merge": lambda: shared.merge(other),
-        "clear": lambda: shared.clear(),
-        "info": lambda: shared.info(),
+        "clear": shared.clear,
+        "info": shared.info,
         "num_added": lambda: shared.num_added,
     }
 
@@ -165,7 +165,7 @@ def test_whoever_waits_for_a_filter_lets_others_go_on(waiting: str) -> None:
         reader.join()
         return stalled
 
-    # The reader keeps the filter for 20 ms and more at a time: who waits attached stops all meanwhile, every time.
+    # The reader keeps the filter for 20 ms and more at a time: who waits attached stops all for as long.
     with watch() as watching:
         tries = [longest(watching) for _ in range(5)]
     assert min(tries) < MOST, [f"{1000 * stalled:.0f} ms" for stalled in tries]

@@ -199,7 +199,7 @@ def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("layout", layouts())
 def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
-    """The file is the parent's, whose lock and count the child does not have; what the parent adds it sees."""
+    """The file is the parent's, whose lock and count the child does not have."""
     path = fresh(tmp_path / "filter.bloom", layout)
     other = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
     other.add("other")

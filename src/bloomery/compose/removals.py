@@ -30,7 +30,7 @@ _everywhere: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary
 
 def _after_fork() -> None:
     for made in list(_everywhere.values()):
-        made._unlock()
+        made._unlock()  # noqa: SLF001 - the class stands below
 
 
 if hasattr(os, "register_at_fork"):
@@ -86,7 +86,7 @@ class WithRemovals(Generic[K, R]):
         _everywhere[id(self)] = self
 
     def _unlock(self) -> None:
-        """Take a lock that nobody holds: in a forked child, where those of the parent's threads are held for ever."""
+        """Take a lock that nobody holds: in a forked child, the parent's may be held for ever."""
         self._lock = threading.RLock()
 
     @property

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bloomery_core::bloom::BloomFilter;
 use bloomery_core::cells::Memory;
-use bloomery_core::container::file::{self, Writer};
+use bloomery_core::container::file::{Opened, Writer};
+use bloomery_core::container::header::Span;
 use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
 use bloomery_core::registry;
@@ -13,6 +14,10 @@ use bloomery_core::structure::Loadable;
 use pyo3::prelude::*;
 
 use crate::errors::parameter;
+use crate::params;
+
+const WRITTEN_ONLY: &str =
+    "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()";
 
 /// `mode=` of open.
 #[derive(Clone, Copy, PartialEq)]
@@ -24,10 +29,7 @@ pub(crate) enum Mode {
 /// Accepts `mode="r"` only, for structures that are not written in place.
 pub(crate) fn read_only_mode(py: Python<'_>, value: &str) -> PyResult<()> {
     if mode(py, value)? == Mode::Write {
-        return Err(parameter(
-            py,
-            "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()",
-        ));
+        return Err(parameter(py, WRITTEN_ONLY));
     }
     Ok(())
 }
@@ -41,12 +43,64 @@ pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     }
 }
 
-/// Reads `verify=`.
-pub(crate) fn verify(py: Python<'_>, name: &str) -> PyResult<Verify> {
-    match name {
-        "header" => Ok(Verify::Header),
-        "full" => Ok(Verify::Full),
-        _ => Err(parameter(py, format!("verify must be \"header\" or \"full\", got {name:?}"))),
+/// What a caller asks of the file that is read.
+pub(crate) struct Wanted {
+    pub(crate) verify: Verify,
+    pub(crate) secret: Option<[u8; 16]>,
+    /// Most bytes of cells, now and after growth.
+    pub(crate) max_bytes: u64,
+}
+
+impl Wanted {
+    /// From `verify=`, `secret=` and `max_bytes=`.
+    pub(crate) fn read(
+        py: Python<'_>,
+        verify: &str,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let verify = match verify {
+            "header" => Verify::Header,
+            "full" => Verify::Full,
+            _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
+        };
+        let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
+        Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
+    }
+
+    /// The structure of `variant` in a sound file, its sections given by `memory`.
+    fn load<F: Loadable>(&self, parsed: &Parsed, variant: u16, memory: impl Fn(Span) -> Result<Memory>) -> Result<F> {
+        check_variant(parsed.header.variant, variant)?;
+        self.check_bytes(parsed)?;
+        if parsed.header.unclean && variant != registry::BLOOM {
+            return Err(Error::format("the file is marked as open for writing, which no such file can be"));
+        }
+        let mut used = 0;
+        let mut section = |kind, index, words| {
+            used += 1;
+            let span = parsed.section(kind, index)?;
+            check_len(span.len, words)?;
+            memory(span)
+        };
+        let mut filter = F::load(&parsed.header, parsed.header.hasher(self.secret.as_ref())?, &mut section)?;
+        check_used(parsed, used)?;
+        if self.verify == Verify::Full {
+            filter.check_cells()?;
+        }
+        filter.bound(self.max_bytes);
+        Ok(filter)
+    }
+
+    /// Refuses a filter that is larger than asked for, before anything is allocated.
+    fn check_bytes(&self, parsed: &Parsed) -> Result<()> {
+        let bytes: usize = parsed.sections.iter().map(|span| span.len).sum();
+        if bytes as u64 <= self.max_bytes {
+            return Ok(());
+        }
+        Err(Error::Memory(format!(
+            "the file holds a filter of {bytes} bytes, max_bytes is {}; raise it if you trust the file",
+            self.max_bytes
+        )))
     }
 }
 
@@ -60,26 +114,14 @@ fn check_variant(found: u16, wanted: u16) -> Result<()> {
 }
 
 /// An owned filter from the bytes of a whole file, every one of them checked.
-pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, secret: Option<&[u8; 16]>) -> Result<F> {
+pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, wanted: &Wanted) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
-    check_variant(parsed.header.variant, variant)?;
-    let mut used = 0;
-    let mut memory = |kind, index, words| {
-        used += 1;
-        owned(&parsed, bytes, kind, index, words)
-    };
-    let filter = F::load(&parsed.header, parsed.header.hasher(secret)?, &mut memory)?;
-    check_used(&parsed, used)?;
-    Ok(filter)
-}
-
-/// Memory with a copy of a section; nothing is allocated that the bytes at hand do not fill.
-fn owned(parsed: &Parsed, bytes: &[u8], kind: u32, index: u32, words: u64) -> Result<Memory> {
-    let span = parsed.section(kind, index)?;
-    check_len(span.len, words)?;
-    let mut memory = Memory::zeroed(words)?;
-    memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-    Ok(memory)
+    // Nothing is allocated that the bytes at hand do not fill.
+    wanted.load(&parsed, variant, |span| {
+        let mut memory = Memory::zeroed(span.len as u64 / 8)?;
+        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
+        Ok(memory)
+    })
 }
 
 /// Every section belongs to something, or keys would vanish silently.
@@ -99,61 +141,52 @@ fn check_len(len: usize, words: u64) -> Result<()> {
     Err(Error::format(format!("a section of the file has {len} bytes, its parameters ask for {wanted}")))
 }
 
-/// A filter over a read-only mapping of `path`.
-pub(crate) fn open_read<F: Loadable>(
-    path: &Path,
-    variant: u16,
-    verify: Verify,
-    secret: Option<&[u8; 16]>,
-) -> Result<F> {
-    let (file, parsed) = named(file::parse(path), path)?;
-    let map = Arc::new(file::map(&file, path)?);
-    check_payload(&parsed, &map, verify, path)?;
-    check_variant(parsed.header.variant, variant)?;
-    let mut used = 0;
-    let mut memory = |kind, index, words| {
-        used += 1;
-        let span = parsed.section(kind, index)?;
-        check_len(span.len, words)?;
-        Memory::from_map(&map, span.offset, span.len / 8)
-    };
-    let filter =
-        named(parsed.header.hasher(secret).and_then(|hasher| F::load(&parsed.header, hasher, &mut memory)), path)?;
-    named(check_used(&parsed, used), path)?;
-    Ok(filter)
+/// The file at `path`, its header checked.
+pub(crate) fn opened(path: &Path) -> Result<Opened> {
+    named(Opened::new(path), path)
 }
 
-/// A Bloom filter over a writable mapping of `path`, which stays locked while it lives.
-pub(crate) fn open_write(path: &Path, verify: Verify, secret: Option<&[u8; 16]>) -> Result<BloomFilter> {
-    let writer = Writer::open(path)?;
-    let (file, parsed) = named(file::parse(path), path)?;
-    check_payload(&parsed, &file::map(&file, path)?, verify, path)?;
-    if parsed.header.variant != registry::BLOOM {
-        return Err(Error::parameter("mode=\"r+\" is for a BloomFilter; open with mode=\"r\", copy(), add and save()"));
-    }
-    let mut memory = |kind, index, words| {
-        let span = parsed.section(kind, index)?;
-        check_len(span.len, words)?;
-        Memory::from_map_mut(writer.map()?, span.offset, span.len / 8)
+/// A filter over a read-only mapping of `file`, which was opened as `path`.
+pub(crate) fn open_read<F: Loadable>(file: &Opened, path: &Path, variant: u16, wanted: &Wanted) -> Result<F> {
+    let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
+    let load = || {
+        if wanted.verify == Verify::Full {
+            check_payload(parsed, &map)?;
+        }
+        wanted.load(parsed, variant, |span| {
+            let checksum = (!parsed.header.unclean).then_some(span.crc);
+            Memory::from_map(&map, span.offset, span.len / 8, checksum)
+        })
     };
-    let mut filter = named(
-        parsed.header.hasher(secret).and_then(|hasher| BloomFilter::load(&parsed.header, hasher, &mut memory)),
-        path,
-    )?;
+    named(load(), path)
+}
+
+/// A Bloom filter over a writable mapping of `path`, which stays locked while it lives. Unless a writer died over
+/// the file, so that nothing vouches for it, every byte is checked: closing it will.
+pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
+    let writer = Writer::open(path)?;
+    let load = || {
+        let parsed = writer.parse()?;
+        if registry::by_id(parsed.header.variant).is_some_and(|row| row.id != registry::BLOOM) {
+            return Err(Error::parameter(WRITTEN_ONLY));
+        }
+        if wanted.verify == Verify::Full || !parsed.header.unclean {
+            check_payload(&parsed, &writer.map()?)?;
+        }
+        wanted.load(&parsed, registry::BLOOM, |span| Memory::from_map_mut(writer.map_mut()?, span.offset, span.len / 8))
+    };
+    let mut filter: BloomFilter = named(load(), path)?;
     filter.attach(writer)?;
     Ok(filter)
 }
 
-/// Every byte of the payload, when that was asked for.
-fn check_payload(parsed: &Parsed, map: &[u8], verify: Verify, path: &Path) -> Result<()> {
-    match verify {
-        Verify::Header => Ok(()),
-        // The file may have been replaced in place since its length was taken.
-        Verify::Full if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) => {
-            named(Err(Error::format("the file was cut short while it was opened")), path)
-        }
-        Verify::Full => named(parsed.check_payload(map), path),
+/// Every byte of the payload.
+fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
+    // The file may have been cut in place since its length was taken.
+    if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) {
+        return Err(Error::format("the file was cut short while it was opened"));
     }
+    parsed.check_payload(map)
 }
 
 /// Puts the path in front of a format error.
@@ -166,9 +199,12 @@ fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
     })
 }
 
-/// The variant number in the header of `path`, checked.
-pub(crate) fn variant_of(path: &Path) -> Result<u16> {
-    Ok(named(file::parse(path), path)?.1.header.variant)
+/// An independent copy; of a mapped filter, whose cells nobody may have looked at yet, only if they are sound.
+pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
+    if filter.container().sections.iter().any(|section| section.checksum.is_some()) {
+        filter.check_cells()?;
+    }
+    filter.try_clone()
 }
 
 /// A path from `str`, `bytes` or `os.PathLike`.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bloomery_core::Error;
 use bloomery_core::bloom::{Layout, Shape};
 use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
@@ -10,12 +11,14 @@ use bloomery_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::classes::bloom::BloomFilter;
 use crate::classes::shared::bytes_of;
-use crate::classes::{class_of, parameters_of};
+use crate::classes::{class_of, open_as, parameters_of};
 use crate::errors::{OrRaise, parameter};
+use crate::files::{self, Mode, Wanted};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
-use crate::{files, params};
+use crate::params;
 
 /// The 64-bit hash of a key, as every filter with this seed and secret sees it.
 ///
@@ -62,23 +65,25 @@ pub(crate) fn hash_many<'py>(
 #[pyfunction]
 #[pyo3(signature = (
     path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-    verify: "str" = "header", secret: "bytes | None" = None
+    verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
 ) -> "_Filter")]
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
     mode: &str,
     verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
-    let file = files::path(path)?;
-    let variant = py.detach(|| files::variant_of(&file)).or_raise(py)?;
-    let class = known_class(py, variant)?;
-    let options = PyDict::new(py);
-    options.set_item("mode", mode)?;
-    options.set_item("verify", verify)?;
-    options.set_item("secret", secret)?;
-    class.call_method("open", (path,), Some(&options))
+    let (mode, wanted) = (files::mode(py, mode)?, Wanted::read(py, verify, secret, max_bytes)?);
+    let path = files::path(path)?;
+    if mode == Mode::Write {
+        let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
+        return Ok(Bound::new(py, BloomFilter::wrap(filter))?.into_any());
+    }
+    let file = py.detach(|| files::opened(&path)).or_raise(py)?;
+    let variant = file.parsed.header.variant;
+    open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unknown(variant)).or_raise(py))
 }
 
 /// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
@@ -90,26 +95,31 @@ pub(crate) fn open<'py>(
 /// >>> bloomery.loads(f.to_bytes()) == f
 /// True
 #[pyfunction]
-#[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None)
-       -> "_Filter")]
-pub(crate) fn loads<'py>(data: &Bound<'py, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (
+    data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
+) -> "_Filter")]
+pub(crate) fn loads<'py>(
+    data: &Bound<'py, PyAny>,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     use bloomery_core::container::{Parsed, Verify};
     let py = data.py();
     let bytes = bytes_of(data)?;
     let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;
-    known_class(py, parsed.header.variant)?.call_method("from_bytes", (data,), Some(&options))
+    options.set_item("max_bytes", max_bytes)?;
+    let variant = parsed.header.variant;
+    let class = class_of(py, variant).ok_or_else(|| unknown(variant)).or_raise(py)?;
+    class.call_method("from_bytes", (data,), Some(&options))
 }
 
-/// The class of a variant number in a file.
-fn known_class(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyAny>> {
-    let unknown = || {
-        bloomery_core::Error::format(format!(
-            "the file holds structure number {variant}, which this release does not know; use a newer release"
-        ))
-    };
-    class_of(py, variant).ok_or_else(unknown).or_raise(py)
+/// The answer to a file of a structure that came later.
+fn unknown(variant: u16) -> Error {
+    Error::format(format!(
+        "the file holds structure number {variant}, which this release does not know; use a newer release"
+    ))
 }
 
 /// One dict a variant: the registry from which classes, docs, tests and choices derive.

@@ -7,20 +7,17 @@ false negatives of the whole: a member is denied with the second filter's rate, 
 from __future__ import annotations
 
 import itertools
-import json
 import operator
-import os
 import threading
-import uuid
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from bloomery import _core
-from bloomery.errors import FormatError, KeyTypeError, RemovedKeyError
+from bloomery.errors import KeyTypeError, RemovedKeyError
 from bloomery.protocols import Addable, Removable
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
 __all__ = ["WithRemovals"]
@@ -39,9 +36,6 @@ if hasattr(os, "register_at_fork"):
 K = TypeVar("K", bound=Addable)
 R = TypeVar("R", bound=Addable)
 
-_MANIFEST = "removals.json"
-_FORMAT = "bloomery.WithRemovals"
-_VERSION = 1
 _PARTS = ("kept", "removed")
 
 
@@ -214,33 +208,31 @@ class WithRemovals(Generic[K, R]):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write both filters into ``folder``, which is made if need be: the old pair or the new one.
 
-        The parts get new names, and a small file that names them is replaced last, atomically; then the old
-        parts are deleted. One writer at a time.
+        The parts get new names, and a small file that names them is replaced last, atomically; then the parts
+        that it named before are deleted, and nothing else but what a killed save has left. Of several that save
+        into one folder each waits for the one before it.
         """
-        home = Path(folder)
-        home.mkdir(parents=True, exist_ok=True)
-        tag = uuid.uuid4().hex
-        names = {part: f"{part}-{tag}.bloom" for part in _PARTS}
+        from bloomery.compose import folder as parts_of  # only who saves or opens pays for it
+
         with self._lock:
-            for part, filter_ in zip(names.values(), self._both(), strict=True):
-                cast("Any", filter_).save(home / part)
-        _replace(home / _MANIFEST, json.dumps({"format": _FORMAT, "version": _VERSION, **names}) + "\n")
-        for part in _PARTS:
-            for old in home.glob(f"{part}-*.bloom"):
-                if old.name not in names.values():
-                    old.unlink(missing_ok=True)
+            parts_of.save(Path(folder), dict(zip(_PARTS, self._both(), strict=True)))
 
     @staticmethod
     def open(
-        folder: str | os.PathLike[str], *, verify: str = "header", secret: bytes | None = None
+        folder: str | os.PathLike[str],
+        *,
+        verify: str = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> WithRemovals[Any, Any]:
-        """Open what ``save`` wrote, mapped read-only; ``copy()`` it to change it.
+        """Open what ``save`` wrote, mapped read-only; ``copy()`` it to change it. During a save: one pair or the other.
 
-        verify, secret: as for ``bloomery.open``, for both filters. Raises ``FormatError``, ``OSError``.
+        verify, secret, max_bytes: as for ``bloomery.open``, for each filter. Raises ``FormatError``, ``OSError``.
         """
-        names = _read_manifest(Path(folder))
-        parts = [_core.open(Path(folder) / name, verify=verify, secret=secret) for name in names]
-        return WithRemovals(parts[0], parts[1])
+        from bloomery.compose import folder as parts_of
+
+        options = {"verify": verify, "secret": secret, "max_bytes": max_bytes}
+        return WithRemovals(*parts_of.opened(Path(folder), _PARTS, options))
 
     def _both(self) -> tuple[K, R]:
         return self._kept, self._removed
@@ -280,43 +272,3 @@ def _combine(
     if hasattr(found, "__invert__"):
         return all_(found, denied)
     raise KeyTypeError("keys must be an iterable or a NumPy array here; convert Arrow data to one of them")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``: the old file or the new one, on the disk when this returns."""
-    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        with fresh.open("x", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        entry = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(entry)
-        finally:
-            os.close(entry)
-
-
-def _read_manifest(home: Path) -> list[str]:
-    """The names of the two files, which must lie in the folder itself."""
-    try:
-        manifest = json.loads((home / _MANIFEST).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FormatError(f"{home / _MANIFEST} is damaged: {error}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise FormatError(f"{home / _MANIFEST} does not describe a WithRemovals")
-    if manifest.get("version") != _VERSION:
-        raise FormatError(f"{home / _MANIFEST} has version {manifest.get('version')}; use a newer release")
-    return [_plain_name(home, manifest.get(part)) for part in _PARTS]
-
-
-def _plain_name(home: Path, name: object) -> str:
-    """A file's name, which must lead nowhere else."""
-    if isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}:
-        return name
-    raise FormatError(f"{home / _MANIFEST} names a file outside of its folder: {name!r}")

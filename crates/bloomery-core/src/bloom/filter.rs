@@ -277,7 +277,7 @@ impl Filter for BloomFilter {
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(BLOOM, self.shape.scheme as u16, &self.hasher);
         self.describe(&mut header);
-        Container { header, sections: vec![Section { kind: kind::BITS, index: 0, bytes: self.memory.bytes() }] }
+        Container { header, sections: vec![Section::of(kind::BITS, &self.memory)] }
     }
 
     fn save(&self, path: &Path) -> Result<()> {

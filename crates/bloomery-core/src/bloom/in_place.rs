@@ -10,25 +10,27 @@ impl BloomFilter {
     pub fn attach(&mut self, writer: Writer) -> Result<()> {
         let mut container = self.container();
         container.header.unclean = true;
-        writer.write_head(&container.head())?;
+        writer.write_head(&container.head()?)?;
         self.writer = Some(writer);
         Ok(())
     }
 
     /// Brings the file of a filter opened with `r+` up to date: cells first, then the header that
-    /// vouches for them. The file stays marked as open until [`BloomFilter::detach`].
+    /// vouches for them. The file stays marked as open until [`BloomFilter::detach`]. An error if the path that was
+    /// opened names another file by now.
     pub fn flush(&self) -> Result<()> {
-        self.write_back(true)
+        self.write_back(true)?;
+        self.writer.as_ref().filter(|writer| writer.is_ours()).map_or(Ok(()), Writer::check_named)
     }
 
     /// As [`BloomFilter::flush`], and lets go of the file: the filter is closed for good.
     pub fn detach(&mut self) -> Result<()> {
         self.write_back(false)?;
-        if let Some(writer) = self.writer.take() {
-            self.closed = true;
-            writer.release();
-        }
-        Ok(())
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        self.closed = true;
+        let named = if writer.is_ours() { writer.check_named() } else { Ok(()) };
+        writer.release();
+        named
     }
 
     fn write_back(&self, still_open: bool) -> Result<()> {
@@ -36,7 +38,7 @@ impl BloomFilter {
         self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
         let mut container = self.container();
         container.header.unclean = still_open;
-        writer.write_head(&container.head())
+        writer.write_head(&container.head()?)
     }
 
     /// True when a file is written in place.

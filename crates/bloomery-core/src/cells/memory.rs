@@ -32,7 +32,7 @@ struct Line([u64; LINE_WORDS]);
 enum Backing {
     Lines { _owner: Vec<Line> },
     Pages { owner: MmapMut, supplied: bool },
-    ReadOnlyFile { _owner: Arc<Mmap> },
+    ReadOnlyFile { _owner: Arc<Mmap>, checksum: Option<u32> },
     WritableFile { owner: MmapMut, process: u32 },
 }
 
@@ -127,10 +127,11 @@ impl Memory {
         }
     }
 
-    /// The words of a read-only file mapping from byte `offset` on, `len` words.
-    pub fn from_map(owner: &Arc<Mmap>, offset: usize, len: usize) -> Result<Self> {
+    /// The words of a read-only file mapping from byte `offset` on, `len` words; `checksum` is the CRC-32 that they
+    /// must have, if anything vouches for them.
+    pub fn from_map(owner: &Arc<Mmap>, offset: usize, len: usize, checksum: Option<u32>) -> Result<Self> {
         let words = Self::within(owner.as_ptr(), owner.len(), offset, len)?;
-        Ok(Self::over(words, len, Backing::ReadOnlyFile { _owner: owner.clone() }))
+        Ok(Self::over(words, len, Backing::ReadOnlyFile { _owner: owner.clone(), checksum }))
     }
 
     /// The words of a shared writable file mapping from byte `offset` on, `len` words.
@@ -204,8 +205,28 @@ impl Memory {
         self.len * 8
     }
 
-    /// An owned copy, wherever the original lives.
+    /// The CRC-32 that the bytes must have, where they lie in a file that nobody changes.
+    pub fn checksum(&self) -> Option<u32> {
+        match self.backing {
+            Backing::ReadOnlyFile { checksum, .. } => checksum,
+            _ => None,
+        }
+    }
+
+    /// The answer to bytes of a mapped file that have another checksum.
+    #[cold]
+    pub fn changed() -> Error {
+        Error::format(
+            "the cells of the mapped file do not match its checksum: it is damaged, or was written in place since it \
+             was opened; open it again with verify=\"full\"",
+        )
+    }
+
+    /// An owned copy, wherever the original lives; of a file whose checksum holds, as a copy has none that could tell.
     pub fn try_clone(&self) -> Result<Self> {
+        if self.checksum().is_some_and(|wanted| wanted != crc32fast::hash(self.bytes())) {
+            return Err(Self::changed());
+        }
         let mut copy = Memory::zeroed(self.len as u64)?;
         if let Some(words) = copy.words_mut() {
             words.copy_from_slice(self.words());

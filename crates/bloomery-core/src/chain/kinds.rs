@@ -105,6 +105,10 @@ macro_rules! kinds {
                     _ => Err(unknown()),
                 }
             }
+
+            fn check_cells(&self) -> Result<()> {
+                match self { $(Stage::$Class(f) => f.check_cells(),)* }
+            }
         }
     };
 }

@@ -23,6 +23,8 @@ pub struct Chain<S> {
     /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
     /// made for each of them, 0.9 ms at ten million keys.
     pub(super) spare: Option<S>,
+    /// Most bytes of cells that all stages may have.
+    pub(super) max_bytes: u64,
 }
 
 /// The methods of [`Filter`] that a field `chain` answers.
@@ -67,13 +69,26 @@ pub(super) use chain_answers;
 
 impl<S: Filter> Chain<S> {
     pub(super) fn new(hasher: KeyHasher, first: S) -> Self {
-        Chain { hasher, stages: vec![first], spare: None }
+        Chain { hasher, stages: vec![first], spare: None, max_bytes: u64::MAX }
     }
 
     /// A copy in memory of its own, without what is kept aside.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let stages = self.stages.iter().map(Filter::try_clone).collect::<Result<_>>()?;
         Ok(Chain { stages, spare: None, ..*self })
+    }
+
+    /// Refuses another stage of `bytes` where the whole may not become so large.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
+        let held = self.stages.iter().map(Filter::nbytes).fold(bytes, u64::saturating_add);
+        if held <= self.max_bytes {
+            return Ok(());
+        }
+        Err(Error::Memory(format!(
+            "another stage would make the filter {held} bytes large, max_bytes is {}; open its file with more if you \
+             trust it",
+            self.max_bytes
+        )))
     }
 
     pub(super) fn rates(&self) -> Vec<f64> {
@@ -97,6 +112,10 @@ impl<S: Filter> Chain<S> {
 }
 
 impl<S: Loadable> Chain<S> {
+    pub(super) fn check_cells(&self) -> Result<()> {
+        self.stages.iter().try_for_each(S::check_cells)
+    }
+
     /// Reads back what [`Chain::container`] wrote of stages, which are of variant `kind`; `check` refuses one that
     /// is not as planned. `whole` is the number of parameters of the whole, `most` that of stages.
     pub(super) fn load(
@@ -130,7 +149,7 @@ impl<S: Loadable> Chain<S> {
         if stages.is_empty() {
             return Err(Error::format("the file holds no stage; it is damaged"));
         }
-        Ok(Chain { hasher, stages, spare: None })
+        Ok(Chain { hasher, stages, spare: None, max_bytes: u64::MAX })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Header, parameter table, section table: writing them, and reading them from hostile bytes.
 
-use crate::cells::LINE_BYTES;
+use crate::cells::{LINE_BYTES, Memory};
 use crate::error::{Error, Result};
 use crate::key::{KEY_RULE_VERSION, KeyHasher};
 
@@ -119,6 +119,22 @@ pub struct Section<'a> {
     pub index: u32,
     /// The bytes.
     pub bytes: &'a [u8],
+    /// The checksum that they must have, where they lie in a file that nobody changes.
+    pub checksum: Option<u32>,
+}
+
+impl<'a> Section<'a> {
+    /// The only one of its kind, with all of `memory`.
+    pub fn of(kind: u32, memory: &'a Memory) -> Self {
+        Section { kind, index: 0, bytes: memory.bytes(), checksum: memory.checksum() }
+    }
+
+    /// The checksum of the bytes. Damaged ones are refused: written anew, under a checksum of their own, nobody could
+    /// tell any more.
+    fn checked(&self) -> Result<u32> {
+        let crc = crc32fast::hash(self.bytes);
+        if self.checksum.is_some_and(|wanted| wanted != crc) { Err(Memory::changed()) } else { Ok(crc) }
+    }
 }
 
 /// A structure as it goes into a file.
@@ -146,7 +162,7 @@ impl Container<'_> {
     }
 
     /// Header and tables, checksummed and padded.
-    pub fn head(&self) -> Vec<u8> {
+    pub fn head(&self) -> Result<Vec<u8>> {
         let (params, sections) = (&self.header.params, &self.sections);
         let mut at = head_len(params.len(), sections.len());
         let mut head = Vec::with_capacity(at);
@@ -173,7 +189,7 @@ impl Container<'_> {
             head.extend_from_slice(&section.index.to_le_bytes());
             head.extend_from_slice(&(at as u64).to_le_bytes());
             head.extend_from_slice(&(section.bytes.len() as u64).to_le_bytes());
-            let crc = if self.header.unclean { 0 } else { crc32fast::hash(section.bytes) };
+            let crc = if self.header.unclean { 0 } else { section.checked()? };
             head.extend_from_slice(&crc.to_le_bytes());
             head.extend_from_slice(&[0; 4]);
             at = aligned(at + section.bytes.len());
@@ -181,13 +197,12 @@ impl Container<'_> {
         head.resize(aligned(head.len()), 0);
         let crc = crc32fast::hash(&head);
         head[FIXED - 4..FIXED].copy_from_slice(&crc.to_le_bytes());
-        head
+        Ok(head)
     }
 
-    /// Writes the whole file to `out`.
-    pub fn write_to(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        let head = self.head();
-        out.write_all(&head)?;
+    /// Writes the whole file to `out`; `head` is [`Container::head`].
+    pub fn write_with(&self, head: &[u8], out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        out.write_all(head)?;
         for section in &self.sections {
             out.write_all(section.bytes)?;
             let padding = aligned(section.bytes.len()) - section.bytes.len();
@@ -208,7 +223,8 @@ pub struct Span {
     pub offset: usize,
     /// Number of bytes.
     pub len: usize,
-    crc: u32,
+    /// Checksum of the bytes.
+    pub crc: u32,
 }
 
 /// A file whose header and lengths were found sound.

@@ -4,12 +4,15 @@
 //! checks every length against the bytes present before anything is allocated.
 //!
 //! * [`header`]: the fixed 64 bytes, the parameter table and the section table;
-//! * [`file`]: atomic save, mapping, the writer's lock.
+//! * [`file`]: reading, mapping, the writer's lock;
+//! * [`save`]: atomic save.
 
 pub mod file;
 pub mod header;
+pub mod save;
 
-pub use file::{OpenMode, save};
+pub use file::OpenMode;
+pub use save::save;
 pub use header::{Container, Header, Parsed, Section, Verify};
 
 /// A number with a meaning that it keeps for ever.

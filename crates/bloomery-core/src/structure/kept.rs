@@ -18,7 +18,7 @@ macro_rules! kept_in {
             let mut header = Header::new($VARIANT, $scheme, &self.hasher);
             $(self.$load.describe(&mut header, 0);)?
             crate::structure::Declared::describe(self, &mut header);
-            let sections = vec![$(Section { kind: kind::$KIND, index: 0, bytes: self.$memory.bytes() }),+];
+            let sections = vec![$(Section::of(kind::$KIND, &self.$memory)),+];
             Container { header, sections }
         }
     };

@@ -16,13 +16,16 @@ pub(crate) fn hash(i: u64) -> u64 {
 /// The file of the structure.
 pub(crate) fn bytes<F: Loadable>(filter: &F) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
+    let container = filter.container();
+    container.write_with(&container.head().unwrap(), &mut bytes).unwrap();
     bytes
 }
 
 /// The structure as it comes back from its file.
 pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
-    reloaded(filter, |_, _| {}).unwrap()
+    let again = reloaded(filter, |_, _| {}).unwrap();
+    again.check_cells().unwrap();
+    again
 }
 
 /// The structure as it comes back from its file after `change` was made to header and cells.
@@ -39,7 +42,7 @@ pub(crate) fn mapped<F: Loadable>(filter: &F) -> F {
     let map = |bytes: &[u8]| {
         let mut map = memmap2::MmapMut::map_anon(bytes.len()).unwrap();
         map.copy_from_slice(bytes);
-        Memory::from_map(&Arc::new(map.make_read_only().unwrap()), 0, bytes.len() / 8)
+        Memory::from_map(&Arc::new(map.make_read_only().unwrap()), 0, bytes.len() / 8, None)
     };
     rebuilt(filter, |_, _| {}, map).unwrap()
 }

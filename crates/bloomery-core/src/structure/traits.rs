@@ -196,6 +196,13 @@ pub type Sections<'a> = &'a mut dyn FnMut(u32, u32, u64) -> Result<Memory>;
 pub trait Loadable: Filter {
     /// Rebuilds the structure from a sound header, the hasher that [`Header::hasher`] makes of it, and its sections.
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self>;
+    /// Refuses cells that contradict each other or the numbers beside them, as far as that costs time or makes a file
+    /// that cannot be read: O(nbytes), once for each file whose every byte is checked, and before a copy is made.
+    fn check_cells(&self) -> Result<()> {
+        Ok(())
+    }
+    /// From here on, growing beyond `max_bytes` of cells is refused.
+    fn bound(&mut self, _max_bytes: u64) {}
 }
 
 /// The methods of [`crate::structure::Addable`] that the memories answer to which adding writes: the first says

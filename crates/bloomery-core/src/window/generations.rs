@@ -333,7 +333,7 @@ where
         for plane in 0..self.plan.generations {
             header.set(tag::COUNT, plane as u16, self.written[plane]);
         }
-        let section = Section { kind: kind::PLANES, index: 0, bytes: self.memory.bytes() };
+        let section = Section::of(kind::PLANES, &self.memory);
         Container { header, sections: vec![section] }
     }
 }

@@ -118,11 +118,19 @@ macro_rules! filter_methods {
 
             /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
             #[staticmethod]
-            #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None))]
-            fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-                let (py, secret) = (data.py(), params::secret(secret)?);
+            #[pyo3(signature = (
+                data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None,
+                max_bytes: "int | None" = None
+            ))]
+            fn from_bytes(
+                data: &Bound<'_, PyAny>,
+                secret: Option<&Bound<'_, PyAny>>,
+                max_bytes: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let py = data.py();
+                let wanted = files::Wanted::read(py, "full", secret, max_bytes)?;
                 let bytes = shared::bytes_of(data)?;
-                py.detach(move || files::from_bytes(&bytes, $variant, secret.as_ref())).or_raise(py).map(Self::wrap)
+                py.detach(move || files::from_bytes(&bytes, $variant, &wanted)).or_raise(py).map(Self::wrap)
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -134,7 +142,7 @@ macro_rules! filter_methods {
 
             /// An independent copy in memory, also of a mapped filter.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                self.lock.look(py, Filter::try_clone).or_raise(py).map(Self::wrap)
+                self.lock.look(py, files::copied).or_raise(py).map(Self::wrap)
             }
 
             fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -178,14 +186,21 @@ macro_rules! plain_methods {
             #[staticmethod]
             #[pyo3(signature = (
                 path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-                verify: "str" = "header", secret: "bytes | None" = None
+                verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
             ))]
-            fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+            fn open(
+                path: &Bound<'_, PyAny>,
+                mode: &str,
+                verify: &str,
+                secret: Option<&Bound<'_, PyAny>>,
+                max_bytes: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
                 let py = path.py();
                 files::read_only_mode(py, mode)?;
-                let (verify, secret) = (files::verify(py, verify)?, params::secret(secret)?);
-                let path = files::path(path)?;
-                py.detach(|| files::open_read(&path, $variant, verify, secret.as_ref())).or_raise(py).map(Self::wrap)
+                let (wanted, path) = (files::Wanted::read(py, verify, secret, max_bytes)?, files::path(path)?);
+                py.detach(|| files::open_read(&files::opened(&path)?, &path, $variant, &wanted))
+                    .or_raise(py)
+                    .map(Self::wrap)
             }
         }
     };

@@ -4,9 +4,14 @@
 //! * [`common`], [`capabilities`]: the methods that are stamped;
 //! * [`hot`]: `in`, `add` and `remove`; [`shared`]: what stamped methods have in common.
 
+use bloomery_core::container::file::Opened;
 use bloomery_core::structure::Declared;
 use bloomery_core::structure::declaration::Parameter;
 use pyo3::prelude::*;
+use std::path::Path;
+
+use crate::errors::OrRaise;
+use crate::files::{self, Wanted};
 
 mod capabilities;
 mod common;
@@ -29,6 +34,22 @@ macro_rules! classes {
         pub(crate) fn class_of(py: Python<'_>, variant: u16) -> Option<Bound<'_, PyAny>> {
             match variant {
                 $($number => Some(py.get_type::<$module::$Class>().into_any()),)*
+                _ => None,
+            }
+        }
+
+        /// The filter in a file that was opened as `path`, as its class; `None` if this release has none for it.
+        pub(crate) fn open_as<'py>(
+            py: Python<'py>,
+            file: Opened,
+            path: &Path,
+            wanted: &Wanted,
+        ) -> Option<PyResult<Bound<'py, PyAny>>> {
+            match file.parsed.header.variant {
+                $($number => {
+                    let filter = py.detach(|| files::open_read(&file, path, $number, wanted)).or_raise(py);
+                    Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::wrap(filter))?.into_any())))
+                })*
                 _ => None,
             }
         }

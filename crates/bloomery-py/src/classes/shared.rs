@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bloomery_core::Error;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::{Addable, Filter, Removable, Value};
@@ -132,15 +133,17 @@ pub(crate) fn to_bytes<'py, F: Filter>(py: Python<'py>, lock: &BiasedLock<F>) ->
     let mut len = lock.look(py, |filter| filter.container().nbytes());
     loop {
         let made = Unwritten::new(py, len)?;
-        let written = lock.look(py, |filter| {
+        let needed = lock.look(py, |filter| {
             let (container, mut room) = (filter.container(), made.room());
-            let whole = container.nbytes() == len && container.write_to(&mut room).is_ok() && room.is_full();
-            if whole { Ok(()) } else { Err(container.nbytes()) }
+            if container.nbytes() == len {
+                container.write_with(&container.head()?, &mut room).map_err(|e| Error::Io(e, "to_bytes".into()))?;
+            }
+            Ok(container.nbytes())
         });
-        match written {
+        match needed.or_raise(py)? {
+            needed if needed == len => return made.written(py, true),
             // It grew meanwhile.
-            Err(now) if now != len => len = now,
-            written => return made.written(py, written.is_ok()),
+            needed => len = needed,
         }
     }
 }

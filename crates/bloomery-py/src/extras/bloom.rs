@@ -99,15 +99,21 @@ impl BloomFilter {
     #[staticmethod]
     #[pyo3(signature = (
         path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-        verify: "str" = "header", secret: "bytes | None" = None
+        verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
     ))]
-    fn open(path: &Bound<'_, PyAny>, mode: &str, verify: &str, secret: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn open(
+        path: &Bound<'_, PyAny>,
+        mode: &str,
+        verify: &str,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
         let py = path.py();
-        let (mode, verify) = (files::mode(py, mode)?, files::verify(py, verify)?);
-        let (path, secret) = (files::path(path)?, params::secret(secret)?);
+        let (mode, wanted) = (files::mode(py, mode)?, files::Wanted::read(py, verify, secret, max_bytes)?);
+        let path = files::path(path)?;
         let opened = py.detach(|| match mode {
-            Mode::Read => files::open_read(&path, BLOOM, verify, secret.as_ref()),
-            Mode::Write => files::open_write(&path, verify, secret.as_ref()),
+            Mode::Read => files::open_read(&files::opened(&path)?, &path, BLOOM, &wanted),
+            Mode::Write => files::open_write(&path, &wanted),
         });
         opened.or_raise(py).map(Self::wrap)
     }

@@ -29,6 +29,7 @@ use crate::key::KeyHasher;
 use crate::registry::{CUCKOO, DYNAMIC_CUCKOO};
 use crate::sizing::chain::Stages;
 use crate::sizing::check_fpr;
+use crate::sizing::fingerprints::cuckoo_buckets;
 use crate::structure::batch::CHUNK;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
@@ -321,6 +322,10 @@ impl Loadable for DynamicCuckooFilter {
         };
         let checked = check_fpr(fpr).and(check_stages(max_stages.into())).and(shape.check());
         let mut plan = Plan { capacity, fpr, max_stages, shape: checked.map_err(Error::as_format)?, stage_fpr: fpr };
+        // Tables far larger than their keys need would be opened one after the other by a few keys.
+        if buckets / 2 > cuckoo_buckets(capacity.max(1), stored.bucket_size, stored.fingerprint_bits) {
+            return Err(Error::format("the file's stages are larger than their capacity asks for; it is damaged"));
+        }
         let shape = (CUCKOO, Self::STORED, plan.max_stages);
         let chain = Chain::load(header, hasher, memory, shape, |before: &[CuckooFilter], stage| {
             // The rate of a stage stands at the first one.
@@ -329,6 +334,14 @@ impl Loadable for DynamicCuckooFilter {
         })?;
         plan.stage_fpr = chain.stages[0].target_fpr();
         Ok(Self::with_stages(plan, chain))
+    }
+
+    fn check_cells(&self) -> Result<()> {
+        self.chain.check_cells()
+    }
+
+    fn bound(&mut self, max_bytes: u64) {
+        self.chain.max_bytes = max_bytes;
     }
 }
 

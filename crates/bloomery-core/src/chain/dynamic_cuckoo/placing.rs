@@ -56,6 +56,7 @@ impl DynamicCuckooFilter {
     fn put_beyond(&mut self, spot: Spot, turn: u64) -> Result<(usize, bool)> {
         let mut stages = 0..self.chain.stages.len();
         if !self.all_open() {
+            self.chain.check_room(self.plan.shape.words() * 8)?;
             let stage = self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), Ok)?;
             self.chain.stages.push(stage);
             self.active = self.first_open();

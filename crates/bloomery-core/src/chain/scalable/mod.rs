@@ -129,8 +129,11 @@ impl ScalableBloomFilter {
 
     /// Opens another stage.
     fn grow(&mut self) -> Result<()> {
-        let before = self.newest()?.target_fpr();
-        let stage = self.plan.stage(self.chain.stages.len(), before, self.chain.hasher)?;
+        let (index, before) = (self.chain.stages.len(), self.newest()?.target_fpr());
+        if self.chain.max_bytes < u64::MAX {
+            self.chain.check_room(self.plan.stage_bytes(index, before)?)?;
+        }
+        let stage = self.plan.stage(index, before, self.chain.hasher)?;
         self.chain.stages.push(stage);
         Ok(())
     }
@@ -292,6 +295,14 @@ impl Loadable for ScalableBloomFilter {
             plan.fits(before.len(), before.last().map_or(1.0, Filter::target_fpr), stage)
         })?;
         Ok(ScalableBloomFilter { plan, chain })
+    }
+
+    fn check_cells(&self) -> Result<()> {
+        self.chain.check_cells()
+    }
+
+    fn bound(&mut self, max_bytes: u64) {
+        self.chain.max_bytes = max_bytes;
     }
 }
 

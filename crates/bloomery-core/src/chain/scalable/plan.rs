@@ -119,6 +119,11 @@ impl Plan {
         if capacity != keys as u64 && !near {
             return false;
         }
+        // Fewer bits than any filter needs for its rate, n lg(1/p), and the next stage would be out of all proportion
+        // to the file; half of them, since this is no place to be exact.
+        if (stage.nbytes() * 16) as f64 <= keys * -rate.log2() - 512.0 {
+            return false;
+        }
         let planned = self.rate(index);
         let alike = || rate == before && capacity == self.keys(index - 1) as u64;
         (planned * least..=planned * most).contains(&rate)
@@ -135,6 +140,11 @@ impl Plan {
             )));
         }
         self.made(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
+    }
+
+    /// Bytes of stage `index`, behind one of rate `before`.
+    pub(super) fn stage_bytes(&self, index: usize, before: f64) -> Result<u64> {
+        self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr)).map(|(_, bytes)| bytes)
     }
 
     /// Bytes of a filter that has grown to hold `capacity` keys.

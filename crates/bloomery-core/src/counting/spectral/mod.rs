@@ -207,9 +207,9 @@ impl Filter for SpectralFilter {
         let mut header = Header::new(SPECTRAL, 0, &self.hasher);
         self.load.describe(&mut header, 0);
         self.describe(&mut header);
-        let mut sections = vec![Section { kind: kind::COUNTERS, index: 0, bytes: self.memory.bytes() }];
+        let mut sections = vec![Section::of(kind::COUNTERS, &self.memory)];
         if let Some(apart) = &self.apart {
-            sections.push(Section { kind: kind::APART, index: 0, bytes: apart.memory.bytes() });
+            sections.push(Section::of(kind::APART, &apart.memory));
         }
         Container { header, sections }
     }

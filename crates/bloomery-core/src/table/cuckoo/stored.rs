@@ -32,4 +32,15 @@ impl Loadable for CuckooFilter {
         }
         Ok(CuckooFilter { stash, ..Self::with_memory(shape, load, hasher, memory)? })
     }
+
+    fn check_cells(&self) -> Result<()> {
+        if self.items() == self.load.added {
+            return Ok(());
+        }
+        Err(Error::format(format!(
+            "the file says that its table holds {} fingerprints, which holds {}; it is damaged",
+            self.load.added,
+            self.items()
+        )))
+    }
 }

@@ -88,6 +88,14 @@ pub fn overflowed(bin: &[u64]) -> bool {
     u64::from_le(bin[0]) & 1 == 1
 }
 
+/// True of at most 25 fingerprints whose quotients are below 25.
+pub fn is_sound(bin: &[u64]) -> bool {
+    let runs = u64::from_le(bin[0]) >> 1 & RUNS;
+    let held = runs.count_ones();
+    // Of the bits up to that of the last fingerprint, those that are 0 count up the quotient.
+    held == 0 || held <= BIN_SIZE && u64::BITS - runs.leading_zeros() - held < BIN_SIZE
+}
+
 /// Number of fingerprints.
 pub fn len(bin: &[u64]) -> u32 {
     runs(bin).count_ones()

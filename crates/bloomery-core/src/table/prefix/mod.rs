@@ -166,7 +166,8 @@ impl PrefixFilter {
         for bin in self.bins.words().chunks_exact(self.shape.bin_words()).take(bins as usize) {
             held += u64::from(bins::len(bin));
             if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
-                asking += 1.0 - (greatest + 1) as f64 / self.shape.fps() as f64;
+                // A bin that lies may hold more than there is.
+                asking += (1.0 - (greatest + 1) as f64 / self.shape.fps() as f64).max(0.0);
             }
         }
         (held as f64 / (bins as f64 * f64::from(BIN_SIZE)), asking / bins as f64)
@@ -251,6 +252,14 @@ impl Loadable for PrefixFilter {
             return Err(Error::format("the file has bits set beyond its bins; it is damaged"));
         }
         Ok(PrefixFilter { shape, bins, spare: memory(kind::SPARE, 0, shape.spare_words())?, hasher, load })
+    }
+
+    fn check_cells(&self) -> Result<()> {
+        let bins = self.bins.words().chunks_exact(self.shape.bin_words()).take(self.shape.bins as usize);
+        match bins.into_iter().position(|bin| !bins::is_sound(bin)) {
+            None => Ok(()),
+            Some(i) => Err(Error::format(format!("bin {i} of the file holds what no bin can; it is damaged"))),
+        }
     }
 }
 

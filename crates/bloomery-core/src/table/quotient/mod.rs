@@ -23,11 +23,12 @@
 //!
 //! * [`words`]: select in a word, and runs of bits moved by some places;
 //! * [`geometry`]: how many bits of what;
-//! * [`slots`]: finding, inserting and removing one fingerprint;
+//! * [`slots`]: finding, inserting and removing one fingerprint; `sound`: whether a table contradicts itself;
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;
 pub mod slots;
+mod sound;
 mod stored;
 pub mod stream;
 pub mod words;
@@ -292,7 +293,7 @@ impl Filter for QuotientFilter {
         self.load.describe(&mut header, 0);
         self.describe(&mut header);
         let memories = self.slots.memories().into_iter().zip(KINDS);
-        let sections = memories.map(|(memory, kind)| Section { kind, index: 0, bytes: memory.bytes() }).collect();
+        let sections = memories.map(|(memory, kind)| Section::of(kind, memory)).collect();
         Container { header, sections }
     }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::isa::prefetch;
 
 /// The stored offset that stands for itself and all above.
-const FAR: u64 = 255;
+pub(super) const FAR: u64 = 255;
 
 /// Where a remainder is, or where it would go.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ impl Slots {
     }
 
     #[inline(always)]
-    fn runends_word(&self, block: u64) -> u64 {
+    pub(super) fn runends_word(&self, block: u64) -> u64 {
         u64::from_le(self.bits.words()[2 * self.block(block) + 1])
     }
 
@@ -166,7 +166,7 @@ impl Slots {
     }
 
     #[inline(always)]
-    fn stored_offset(&self, block: u64) -> u64 {
+    pub(super) fn stored_offset(&self, block: u64) -> u64 {
         let block = self.block(block);
         u64::from_le(self.offsets.words()[block >> 3]) >> (8 * (block & 7)) & 0xff
     }

@@ -1,10 +1,12 @@
 //! A quotient filter from its file.
 //!
-//! Opening looks at the header alone. Cells that no table could have are met by the operations:
-//! they end, and answer "absent" or that the file is damaged.
+//! Opening looks at the header alone, unless every byte is to be checked: then runs, offsets and the number of slots in
+//! use must agree. Cells that no table could have are met by the operations otherwise: they end, and answer "absent" or
+//! that the file is damaged.
 
 use super::geometry::Geometry;
 use super::slots::Slots;
+use super::stream::damaged;
 use super::{KINDS, QuotientFilter, Stored};
 use crate::container::Header;
 use crate::error::{Error, Result};
@@ -26,5 +28,9 @@ impl Loadable for QuotientFilter {
         let [bits, offsets, cells] = geometry.words();
         let memories = [memory(KINDS[0], 0, bits)?, memory(KINDS[1], 0, offsets)?, memory(KINDS[2], 0, cells)?];
         Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used })
+    }
+
+    fn check_cells(&self) -> Result<()> {
+        self.slots.check(self.used).ok_or_else(damaged)
     }
 }

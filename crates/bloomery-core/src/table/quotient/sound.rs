@@ -1,0 +1,64 @@
+//! Whether the bits of a table could be those of any: one walk over runs and quotients.
+
+use super::slots::{FAR, Slots};
+
+/// The ends of runs, in order, from one slot on and around the ring.
+struct Ends<'a> {
+    slots: &'a Slots,
+    block: u64,
+    word: u64,
+    last: u64,
+}
+
+impl<'a> Ends<'a> {
+    fn from(slots: &'a Slots, slot: u64) -> Self {
+        let block = slot >> 6;
+        let word = slots.runends_word(block) & u64::MAX << (slot & 63);
+        Ends { slots, block, word, last: block + slots.geometry().blocks() }
+    }
+
+    fn next(&mut self) -> Option<u64> {
+        while self.word == 0 {
+            if self.block == self.last {
+                return None;
+            }
+            self.block += 1;
+            self.word = self.slots.runends_word(self.block);
+        }
+        let end = (self.block << 6) + u64::from(self.word.trailing_zeros());
+        self.word &= self.word - 1;
+        Some(end)
+    }
+}
+
+impl Slots {
+    /// `Some` when every occupied quotient has a run that begins at home or right behind the run before it, nothing
+    /// else ends a run, offsets are what follows from that, and runs have `used` slots in all.
+    pub fn check(&self, used: u64) -> Option<()> {
+        let (slots, blocks) = (self.geometry().slots(), self.geometry().blocks());
+        // The first slots belong to runs from before the seam.
+        let wrapped = self.offset(0)?;
+        let mut ends = Ends::from(self, wrapped);
+        let (mut stop, mut held, mut runs, mut marks) = (wrapped, 0, 0, 0);
+        for block in 0..blocks {
+            if self.stored_offset(block) != stop.saturating_sub(block << 6).min(FAR) {
+                return None;
+            }
+            let mut occupied = self.occupied(block);
+            runs += u64::from(occupied.count_ones());
+            marks += u64::from(self.runends_word(block).count_ones());
+            while occupied != 0 {
+                let quotient = (block << 6) + u64::from(occupied.trailing_zeros());
+                occupied &= occupied - 1;
+                let (start, end) = (stop.max(quotient), ends.next()?);
+                if end < start || end >= slots + wrapped {
+                    return None;
+                }
+                held += end + 1 - start;
+                stop = end + 1;
+            }
+        }
+        let sound = stop.saturating_sub(slots) == wrapped && marks == runs && held == used;
+        sound.then_some(())
+    }
+}

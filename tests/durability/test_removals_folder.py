@@ -1,0 +1,163 @@
+"""The folder of a WithRemovals: opened during a save it is one pair or the other, and only its own files go."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import SCALE
+
+import bloomery
+from bloomery import BloomFilter, QuotientFilter, _core
+from bloomery.compose import WithRemovals
+
+
+def pair(*keys: str, removed: str) -> WithRemovals[Any, Any]:
+    """A pair that says which it is."""
+    made = WithRemovals(BloomFilter(100, 1e-6), QuotientFilter(100, 1e-6))
+    made.update(keys)
+    made.remove(removed)
+    return made
+
+
+OLD, NEW = pair("a", "old", removed="a"), pair("a", "b", "new", removed="b")
+
+
+def names(folder: Path) -> set[str]:
+    """What lies there."""
+    return {entry.name for entry in folder.iterdir()}
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_opened_during_a_save_it_is_one_pair(
+    moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    OLD.save(tmp_path)
+    opening, calls = _core.open, []
+
+    def slow_open(path: Any, **options: Any) -> Any:
+        calls.append(path)
+        if len(calls) == moment + 1:
+            NEW.save(tmp_path)
+        return opening(path, **options)
+
+    monkeypatch.setattr(_core, "open", slow_open)
+    found = WithRemovals.open(tmp_path)
+    assert ("old" in found, "new" in found) == (False, True)
+    assert ("a" in found, "b" in found) == (True, False)
+
+
+def test_a_part_that_is_missing_is_told(tmp_path: Path) -> None:
+    OLD.save(tmp_path)
+    next(tmp_path.glob("kept-*")).unlink()
+    with pytest.raises(FileNotFoundError, match="kept-"):
+        WithRemovals.open(tmp_path)
+
+
+def test_saving_deletes_nothing_that_it_did_not_write(tmp_path: Path) -> None:
+    hexadecimal = "0" * 32
+    theirs = {"kept-backup.bloom", "removed-me.bloom", "kept-1.bloom", "notes.txt", "removals.json.bak"}
+    theirs |= {f"kept-{hexadecimal}.bloom", f"removed-{hexadecimal}.bloom", "kept-.bloom"}
+    for name in theirs:
+        (tmp_path / name).write_text("mine")
+    OLD.save(tmp_path)
+    NEW.save(tmp_path)
+    NEW.save(tmp_path)
+    assert theirs <= names(tmp_path)
+    assert len(names(tmp_path)) == len(theirs) + 3
+    assert all((tmp_path / name).read_text() == "mine" for name in theirs)
+    assert "new" in WithRemovals.open(tmp_path, verify="full")
+
+
+@pytest.mark.parametrize("named", ["notes.txt", "../outside.bloom", "kept-backup.bloom"])
+def test_a_manifest_names_no_file_that_saving_deletes(named: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    OLD.save(folder)
+    manifest = folder / "removals.json"
+    kept = next(folder.glob("kept-*"))
+    kept.rename(folder / named)
+    manifest.write_text(manifest.read_text().replace(kept.name, named))
+    NEW.save(folder)
+    assert (folder / named).exists()
+    assert "new" in WithRemovals.open(folder, verify="full")
+
+
+SAVER = """
+import sys
+from bloomery import BloomFilter, QuotientFilter
+from bloomery.compose import WithRemovals
+made = WithRemovals(BloomFilter(300_000, 1e-6), QuotientFilter(100, 1e-6))
+made.update(["a", "new"])
+made.remove("a")
+print("ready", flush=True)
+while True:
+    made.save(sys.argv[1])
+"""
+
+
+def saver(folder: Path) -> subprocess.Popen[str]:
+    """A process that saves into the folder for ever."""
+    process = subprocess.Popen([sys.executable, "-c", SAVER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    """Kill it."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_opening_while_another_process_saves(tmp_path: Path) -> None:
+    OLD.save(tmp_path)
+    process = saver(tmp_path)
+    try:
+        for _ in range(150 * SCALE):
+            found = WithRemovals.open(tmp_path, verify="full")
+            assert "a" not in found
+            assert ("old" in found) + ("new" in found) == 1
+    finally:
+        ended(process)
+
+
+def test_two_processes_that_save_leave_a_pair(tmp_path: Path) -> None:
+    processes = [saver(tmp_path) for _ in range(2)]
+    try:
+        for _ in range(20):
+            NEW.save(tmp_path)
+            assert "new" in WithRemovals.open(tmp_path, verify="full")
+    finally:
+        for process in processes:
+            ended(process)
+    assert "new" in WithRemovals.open(tmp_path, verify="full")
+
+
+def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
+    OLD.save(tmp_path)
+    littered = 0
+    for _ in range(6 * SCALE):
+        process = saver(tmp_path)
+        while len(names(tmp_path)) < 5:
+            pass
+        ended(process)
+        littered += len(names(tmp_path)) > 3
+        assert len(names(tmp_path)) < 12
+        assert "a" not in WithRemovals.open(tmp_path, verify="full")
+    assert littered, "no save was killed in its middle"
+    NEW.save(tmp_path)
+    assert len(names(tmp_path)) == 3
+    assert "new" in WithRemovals.open(tmp_path, verify="full")
+
+
+def test_a_bound_on_bytes_holds_for_both_parts(tmp_path: Path) -> None:
+    OLD.save(tmp_path)
+    assert "old" in WithRemovals.open(tmp_path, max_bytes=1 << 20)
+    with pytest.raises(bloomery.FilterMemoryError, match="max_bytes"):
+        WithRemovals.open(tmp_path, max_bytes=64)

@@ -1,0 +1,131 @@
+"""A path that is replaced while filters of it are opened or written: one whole file is read, and a writer is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import SCALE
+
+import bloomery
+
+KEYS = range(500)
+
+REPLACER = """
+import os, sys
+path, *files = sys.argv[1:]
+whole = [open(file, "rb").read() for file in files]
+print("ready", flush=True)
+turn = 0
+while True:
+    with open(path + ".new", "wb") as out:
+        out.write(whole[turn % len(whole)])
+    os.replace(path + ".new", path)
+    turn += 1
+"""
+
+
+@pytest.fixture
+def replaced(tmp_path: Path) -> Any:
+    """A path that another process replaces all the time: a plain filter, a growing one, another plain one."""
+    small, large = (bloomery.BloomFilter(capacity, seed=1) for capacity in (1000, 50_000))
+    growing = bloomery.ScalableBloomFilter(100, seed=1)
+    files = []
+    for name, made in (("small", small), ("growing", growing), ("large", large)):
+        made.update(KEYS)
+        made.save(tmp_path / name)
+        files.append(str(tmp_path / name))
+    path = tmp_path / "live.bloom"
+    path.write_bytes((tmp_path / "small").read_bytes())
+    processes = []
+
+    def start(*which: int) -> Path:
+        command = [sys.executable, "-c", REPLACER, str(path), *(files[i] for i in which)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return path
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_opening_reads_one_whole_file(replaced: Any) -> None:
+    path = replaced(0, 1, 2)
+    classes = set()
+    for turn in range(3000 * SCALE):
+        found = bloomery.open(path, verify=("header", "full")[turn % 2])
+        assert all(found.contains_many(KEYS)), turn
+        classes.add(type(found))
+    assert len(classes) == 2
+
+
+def test_opening_for_writing_reads_one_whole_file(replaced: Any) -> None:
+    path = replaced(0, 2)
+    for turn in range(2000 * SCALE):
+        found = bloomery.open(path, mode="r+")
+        assert all(found.contains_many(KEYS)), turn
+        # By now the path names another file, or will in a moment: that is told.
+        try:
+            found.close()
+        except OSError as error:
+            assert str(path) in str(error)
+
+
+def fresh(path: Path) -> bloomery.BloomFilter:
+    """A filter on disk, opened for writing in place."""
+    bloomery.BloomFilter(1000).save(path)
+    return bloomery.BloomFilter.open(path, mode="r+")
+
+
+def replaced_by_rename(path: Path) -> None:
+    """Another file takes the name."""
+    bloomery.BloomFilter(2000).save(path.with_name("other"))
+    path.with_name("other").replace(path)
+
+
+@pytest.mark.parametrize("gone", [replaced_by_rename, Path.unlink], ids=["replaced", "removed"])
+def test_a_writer_whose_path_names_another_file_is_told(gone: Any, tmp_path: Path) -> None:
+    path = tmp_path / "filter.bloom"
+    bloom = fresh(path)
+    bloom.add("before")
+    bloom.flush()
+    gone(path)
+    bloom.add("after")
+    with pytest.raises(OSError, match=r"filter\.bloom.*save\(\)"):
+        bloom.flush()
+    bloom.save(tmp_path / "rescued.bloom")
+    with pytest.raises(OSError, match=r"filter\.bloom"):
+        bloom.close()
+    rescued = bloomery.open(tmp_path / "rescued.bloom", verify="full")
+    assert "before" in rescued
+    assert "after" in rescued
+
+
+def test_a_writer_follows_its_file_and_not_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    bloom = fresh(Path("filter.bloom"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    bloom.add("a")
+    bloom.flush()
+    bloom.close()
+    assert "a" in bloomery.open(tmp_path / "filter.bloom", verify="full")
+
+
+def test_a_file_that_was_moved_is_closed_as_it_should(tmp_path: Path) -> None:
+    path = tmp_path / "filter.bloom"
+    bloom = fresh(path)
+    bloom.add("a")
+    path.replace(tmp_path / "moved.bloom")
+    del bloom
+    assert "a" in bloomery.open(tmp_path / "moved.bloom", verify="full")

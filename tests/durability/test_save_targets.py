@@ -1,0 +1,179 @@
+"""What save() writes to: regular files, through links, by temporary files that nobody else's can be and none of which stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import SCALE, Variant, every_variant
+
+import bloomery
+
+KEYS = range(50)
+
+
+def filled(seed: int = 1) -> bloomery.BloomFilter:
+    """A small filter with keys."""
+    bloom = bloomery.BloomFilter(100, seed=seed)
+    bloom.update(KEYS)
+    return bloom
+
+
+def names(directory: Path) -> set[str]:
+    """What lies there."""
+    return {entry.name for entry in directory.iterdir()}
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path: Path) -> None:
+    made = variant.make(100)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "to-pipe").symlink_to("pipe")
+    with suppress(PermissionError):  # devices are made by root alone; that of the system is not put at risk
+        os.mknod(tmp_path / "device", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    before_all = names(tmp_path)
+    targets = [tmp_path / name for name in sorted(before_all)]
+    for target in targets:
+        before = target.lstat()
+        with pytest.raises(OSError, match=re.escape(str(target))):
+            made.save(target)
+        after = target.lstat()
+        assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert names(tmp_path) == before_all >= {"pipe", "directory", "to-pipe"}
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    target = tmp_path / "store" / "v1.bloom"
+    filled(1).save(target)
+    target.chmod(0o640)
+    (tmp_path / "middle").symlink_to("store/v1.bloom")
+    link = tmp_path / "current.bloom"
+    link.symlink_to("middle")
+    filled(2).save(link)
+    assert link.is_symlink()
+    assert bloomery.open(target, verify="full") == filled(2)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert names(tmp_path) == {"store", "middle", "current.bloom"}
+    assert names(tmp_path / "store") == {"v1.bloom"}
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to("absent")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("dangling", "loop"):
+        with pytest.raises(OSError, match=name):
+            filled().save(tmp_path / name)
+    assert names(tmp_path) == {"dangling", "loop"}
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None:
+    program = (
+        "import os, sys, bloomery; os.umask(int(sys.argv[2])); bloomery.BloomFilter(100).save(sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "f"), str(mask)], check=True, timeout=60)
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o666 & ~mask
+
+
+KILLED = """
+import os, signal, sys
+import bloomery
+f = bloomery.BloomFilter(3_000_000, seed=int(sys.argv[2]))
+print("ready", flush=True)
+while True:
+    f.save(sys.argv[1])
+"""
+
+
+def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
+    path, littered = tmp_path / "state.bloom", 0
+    filled().save(path)
+    for seed in range(8 * SCALE):
+        saver = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path), str(seed)], stdout=subprocess.PIPE, text=True
+        )
+        assert saver.stdout is not None
+        assert saver.stdout.readline() == "ready\n"
+        while not (names(tmp_path) - {"state.bloom"}):
+            pass
+        saver.send_signal(signal.SIGKILL)
+        saver.wait()
+        saver.stdout.close()
+        left = names(tmp_path) - {"state.bloom"}
+        littered += bool(left)
+        assert len(left) <= 2, "each save collects what those before it left"
+        assert all(stat.S_IMODE((tmp_path / name).stat().st_mode) & 0o077 == 0 for name in left)
+    assert littered, "no save was killed in its middle"
+    filled(5).save(path)
+    assert names(tmp_path) == {"state.bloom"}
+    assert bloomery.open(path, verify="full") == filled(5)
+
+
+def test_what_others_left_neither_blocks_nor_goes(tmp_path: Path) -> None:
+    path = tmp_path / "state.bloom"
+    theirs = {f".state.bloom.{os.getpid()}.{serial}.tmp" for serial in range(50)}
+    theirs |= {".bloomery-.tmp", ".bloomery-0.tmp", f".bloomery-{'g' * 32}.tmp", f".bloomery-{'a' * 31}.tmp"}
+    theirs |= {f".bloomery-{'a' * 32}.bak", f"bloomery-{'a' * 32}.tmp", "state.bloom.tmp", "notes.tmp"}
+    for name in theirs:
+        (tmp_path / name).write_text("mine")
+    linked = f".bloomery-{'b' * 32}.tmp"
+    (tmp_path / linked).symlink_to("notes.tmp")
+    filled().save(path)
+    assert names(tmp_path) == {*theirs, linked, "state.bloom"}
+
+
+def test_savers_of_one_directory_do_not_collect_each_other(tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+
+    def save_often(seed: int) -> None:
+        made = filled(seed)
+        try:
+            for _ in range(60):
+                made.save(tmp_path / f"{seed % 3}.bloom")
+        except BaseException as error:  # noqa: BLE001 - shown by the assertion
+            errors.append(error)
+
+    threads = [threading.Thread(target=save_often, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert names(tmp_path) == {"0.bloom", "1.bloom", "2.bloom"}
+    for name in names(tmp_path):
+        assert all(bloomery.open(tmp_path / name, verify="full").contains_many(KEYS))
+
+
+def test_a_file_just_saved_opens_for_writing(tmp_path: Path) -> None:
+    path, stop = tmp_path / "state.bloom", threading.Event()
+    filled().save(path)
+
+    def save_often() -> None:
+        while not stop.is_set():
+            filled().save(path)
+
+    thread = threading.Thread(target=save_often)
+    thread.start()
+    told: list[Any] = []
+    try:
+        for _ in range(200):
+            opened = bloomery.open(path, mode="r+")
+            try:
+                opened.close()
+            except OSError as error:
+                told.append(error)
+    finally:
+        stop.set()
+        thread.join()
+    assert all("replaced" in str(error) for error in told)

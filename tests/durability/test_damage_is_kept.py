@@ -42,11 +42,14 @@ def spoiled(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.make(1000)
+    made = variant.make(10_000)
     variant.update(made, KEYS[:500])
     made.save(path)
     damaged(path)
-    found = bloomery.open(path)
+    try:
+        found = bloomery.open(path)
+    except bloomery.FormatError:
+        return  # some damage shows at once
     ways: list[Any] = [found.copy, found.to_bytes, lambda: found.save(tmp_path / "again.bloom")]
     ways += [lambda: found.save(path), lambda: pickle.dumps(found), lambda: bloomery.open(path, verify="full")]
     for way in ways:
@@ -58,7 +61,7 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
 @pytest.mark.parametrize("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.make(1000)
+    made = variant.make(10_000)
     variant.update(made, KEYS[:300])
     made.save(path)
     damaged(path)

@@ -199,6 +199,16 @@ fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
     })
 }
 
+/// Refuses a mapped filter whose cells are not sound: taken into another one, nobody could tell any more.
+pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
+    let container = filter.container();
+    if container.sections.iter().all(|section| section.checksum.is_none()) {
+        return Ok(());
+    }
+    container.sections.iter().try_for_each(|section| section.checked().map(drop))?;
+    filter.check_cells()
+}
+
 /// An independent copy; of a mapped filter, whose cells nobody may have looked at yet, only if they are sound.
 pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
     if filter.container().sections.iter().any(|section| section.checksum.is_some()) {

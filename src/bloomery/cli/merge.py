@@ -53,7 +53,7 @@ def _merged(args: argparse.Namespace) -> Any:
     secret = secret_from(args.secret_file)
     merged: Any = None
     for path in args.filters:
-        part: Any = bloomery.open(path, secret=secret)
+        part: Any = bloomery.open(path, verify="full", secret=secret)
         if not hasattr(part, "merge"):
             raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; build it with a --capacity")
         if merged is None:

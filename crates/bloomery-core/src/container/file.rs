@@ -170,7 +170,10 @@ impl Writer {
                 return Ok(Writer { file, process: std::process::id(), path });
             }
         }
-        Err(Error::io(std::io::Error::new(ErrorKind::ResourceBusy, "is being replaced over and over; try later"), &path))
+        Err(Error::io(
+            std::io::Error::new(ErrorKind::ResourceBusy, "is being replaced over and over; try later"),
+            &path,
+        ))
     }
 
     /// Header and tables of the file.

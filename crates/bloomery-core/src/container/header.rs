@@ -131,7 +131,7 @@ impl<'a> Section<'a> {
 
     /// The checksum of the bytes. Damaged ones are refused: written anew, under a checksum of their own, nobody could
     /// tell any more.
-    fn checked(&self) -> Result<u32> {
+    pub fn checked(&self) -> Result<u32> {
         let crc = crc32fast::hash(self.bytes);
         if self.checksum.is_some_and(|wanted| wanted != crc) { Err(Memory::changed()) } else { Ok(crc) }
     }

@@ -12,8 +12,8 @@ pub mod header;
 pub mod save;
 
 pub use file::OpenMode;
-pub use save::save;
 pub use header::{Container, Header, Parsed, Section, Verify};
+pub use save::save;
 
 /// A number with a meaning that it keeps for ever.
 #[derive(Clone, Copy, Debug)]

@@ -128,9 +128,8 @@ fn name() -> String {
 
 fn is_ours(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-    digits.is_some_and(|digits| {
-        digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    })
+    digits
+        .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
 /// Removes what killed writers have left. What goes wrong is not worth a failed save.

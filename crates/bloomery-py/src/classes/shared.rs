@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use bloomery_core::Error;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::labelled::valued::{Kind, Valued};
-use bloomery_core::structure::{Addable, Filter, Removable, Value};
+use bloomery_core::structure::{Addable, Filter, Loadable, Removable, Value};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, warn_overfull};
+use crate::files::check_sound;
 use crate::objects::{self, Unwritten};
 use crate::params;
 
@@ -59,7 +60,7 @@ pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>)
 }
 
 /// Merges `other` into `biased_lock`, or a copy of itself where both are one, and gives the warning when due.
-pub(crate) fn merge<F: Addable>(
+pub(crate) fn merge<F: Addable + Loadable>(
     py: Python<'_>,
     lock: &BiasedLock<F>,
     other: &BiasedLock<F>,
@@ -69,7 +70,8 @@ pub(crate) fn merge<F: Addable>(
         let copy = lock.look(py, F::try_clone).or_raise(py)?;
         lock.change(py, |filter| combine(filter, &copy)).or_raise(py)?;
     } else {
-        lock.change_from(other, py, combine).or_raise(py)?;
+        lock.change_from(other, py, |filter, other| check_sound(other).and_then(|()| combine(filter, other)))
+            .or_raise(py)?;
     }
     warn_if_overfull(py, lock)
 }
@@ -86,9 +88,13 @@ pub(crate) fn merge_pairs<V: Kind>(
     lock: &BiasedLock<Valued<V>>,
     other: &BiasedLock<Valued<V>>,
     join: impl FnOnce(&mut Valued<V>, &Valued<V>) -> bloomery_core::Result<()> + Send,
-) -> PyResult<()> {
+) -> PyResult<()>
+where
+    Valued<V>: Loadable,
+{
     if !std::ptr::eq(lock, other) {
-        lock.change_from(other, py, join).or_raise(py)?;
+        lock.change_from(other, py, |filter, other| check_sound(other).and_then(|()| join(filter, other)))
+            .or_raise(py)?;
     }
     warn_if_pairs_overfull(py, lock)
 }

@@ -27,6 +27,7 @@ impl BloomFilter {
     ) -> PyResult<Self> {
         let made = self.both(other, py, |a, b| {
             a.check_compatible(b)?;
+            files::check_sound(b)?;
             let mut copy = a.try_clone()?;
             combine(&mut copy, b)?;
             Ok(copy)
@@ -45,7 +46,8 @@ impl BloomFilter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.lock.change_from(&other.lock, py, combine).or_raise(py)?;
+        let sound = |a: &mut Core, b: &Core| files::check_sound(b).and_then(|()| combine(a, b));
+        self.lock.change_from(&other.lock, py, sound).or_raise(py)?;
         warn_if_overfull(py, &self.lock)
     }
 }

@@ -1,0 +1,217 @@
+"""Files that load, and then: what one more key costs, what the numbers say, what can be read back."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile.container import CAPACITY, COUNT, GROWTH, TIGHTENING, File
+from support import SCALE, Variant, every_variant
+
+import bloomery
+
+WHOLE = 0xFFFF
+MAX_STAGES, USED_SLOTS = 64, 63
+GROWING = [row for row in every_variant("keys") if "scalable" in str(row.id) or "dynamic" in str(row.id)]
+FIXED = [row for row in every_variant() if row.id not in {other.id for other in GROWING}]
+
+
+def opened(data: bytes, path: Path) -> list[Any]:
+    """The filters that ``data`` is read as, each able to change; none where it is refused."""
+    path.write_bytes(data)
+    found = []
+    for read in (lambda: bloomery.loads(data), lambda: bloomery.open(path).copy()):
+        try:
+            found.append(read())
+        except bloomery.FormatError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("variant", GROWING)
+@pytest.mark.parametrize("capacity", [1, 10**4, 10**6, 2**28, 2**40, 2**63])
+def test_a_small_growing_file_asks_for_no_large_stage(variant: Variant, capacity: int, tmp_path: Path) -> None:
+    """Today 384 bytes that say they are full of 2^28 keys take 929 MB with the next one."""
+    data = variant.make(100).to_bytes()
+    for growth, tightening in ((2.0, 0.5), (1024.0, 0.5), (1024.0, 0.001), (1.0, 0.999)):
+        made = File.parse(data)
+        for index in (0, WHOLE):
+            made.set(CAPACITY, capacity, index)
+        made.set(COUNT, capacity)
+        made.set_float(GROWTH, growth, WHOLE)
+        made.set_float(TIGHTENING, tightening, WHOLE)
+        made.set(MAX_STAGES, 1024, WHOLE)
+        for found in opened(made.build(), tmp_path / "lie.bloom"):
+            for key in range(20):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found.add(key)
+            assert found.nbytes < 64 * growth * len(data)
+            assert bloomery.loads(found.to_bytes()) == found
+
+
+@pytest.mark.parametrize("variant", GROWING)
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: Path) -> None:
+    path = tmp_path / "filter.bloom"
+    first = variant.make(100)
+    first.update(range(50))
+    first.save(path)
+    data = path.read_bytes()
+    most = 8 * first.nbytes
+    for read in (
+        lambda: bloomery.loads(data, max_bytes=most),
+        lambda: type(first).from_bytes(data, max_bytes=most),
+        lambda: bloomery.open(path, max_bytes=most).copy(),
+        lambda: type(first).open(path, max_bytes=most).copy().copy(),
+    ):
+        found, added = read(), 0
+        with pytest.raises(bloomery.FilterMemoryError, match=rf"\d+ bytes.*max_bytes is {most}"):
+            for start in range(100, 10**6, batch):
+                if batch == 1:
+                    found.add(start)
+                else:
+                    found.update(range(start, start + batch))
+                added = start + batch
+        assert first.nbytes < found.nbytes <= most
+        assert found.contains_many(range(50)).count(False) == 0
+        assert found.contains_many(range(100, added)).count(False) == 0
+        assert bloomery.loads(found.to_bytes()) == found
+    unbounded = bloomery.loads(data)
+    unbounded.update(range(100, 20_000))
+    assert unbounded.nbytes > most
+
+
+@pytest.mark.parametrize("variant", FIXED)
+def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -> None:
+    path = tmp_path / "filter.bloom"
+    made = variant.make(100)
+    made.save(path)
+    data = path.read_bytes()
+    for most in (1, made.nbytes - 1, made.nbytes, 2**64 - 1):
+        for read in (
+            lambda most=most: bloomery.loads(data, max_bytes=most),
+            lambda most=most: type(made).from_bytes(data, max_bytes=most),
+            lambda most=most: bloomery.open(path, max_bytes=most),
+            lambda most=most: type(made).open(path, max_bytes=most),
+        ):
+            if most >= made.nbytes:
+                assert read() == made
+                continue
+            with pytest.raises(bloomery.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"):
+                read()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**64])
+def test_a_bound_that_is_none_is_refused(wrong: int) -> None:
+    with pytest.raises(bloomery.ParameterError, match="max_bytes"):
+        bloomery.loads(bloomery.BloomFilter(10).to_bytes(), max_bytes=wrong)
+    with pytest.raises(bloomery.ParameterTypeError, match="max_bytes"):
+        bloomery.loads(bloomery.BloomFilter(10).to_bytes(), max_bytes="64M")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 127, 128, 129, 2**63])
+def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path: Path) -> None:
+    made = bloomery.CuckooFilter(100)
+    made.update(range(60))
+    file = File.parse(made.to_bytes())
+    file.set(COUNT, count)
+    found = opened(file.build(), tmp_path / "lie.bloom")
+    for filter_ in found:
+        filter_.add("one more")
+        assert bloomery.loads(filter_.to_bytes()).num_added == 61
+    slots = File.parse(made.to_bytes())
+    slots.set(COUNT, made.num_buckets * made.bucket_size)
+    assert not opened(slots.build(), tmp_path / "lie.bloom")
+
+
+def quotient(payload: Any) -> bytes:
+    """A quotient filter whose payload was changed, under valid checksums."""
+    made = bloomery.QuotientFilter(100_000, 0.01)
+    made.update(range(80_000))
+    file = File.parse(made.to_bytes())
+    changed = bytearray(file.payload)
+    payload(file, changed)
+    file.payload = bytes(changed)
+    return file.build()
+
+
+def ones(section: int) -> Any:
+    """Set every bit of a section but those of its last line."""
+
+    def change(file: File, payload: bytearray) -> None:
+        start, length = file.start(section), file.sections[section][3]
+        payload[start : start + length - 64] = b"\xff" * (length - 64)
+
+    return change
+
+
+def one_run(file: File, payload: bytearray) -> None:
+    """Leave the first quotient with one run around most of the ring."""
+    start, length = file.start(0), file.sections[0][3]
+    payload[start : start + length] = bytes(length)
+    payload[start] = 1
+    payload[start + 8 * (length // 8 - 3)] = 1
+
+
+LIES = {
+    "all occupied": ones(0),
+    "all offsets far": ones(1),
+    "one run": one_run,
+    "no bits": lambda file, payload: payload.__setitem__(
+        slice(0, file.sections[0][3]), bytes(file.sections[0][3])
+    ),
+    "fewer slots": lambda file, _: file.set(USED_SLOTS, 79_000),
+    "a run end more": lambda _, payload: payload.__setitem__(8 + 16 * 500, payload[8 + 16 * 500] ^ 1),
+    "a quotient more": lambda _, payload: payload.__setitem__(16 * 500, payload[16 * 500] ^ 1),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path: Path) -> None:
+    assert not opened(quotient(LIES[lie]), tmp_path / "lie.bloom")
+
+
+def test_a_sound_quotient_filter_is_not() -> None:
+    rng = random.Random(11)
+    for _ in range(60 * SCALE):
+        made = bloomery.QuotientFilter(rng.choice([10, 60, 121, 500, 3000]), 0.01, counting=rng.random() < 0.3)
+        keys = [rng.randrange(10**9) for _ in range(int(made.capacity * rng.random()))]
+        keys += keys[: rng.choice([0, 0, made.capacity - len(keys)])]
+        made.update(keys)
+        made.discard_many(rng.sample(keys, len(keys) // rng.choice([1, 2, 5])))
+        assert bloomery.loads(made.to_bytes()) == made
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_cells_that_lie_give_numbers_that_are(variant: Variant, tmp_path: Path) -> None:
+    """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
+    made, path, rng = variant.make(300), tmp_path / "lie.bloom", random.Random(3)
+    variant.update(made, range(200))
+    data, numbers = made.to_bytes(), 0
+    for turn in range(30 * SCALE):
+        file = File.parse(data)
+        payload = bytearray(file.payload)
+        for i, (_, _, _, length, _, _) in enumerate(file.sections):
+            start = file.start(i)
+            noise = [rng.randbytes(length), b"\xff" * length, bytes(length), rng.randbytes(8) * (length // 8)]
+            payload[start : start + length - 64] = noise[(turn + i) % 4][: length - 64]
+        file.payload = bytes(payload)
+        if turn % 3:
+            file.set(COUNT, rng.choice([0, 2**62, 2**63, 2**64 - 1]))
+        path.write_bytes(file.build())
+        try:
+            found = bloomery.open(path)
+        except bloomery.FormatError:
+            continue
+        numbers += 1
+        assert 0 <= found.fpr() <= 1, turn
+        assert 0 <= found.fill <= 1, turn
+        assert 0 <= found.num_added < 2**64
+        if hasattr(found, "approx_count"):
+            assert all(number >= 0 for number in found.approx_count())
+        found.info()
+    assert numbers or variant.name in {"scalable", "cuckoo", "dynamic-cuckoo", "prefix"}

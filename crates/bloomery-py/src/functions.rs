@@ -60,8 +60,10 @@ pub(crate) fn hash_many<'py>(
 
 /// Opens the file of any filter, as the class it holds.
 ///
-/// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only).
-/// verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+/// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
+/// checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
+/// other. max_bytes, for files from strangers: more bytes of cells are refused, now and when the filter grows.
+/// Raises FormatError, OSError, FilterMemoryError.
 #[pyfunction]
 #[pyo3(signature = (
     path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
@@ -88,7 +90,8 @@ pub(crate) fn open<'py>(
 
 /// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
 ///
-/// Raises FormatError for anything that is not a whole, undamaged filter.
+/// max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
+/// FilterMemoryError for a larger one.
 ///
 /// >>> import bloomery
 /// >>> f = bloomery.BloomFilter(100)

@@ -116,7 +116,8 @@ macro_rules! filter_methods {
                 shared::to_bytes(py, &self.lock)
             }
 
-            /// The filter in `data`, all of which is checked. Raises FormatError for anything else.
+            /// The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+            /// for one of more than max_bytes; it does not grow beyond them either.
             #[staticmethod]
             #[pyo3(signature = (
                 data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None,
@@ -134,13 +135,18 @@ macro_rules! filter_methods {
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+            ///
+            /// A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+            /// where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+            /// FormatError for a mapped filter whose cells no longer have the checksum of their file.
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), files::path(path)?);
                 self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
             }
 
-            /// An independent copy in memory, also of a mapped filter.
+            /// An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+            /// are damaged.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
                 self.lock.look(py, files::copied).or_raise(py).map(Self::wrap)
             }
@@ -182,7 +188,9 @@ macro_rules! plain_methods {
 
             #[doc = concat!(
                 "Opens the file of a ", stringify!($Class), ", mapped read-only; copy() it to change it.\n\n",
-                "verify \"header\" checks lengths and tables, \"full\" every byte. Raises FormatError, OSError.")]
+                "verify \"header\" checks lengths and tables, \"full\" every byte and that cells agree with each other.\n",
+                "max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,\n",
+                "FilterMemoryError.")]
             #[staticmethod]
             #[pyo3(signature = (
                 path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",

@@ -95,9 +95,11 @@ impl BloomFilter {
     /// Opens the file of a BloomFilter; bloomery.open() does so for every class.
     ///
     /// mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
-    /// at a time. verify "header" checks lengths and tables, "full" every byte. A mapped file must
-    /// not be truncated by others (replace it by rename, as save() does): reading past its end
-    /// kills the process. Raises FormatError, OSError.
+    /// at a time, and checks every byte first whatever verify says, since closing it vouches for them; only a
+    /// file whose writer died is taken as it is. verify "header" checks lengths and tables, "full" every
+    /// byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
+    /// rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
+    /// FilterMemoryError.
     #[staticmethod]
     #[pyo3(signature = (
         path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
@@ -121,11 +123,13 @@ impl BloomFilter {
     }
 
     /// Brings the file of a filter opened with "r+" up to date and waits for the disk.
+    ///
+    /// Raises OSError if the path that was opened names another file by now: save() the filter then.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.lock.detach(py, |session| session.read(Core::flush)).or_raise(py)
     }
 
-    /// Flushes a filter opened with "r+" and lets go of its file; nothing to do for others.
+    /// Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.lock.detach(py, |session| session.write(Core::detach)).or_raise(py)
     }

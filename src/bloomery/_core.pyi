@@ -170,7 +170,8 @@ class AgingBloomFilter:
         """
     def copy(self, /) -> AgingBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -182,9 +183,12 @@ class AgingBloomFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> AgingBloomFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> AgingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def generation_counts(self, /) -> list[int]:
         """
@@ -246,11 +250,14 @@ class AgingBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> AgingBloomFilter:
         """
         Opens the file of a AgingBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def refresh(self, /) -> bool:
@@ -260,6 +267,10 @@ class AgingBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -397,7 +408,8 @@ class BitSet:
         """
     def copy(self, /) -> BitSet:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def discard(self, key: object, /) -> bool:
         """
@@ -417,9 +429,12 @@ class BitSet:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> BitSet:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> BitSet:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -463,11 +478,14 @@ class BitSet:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> BitSet:
         """
         Opens the file of a BitSet, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def remove(self, key: object, /) -> None:
         """
@@ -477,6 +495,10 @@ class BitSet:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -595,7 +617,7 @@ class BloomFilter:
         """
     def close(self, /) -> None:
         """
-        Flushes a filter opened with "r+" and lets go of its file; nothing to do for others.
+        Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
         """
     def contains_hashed(self, /, hashes: object) -> Any:
         """
@@ -616,7 +638,8 @@ class BloomFilter:
         """
     def copy(self, /) -> BloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -626,15 +649,20 @@ class BloomFilter:
     def flush(self, /) -> None:
         """
         Brings the file of a filter opened with "r+" up to date and waits for the disk.
+
+        Raises OSError if the path that was opened names another file by now: save() the filter then.
         """
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> BloomFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> BloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -716,18 +744,25 @@ class BloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> BloomFilter:
         """
         Opens the file of a BloomFilter; bloomery.open() does so for every class.
 
         mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
-        at a time. verify "header" checks lengths and tables, "full" every byte. A mapped file must
-        not be truncated by others (replace it by rename, as save() does): reading past its end
-        kills the process. Raises FormatError, OSError.
+        at a time, and checks every byte first whatever verify says, since closing it vouches for them; only a
+        file whose writer died is taken as it is. verify "header" checks lengths and tables, "full" every
+        byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
+        rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def scheme(self, /) -> str:
@@ -924,7 +959,8 @@ class CompactApproximator:
         """
     def copy(self, /) -> CompactApproximator:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -937,10 +973,11 @@ class CompactApproximator:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CompactApproximator:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def get(self, key: object, /) -> int:
         """
@@ -1007,15 +1044,22 @@ class CompactApproximator:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> CompactApproximator:
         """
         Opens the file of a CompactApproximator, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -1163,7 +1207,8 @@ class CountingBloomFilter:
         """
     def copy(self, /) -> CountingBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -1202,10 +1247,11 @@ class CountingBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CountingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -1264,11 +1310,14 @@ class CountingBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> CountingBloomFilter:
         """
         Opens the file of a CountingBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def remove(self, key: object, /) -> None:
         """
@@ -1278,6 +1327,10 @@ class CountingBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -1418,7 +1471,8 @@ class CuckooFilter:
         """
     def copy(self, /) -> CuckooFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -1451,9 +1505,12 @@ class CuckooFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> CuckooFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> CuckooFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def full(self, /) -> bool:
@@ -1507,11 +1564,14 @@ class CuckooFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> CuckooFilter:
         """
         Opens the file of a CuckooFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def remove(self, key: object, /) -> None:
         """
@@ -1521,6 +1581,10 @@ class CuckooFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -1667,7 +1731,8 @@ class DLeftCountingFilter:
         """
     def copy(self, /) -> DLeftCountingFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -1696,10 +1761,11 @@ class DLeftCountingFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DLeftCountingFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -1743,11 +1809,14 @@ class DLeftCountingFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> DLeftCountingFilter:
         """
         Opens the file of a DLeftCountingFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -1762,6 +1831,10 @@ class DLeftCountingFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -1900,7 +1973,8 @@ class DeletableBloomFilter:
         """
     def copy(self, /) -> DeletableBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def deletability(self, /) -> float:
@@ -1918,10 +1992,11 @@ class DeletableBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DeletableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -1975,11 +2050,14 @@ class DeletableBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> DeletableBloomFilter:
         """
         Opens the file of a DeletableBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def regions(self, /) -> int:
@@ -1999,6 +2077,10 @@ class DeletableBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -2168,7 +2250,8 @@ class DynamicCuckooFilter:
         """
     def copy(self, /) -> DynamicCuckooFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -2202,10 +2285,11 @@ class DynamicCuckooFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DynamicCuckooFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def full(self, /) -> bool:
@@ -2264,11 +2348,14 @@ class DynamicCuckooFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> DynamicCuckooFilter:
         """
         Opens the file of a DynamicCuckooFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def remove(self, key: object, /) -> None:
         """
@@ -2278,6 +2365,10 @@ class DynamicCuckooFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -2415,7 +2506,8 @@ class LayeredBloomFilter:
         """
     def copy(self, /) -> LayeredBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -2445,10 +2537,11 @@ class LayeredBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> LayeredBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -2500,15 +2593,22 @@ class LayeredBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> LayeredBloomFilter:
         """
         Opens the file of a LayeredBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -2621,7 +2721,8 @@ class PrefixFilter:
         """
     def copy(self, /) -> PrefixFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -2633,9 +2734,12 @@ class PrefixFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> PrefixFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> PrefixFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -2678,11 +2782,14 @@ class PrefixFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> PrefixFilter:
         """
         Opens the file of a PrefixFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -2692,6 +2799,10 @@ class PrefixFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -2831,7 +2942,8 @@ class QuotientFilter:
         """
     def copy(self, /) -> QuotientFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -2864,9 +2976,12 @@ class QuotientFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> QuotientFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> QuotientFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def grow(self, /) -> None:
         """
@@ -2931,11 +3046,14 @@ class QuotientFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> QuotientFilter:
         """
         Opens the file of a QuotientFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def quotient_bits(self, /) -> int:
@@ -2955,6 +3073,10 @@ class QuotientFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -3091,7 +3213,8 @@ class RetouchedBloomFilter:
         """
     def copy(self, /) -> RetouchedBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -3108,10 +3231,11 @@ class RetouchedBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RetouchedBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -3159,11 +3283,14 @@ class RetouchedBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> RetouchedBloomFilter:
         """
         Opens the file of a RetouchedBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def retouch(self, /, key: object, scheme: str = ...) -> bool:
         """
@@ -3180,6 +3307,10 @@ class RetouchedBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -3318,7 +3449,8 @@ class RollingBloomFilter:
         """
     def copy(self, /) -> RollingBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -3331,10 +3463,11 @@ class RollingBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RollingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def generation_counts(self, /) -> list[int]:
         """
@@ -3396,11 +3529,14 @@ class RollingBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> RollingBloomFilter:
         """
         Opens the file of a RollingBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     @property
     def refresh(self, /) -> bool:
@@ -3410,6 +3546,10 @@ class RollingBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -3557,7 +3697,8 @@ class ScalableBloomFilter:
         """
     def copy(self, /) -> ScalableBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -3570,10 +3711,11 @@ class ScalableBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ScalableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def growth(self, /) -> float:
@@ -3631,15 +3773,22 @@ class ScalableBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> ScalableBloomFilter:
         """
         Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -3779,7 +3928,8 @@ class SpatialBloomFilter:
         """
     def copy(self, /) -> SpatialBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -3792,10 +3942,11 @@ class SpatialBloomFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpatialBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -3870,15 +4021,22 @@ class SpatialBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> SpatialBloomFilter:
         """
         Opens the file of a SpatialBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -4009,7 +4167,8 @@ class SpectralFilter:
         """
     def copy(self, /) -> SpectralFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     def count(self, key: object, /) -> int:
         """
@@ -4034,9 +4193,12 @@ class SpectralFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> SpectralFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> SpectralFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -4094,15 +4256,22 @@ class SpectralFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> SpectralFilter:
         """
         Opens the file of a SpectralFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -4232,7 +4401,8 @@ class StableBloomFilter:
         """
     def copy(self, /) -> StableBloomFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def decrements(self, /) -> int:
@@ -4249,9 +4419,12 @@ class StableBloomFilter:
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> StableBloomFilter:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> StableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -4294,11 +4467,14 @@ class StableBloomFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> StableBloomFilter:
         """
         Opens the file of a StableBloomFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def recall(self, /, age: float) -> float:
         """
@@ -4307,6 +4483,10 @@ class StableBloomFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -4455,7 +4635,8 @@ class VariableIncrementFilter:
         """
     def copy(self, /) -> VariableIncrementFilter:
         """
-        An independent copy in memory, also of a mapped filter.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
         """
     @property
     def counter_bits(self, /) -> int:
@@ -4481,10 +4662,11 @@ class VariableIncrementFilter:
         """
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, secret: bytes | None = None
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> VariableIncrementFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def increments(self, /) -> int:
@@ -4543,11 +4725,14 @@ class VariableIncrementFilter:
         mode: str = "r",
         verify: str = "header",
         secret: bytes | None = None,
+        max_bytes: int | None = None,
     ) -> VariableIncrementFilter:
         """
         Opens the file of a VariableIncrementFilter, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
         """
     def remove(self, key: object, /) -> None:
         """
@@ -4557,6 +4742,10 @@ class VariableIncrementFilter:
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file.
         """
     @property
     def seed(self, /) -> int:
@@ -4676,11 +4865,14 @@ def least_fpr(items: int) -> float:
     The lowest rate that constructors take for `items` keys.
     """
 
-def loads(data: bytes | bytearray | memoryview, *, secret: bytes | None = None) -> _Filter:
+def loads(
+    data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+) -> _Filter:
     """
     The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
 
-    Raises FormatError for anything that is not a whole, undamaged filter.
+    max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
+    FilterMemoryError for a larger one.
 
     >>> import bloomery
     >>> f = bloomery.BloomFilter(100)
@@ -4694,12 +4886,15 @@ def open(
     mode: str = "r",
     verify: str = "header",
     secret: bytes | None = None,
+    max_bytes: int | None = None,
 ) -> _Filter:
     """
     Opens the file of any filter, as the class it holds.
 
-    mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only).
-    verify "header" checks lengths and tables, "full" every byte. Raises FormatError, OSError.
+    mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
+    checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
+    other. max_bytes, for files from strangers: more bytes of cells are refused, now and when the filter grows.
+    Raises FormatError, OSError, FilterMemoryError.
     """
 
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:

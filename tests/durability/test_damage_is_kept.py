@@ -1,4 +1,4 @@
-"""A damaged file is never written again under checksums of its own: whatever reads it and writes finds it out."""
+"""A damaged file is never written again under checksums of its own: what reads it and writes finds it out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
     except bloomery.FormatError:
         return  # some damage shows at once
     ways: list[Any] = [found.copy, found.to_bytes, lambda: found.save(tmp_path / "again.bloom")]
-    ways += [lambda: found.save(path), lambda: pickle.dumps(found), lambda: bloomery.open(path, verify="full")]
+    ways += [
+        lambda: found.save(path),
+        lambda: pickle.dumps(found),
+        lambda: bloomery.open(path, verify="full"),
+    ]
     for way in ways:
         with pytest.raises(bloomery.FormatError, match="damaged"):
             way()
@@ -73,7 +77,12 @@ def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> Non
 
 def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
     found, other = bloomery.BloomFilter.open(spoiled), bloomery.BloomFilter(1000)
-    ways: list[Any] = [lambda: other | found, lambda: found | other, lambda: other & found, lambda: found & other]
+    ways: list[Any] = [
+        lambda: other | found,
+        lambda: found | other,
+        lambda: other & found,
+        lambda: found & other,
+    ]
     ways += [lambda: other.__ior__(found), lambda: other.__iand__(found)]
     for way in ways:
         with pytest.raises(bloomery.FormatError, match="damaged"):

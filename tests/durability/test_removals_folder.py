@@ -1,4 +1,4 @@
-"""The folder of a WithRemovals: opened during a save it is one pair or the other, and only its own files go."""
+"""The folder of a WithRemovals: opened during a save it is one pair or the other; only its own files go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path that is replaced while filters of it are opened or written: one whole file is read, and a writer is told."""
+"""A path replaced while filters of it are opened or written: one whole file is read, a writer is told."""
 
 from __future__ import annotations
 

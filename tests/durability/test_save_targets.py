@@ -1,4 +1,4 @@
-"""What save() writes to: regular files, through links, by temporary files that nobody else's can be and none of which stays."""
+"""What save() writes to: regular files, through links, by temporary files none of which stays."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def opened(data: bytes, path: Path) -> list[Any]:
 
 @pytest.mark.parametrize("variant", GROWING)
 @pytest.mark.parametrize("capacity", [1, 10**4, 10**6, 2**28, 2**40, 2**63])
-def test_a_small_growing_file_asks_for_no_large_stage(variant: Variant, capacity: int, tmp_path: Path) -> None:
+def test_a_small_growing_file_asks_for_no_large_stage(
+    variant: Variant, capacity: int, tmp_path: Path
+) -> None:
     """Today 384 bytes that say they are full of 2^28 keys take 929 MB with the next one."""
     data = variant.make(100).to_bytes()
     for growth, tightening in ((2.0, 0.5), (1024.0, 0.5), (1024.0, 0.001), (1.0, 0.999)):
@@ -101,7 +103,9 @@ def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -
             if most >= made.nbytes:
                 assert read() == made
                 continue
-            with pytest.raises(bloomery.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"):
+            with pytest.raises(
+                bloomery.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"
+            ):
                 read()
 
 
@@ -178,7 +182,9 @@ def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path
 def test_a_sound_quotient_filter_is_not() -> None:
     rng = random.Random(11)
     for _ in range(60 * SCALE):
-        made = bloomery.QuotientFilter(rng.choice([10, 60, 121, 500, 3000]), 0.01, counting=rng.random() < 0.3)
+        made = bloomery.QuotientFilter(
+            rng.choice([10, 60, 121, 500, 3000]), 0.01, counting=rng.random() < 0.3
+        )
         keys = [rng.randrange(10**9) for _ in range(int(made.capacity * rng.random()))]
         keys += keys[: rng.choice([0, 0, made.capacity - len(keys)])]
         made.update(keys)

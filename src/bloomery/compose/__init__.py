@@ -1,6 +1,7 @@
 """Filters made of filters: plain Python over any classes that have the methods of ``bloomery.protocols``.
 
 - ``removals``: one-time removal from any filter by a second one that holds what was removed
+- ``folder``: several filters in a folder, saved and opened as one
 
 It may import: the standard library, ``bloomery.errors``, ``bloomery.protocols``, ``bloomery.theory`` and
 ``bloomery._core``.

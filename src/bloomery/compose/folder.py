@@ -1,8 +1,8 @@
 """Filters that belong together, in a folder: each in a file of its own, and a manifest that names them.
 
-``save`` writes the parts under new names, replaces the manifest, and deletes the parts it named before. Names of
-parts hold a tag, drawn anew for each save. Before a save writes the first of them its tag stands in a note, so
-that the next save knows what a killed one has left; no other file is ever deleted.
+``save`` writes the parts under new names, replaces the manifest, and deletes the parts it named before. Names
+of parts hold a tag, drawn anew for each save. Before a save writes the first of them its tag stands in a
+note, so that the next save knows what a killed one has left; no other file is ever deleted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ATTEMPTS = 1000
 
 
 def save(home: Path, parts: Mapping[str, Any]) -> None:
-    """Write the parts into ``home``, which is made if need be: the old ones or the new, whenever it is opened."""
+    """Write the parts into ``home``, made if need be: the old ones or the new, whenever it is opened."""
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home):
         before = _named(home, parts)

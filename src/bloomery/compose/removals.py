@@ -13,6 +13,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from bloomery.compose import folder as parts_of
 from bloomery.errors import KeyTypeError, RemovedKeyError
 from bloomery.protocols import Addable, Removable
 
@@ -209,11 +210,9 @@ class WithRemovals(Generic[K, R]):
         """Write both filters into ``folder``, which is made if need be: the old pair or the new one.
 
         The parts get new names, and a small file that names them is replaced last, atomically; then the parts
-        that it named before are deleted, and nothing else but what a killed save has left. Of several that save
-        into one folder each waits for the one before it.
+        that it named before are deleted, and nothing else but what a killed save has left. Of several that
+        save into one folder each waits for the one before it.
         """
-        from bloomery.compose import folder as parts_of  # only who saves or opens pays for it
-
         with self._lock:
             parts_of.save(Path(folder), dict(zip(_PARTS, self._both(), strict=True)))
 
@@ -225,12 +224,11 @@ class WithRemovals(Generic[K, R]):
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> WithRemovals[Any, Any]:
-        """Open what ``save`` wrote, mapped read-only; ``copy()`` it to change it. During a save: one pair or the other.
+        """Open what ``save`` wrote, mapped read-only; ``copy()`` it to change it.
 
-        verify, secret, max_bytes: as for ``bloomery.open``, for each filter. Raises ``FormatError``, ``OSError``.
+        During a save it is one pair or the other. verify, secret, max_bytes: as for ``bloomery.open``, for
+        each filter. Raises ``FormatError``, ``OSError``, ``FilterMemoryError``.
         """
-        from bloomery.compose import folder as parts_of
-
         options = {"verify": verify, "secret": secret, "max_bytes": max_bytes}
         return WithRemovals(*parts_of.opened(Path(folder), _PARTS, options))
 

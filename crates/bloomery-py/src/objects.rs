@@ -74,13 +74,6 @@ pub(crate) struct Room<'a> {
     _bytes: &'a Unwritten,
 }
 
-impl Room<'_> {
-    /// True when every byte was written.
-    pub(crate) fn is_full(&self) -> bool {
-        self.left == 0
-    }
-}
-
 impl Write for Room<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let len = bytes.len().min(self.left);

@@ -1,19 +1,22 @@
 //! From core errors to the exceptions of `bloomery.errors`, where the tree is defined.
 
 use bloomery_core::Error;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// A class of `bloomery.errors` by name.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    let module = MODULE.get_or_try_init(py, || py.import("bloomery.errors").map(Bound::unbind))?;
+    Ok(module.bind(py).getattr(name)?.cast_into()?)
+}
+
 /// An exception of `bloomery.errors` by name.
-fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
-    let made = MODULE
-        .get_or_try_init(py, || py.import("bloomery.errors").map(Bound::unbind))
-        .and_then(|module| module.bind(py).getattr(class))
-        .and_then(|class| Ok(class.cast_into::<PyType>()?));
-    match made {
+fn raise(py: Python<'_>, name: &str, message: String) -> PyErr {
+    match class(py, name) {
         Ok(class) => PyErr::from_type(class, message),
         Err(error) => error,
     }
@@ -32,6 +35,22 @@ pub(crate) fn parameter_type(py: Python<'_>, message: impl Into<String>) -> PyEr
 /// A key of a type that has no canonical bytes.
 pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "KeyTypeError", message.into())
+}
+
+/// `error`, but the house's where the interpreter or a library could not get memory.
+#[cold]
+pub(crate) fn in_tree(py: Python<'_>, error: PyErr) -> PyErr {
+    let root = match class(py, "BloomeryError") {
+        Ok(root) => root,
+        Err(error) => return error,
+    };
+    if !error.is_instance_of::<PyMemoryError>(py) || error.matches(py, root).unwrap_or(true) {
+        return error;
+    }
+    let said = error.value(py).to_string();
+    let why = if said.is_empty() { said } else { format!(" ({said})") };
+    let remedy = "give it in smaller parts";
+    raise(py, "FilterMemoryError", format!("the input needs more bytes of memory than can be had{why}; {remedy}"))
 }
 
 /// The exception for a core error.

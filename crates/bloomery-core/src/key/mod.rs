@@ -38,11 +38,14 @@ pub fn float_bits(value: f64) -> u64 {
     }
 }
 
-/// Appends one part of a tuple: tag, length (8 bytes little-endian), canonical bytes.
-pub fn push_part(out: &mut Vec<u8>, domain: Domain, bytes: &[u8]) {
-    out.push(domain as u8);
-    out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    out.extend_from_slice(bytes);
+/// Bytes before a part of a tuple: its tag, then its length (8 bytes little-endian).
+pub const PART_HEADER: usize = 9;
+
+/// Fills in the header, [`PART_HEADER`] bytes from `start` on, of the part of a tuple that ends with `out`.
+pub fn end_part(out: &mut [u8], start: usize, domain: Domain) {
+    let length = (out.len() - start - PART_HEADER) as u64;
+    out[start] = domain as u8;
+    out[start + 1..start + PART_HEADER].copy_from_slice(&length.to_le_bytes());
 }
 
 /// Turns canonical bytes into the 64-bit hash a filter stores: XXH3-64 with a seed, or

@@ -50,7 +50,8 @@ pub(crate) fn remove_one<F: Removable>(lock: &BiasedLock<F>, hash: u64, key: &Bo
     if lock.write(py, |filter| filter.remove_hash(hash)).or_raise(py)? {
         return Ok(());
     }
-    Err(PyKeyError::new_err(key.clone().unbind()))
+    // In a tuple of its own: Python takes a bare tuple for all arguments of the exception.
+    Err(PyKeyError::new_err((key.clone().unbind(),)))
 }
 
 /// Gives the warning after keys came from another filter.

@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 pub(crate) mod buffer;
 pub(crate) mod column;
+mod encoding;
 pub(crate) mod ready;
 pub(crate) mod scalar;
 

@@ -1,0 +1,198 @@
+//! The canonical bytes of any key, hashed where they lie or written down as parts of a tuple.
+
+use bloomery_core::cells::allocation::reserve;
+use bloomery_core::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyUnicodeEncodeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+
+use crate::errors::{OrRaise, key_type};
+
+const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uuid.UUID, \
+                        NumPy scalars, or a tuple of these";
+
+/// Tuples nest; Python's own recursion limit bounds how deep they were built, this how deep we go.
+const DEEPEST: usize = 64;
+
+/// A tuple that holds another twice is twice as long: 40 such steps ask for 10^13 bytes. So many are written in 0.2 s
+/// (by records of NumPy in 1 s).
+const LONGEST: usize = 16 << 20;
+
+/// The hash of `key` by its canonical bytes.
+pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let mut whole = Whole { hasher, hash: 0 };
+    encode(key, 0, &mut whole)?;
+    Ok(whole.hash)
+}
+
+/// Where canonical bytes go.
+trait Sink {
+    /// Takes the bytes of a key of one piece.
+    fn take(&mut self, py: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()>;
+    /// Takes a tuple, the `depth`-th of those around and in each other.
+    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()>;
+}
+
+/// The hash of a key that is part of no other.
+struct Whole<'a> {
+    hasher: &'a KeyHasher,
+    hash: u64,
+}
+
+impl Sink for Whole<'_> {
+    fn take(&mut self, _: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()> {
+        self.hash = self.hasher.bytes(domain, bytes);
+        Ok(())
+    }
+
+    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
+        let mut parts = Parts(Vec::new());
+        parts.all(tuple, depth)?;
+        self.take(tuple.py(), Domain::Tuple, &parts.0)
+    }
+}
+
+/// The parts of a tuple, each after its header.
+struct Parts(Vec<u8>);
+
+impl Parts {
+    fn all(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
+        if depth > DEEPEST {
+            return Err(key_type(tuple.py(), format!("a tuple key may nest {DEEPEST} levels, got more")));
+        }
+        tuple.iter().try_for_each(|part| encode(&part, depth, self))
+    }
+
+    fn push(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        if bytes.len() > LONGEST - self.0.len() {
+            let remedy = "hash its long parts and put the digests in their place";
+            return Err(key_type(py, format!("a tuple key may take {LONGEST} bytes encoded, got more; {remedy}")));
+        }
+        reserve(&mut self.0, bytes.len()).or_raise(py)?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// A part whose bytes `write` appends.
+    fn part(&mut self, py: Python<'_>, domain: Domain, write: impl FnOnce(&mut Self) -> PyResult<()>) -> PyResult<()> {
+        let start = self.0.len();
+        self.push(py, &[0; PART_HEADER])?;
+        write(self)?;
+        end_part(&mut self.0, start, domain);
+        Ok(())
+    }
+}
+
+impl Sink for Parts {
+    fn take(&mut self, py: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()> {
+        self.part(py, domain, |parts| parts.push(py, bytes))
+    }
+
+    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
+        self.part(tuple.py(), Domain::Tuple, |parts| parts.all(tuple, depth))
+    }
+}
+
+/// Gives `sink` the canonical bytes of `key`, which lies in `depth` tuples.
+fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<()> {
+    if encode_builtin(key, depth, sink)? {
+        return Ok(());
+    }
+    let py = key.py();
+    let class = key.get_type();
+    let module = class.module().map(|m| m.to_string()).unwrap_or_default();
+    let name = class.qualname().map(|n| n.to_string()).unwrap_or_default();
+    if module == "uuid" && name == "UUID" {
+        return sink.take(py, Domain::Text, key.getattr("bytes")?.cast::<PyBytes>()?.as_bytes());
+    }
+    // Arrays have item() as well, and that of a date is an int in some units.
+    let scalar = !key.hasattr("__array_finalize__")? && name != "datetime64" && name != "timedelta64";
+    if module == "numpy"
+        && scalar
+        && key.hasattr("item")?
+        && key.hasattr("dtype")?
+        && encode_builtin(&key.call_method0("item")?, depth, sink)?
+    {
+        return Ok(());
+    }
+    let shown = if module == "builtins" { name } else { format!("{module}.{name}") };
+    let remedy = match shown.as_str() {
+        "numpy.ndarray" => "; pass tuple(array.tolist())",
+        "numpy.datetime64" | "numpy.timedelta64" => "; pass key.astype(\"int64\")",
+        _ => "",
+    };
+    Err(key_type(py, format!("a key must be {ACCEPTED}; got {shown}{remedy}")))
+}
+
+/// As [`encode`] for the classes of the language; false for any other.
+fn encode_builtin(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<bool> {
+    let py = key.py();
+    if let Ok(text) = key.cast::<PyString>() {
+        sink.take(py, Domain::Text, utf8(text)?.as_bytes())?;
+    } else if let Ok(bytes) = key.cast::<PyBytes>() {
+        sink.take(py, Domain::Text, bytes.as_bytes())?;
+    } else if let Ok(int) = key.cast::<PyInt>() {
+        encode_int(int, sink)?;
+    } else if let Ok(float) = key.cast::<PyFloat>() {
+        sink.take(py, Domain::Float, &float_bits(float.value()).to_le_bytes())?;
+    } else if let Ok(tuple) = key.cast::<PyTuple>() {
+        sink.tuple(tuple, depth + 1)?;
+    } else if key.is_instance_of::<PyByteArray>() || key.is_instance_of::<PyMemoryView>() {
+        encode_view(key, sink)?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<std::borrow::Cow<'a, str>> {
+    text.to_cow().map_err(|error| {
+        if error.is_instance_of::<PyUnicodeEncodeError>(text.py()) {
+            let remedy = "a str key must encode to UTF-8, this one holds a lone surrogate; \
+                          pass key.encode(\"utf-8\", \"surrogateescape\") instead";
+            return key_type(text.py(), remedy);
+        }
+        error
+    })
+}
+
+/// 8 bytes little-endian within the signed 64-bit range, else the shortest two's complement of 9
+/// bytes or more: no two integers share an encoding.
+fn encode_int(int: &Bound<'_, PyInt>, sink: &mut impl Sink) -> PyResult<()> {
+    let py = int.py();
+    if let Ok(value) = int.extract::<i64>() {
+        return sink.take(py, Domain::Integer, &value.to_le_bytes());
+    }
+    // int.bit_length of the value, or of its complement below zero, plus one bit for the sign.
+    let negative = int.lt(0)?;
+    let magnitude = if negative { int.call_method0("__invert__")? } else { int.as_any().clone() };
+    let bits: usize = magnitude.call_method0("bit_length")?.extract()?;
+    drop(magnitude);
+    let options = PyDict::new(py);
+    options.set_item("signed", true)?;
+    let bytes = int.call_method("to_bytes", (bits / 8 + 1, "little"), Some(&options))?;
+    sink.take(py, Domain::Integer, bytes.cast::<PyBytes>()?.as_bytes())
+}
+
+/// The bytes of a bytearray or a memoryview: where they lie if in one piece, else a copy in C order.
+fn encode_view(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<()> {
+    let py = key.py();
+    let buffer = PyUntypedBuffer::get(key)
+        .map_err(|error| key_type(py, format!("the view shows no bytes ({}); pass bytes", error.value(py))))?;
+    if buffer.format().to_bytes().contains(&b'O') {
+        return Err(key_type(py, "a view of Python objects is no key; pass the objects, or a tuple of them"));
+    }
+    // Without a GIL another thread may write meanwhile; a copy of one's own does not change while it is hashed.
+    if !buffer.is_c_contiguous() || cfg!(Py_GIL_DISABLED) {
+        let copy = py.get_type::<PyBytes>().call1((key,))?;
+        return sink.take(py, Domain::Text, copy.cast::<PyBytes>()?.as_bytes());
+    }
+    let bytes = match buffer.len_bytes() {
+        0 => &[],
+        // SAFETY: the buffer is in one piece of this length, kept by `buffer` where it is; taking it runs no Python
+        // code and the GIL is held, so nobody writes to it meanwhile.
+        len => unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), len) },
+    };
+    sink.take(py, Domain::Text, bytes)
+}

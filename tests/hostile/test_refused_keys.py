@@ -1,0 +1,161 @@
+"""Keys that hold themselves, nest without end or encode to more than fits: an error of the tree, and soon."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from support import Variant, every_variant
+
+import bloomery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RECORDS = {
+    "one field": "[('a', object)]",
+    "two fields": "[('a', object), ('b', object)]",
+    "a field of records": "[('a', [('b', object)])]",
+}
+
+# A fault here ends the process, so it is one of its own.
+PROGRAM = """
+import numpy as np
+import bloomery
+f = bloomery.BloomFilter(9)
+calls = [f.add, bloomery.hash_key, lambda key: f.update([key]), lambda key: f.update({'k': key}.values())]
+key = np.zeros(1, DTYPE)[0]
+inner = key
+while inner.dtype[0].names:
+    inner = inner[0]
+for value in (key, (key,), (1, (key, key))):
+    for name in inner.dtype.names:
+        inner[name] = value
+    for call in calls:
+        try:
+            call(key)
+        except bloomery.KeyTypeError as error:
+            print(error)
+"""
+
+
+def doubled(times: int, key: Any = ()) -> Any:
+    """A tuple of two equal tuples of two equal tuples ..."""
+    return functools.reduce(lambda inner, _: (inner, inner), range(times), key)
+
+
+@pytest.mark.parametrize("dtype", RECORDS)
+def test_a_record_that_holds_itself_nests_too_deep(dtype: str) -> None:
+    program = PROGRAM.replace("DTYPE", RECORDS[dtype])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr[-300:])
+    assert done.stdout.count("64 levels") == 12
+
+
+def test_records_are_the_tuples_of_their_fields() -> None:
+    record = np.zeros(1, [("a", "i4"), ("b", "U3"), ("c", [("d", "f8"), ("e", "S2")])])[0]
+    assert bloomery.hash_key(record) == bloomery.hash_key((0, "", (0.0, b"")))
+    assert bloomery.hash_key((record, 1)) == bloomery.hash_key(((0, "", (0.0, b"")), 1))
+
+
+@pytest.mark.parametrize("depth", [1, 63, 64])
+def test_tuples_nest_64_deep(depth: int) -> None:
+    key: Any = functools.reduce(lambda inner, _: (inner,), range(depth - 1), (1,))
+    assert bloomery.hash_key(key) != bloomery.hash_key((key,) if depth < 64 else (2,))
+    if depth == 64:
+        with pytest.raises(bloomery.KeyTypeError, match="64 levels"):
+            bloomery.hash_key((key,))
+
+
+LONG_KEYS: dict[str, Callable[[], Any]] = {
+    "40 doublings": lambda: doubled(40),
+    "63 doublings": lambda: doubled(63),
+    "doublings of text": lambda: doubled(30, ("a" * 1000,)),
+    "doublings of records": lambda: doubled(30, np.zeros(1, [("a", "i4")])[0]),
+    "many empty parts": lambda: ((),) * 2_000_000,
+    "a long text": lambda: ("a" * (16 << 20),),
+    "long bytes": lambda: (1, b"a" * (16 << 20)),
+    "a long bytearray": lambda: (bytearray(16 << 20), 1),
+    "a long integer": lambda: (1 << (8 * (16 << 20)),),
+}
+
+
+@pytest.mark.parametrize("name", LONG_KEYS)
+def test_a_tuple_takes_at_most_16_mib_encoded(name: str) -> None:
+    key = LONG_KEYS[name]()
+    for call in (bloomery.hash_key, bloomery.BloomFilter(9).add, lambda key: bloomery.hash_many([key])):
+        with pytest.raises(bloomery.KeyTypeError, match=r"16777216 bytes"):
+            call(key)
+
+
+def test_a_tuple_of_just_16_mib_is_a_key() -> None:
+    longest = b"a" * ((16 << 20) - 9)
+    assert bloomery.hash_key((longest,)) == bloomery.hash_key((bytearray(longest),))
+    with pytest.raises(bloomery.KeyTypeError):
+        bloomery.hash_key((longest, ()))
+
+
+def test_views_of_python_objects_are_no_keys() -> None:
+    with pytest.raises(bloomery.KeyTypeError, match="objects"):
+        bloomery.hash_key(memoryview(np.array(["a"], object)))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        memoryview(b"0123456789ab"),
+        memoryview(b"0123456789ab")[::-1],
+        memoryview(b"0123456789ab")[1::3],
+        memoryview(b"0123456789ab").cast("B", (3, 4)),
+        memoryview(b"0123456789ab").cast("i"),
+        memoryview(np.arange(12, dtype="i2").reshape(3, 4).T),
+        memoryview(np.zeros((0, 3))),
+        memoryview(b""),
+        memoryview(bytearray(b"abc")),
+    ],
+    ids=repr,
+)
+def test_a_view_is_the_bytes_it_shows(view: memoryview) -> None:
+    assert bloomery.hash_key(view) == bloomery.hash_key(bytes(view))
+    assert bloomery.hash_key((view, 1)) == bloomery.hash_key((bytes(view), 1))
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Data(bytes):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("key", "same"),
+    [
+        (Text("é" * 300), "é" * 300),
+        (Data(b"\xff" * 300), b"\xff" * 300),
+        (bytearray(b"\xff" * 300), b"\xff" * 300),
+        (np.str_("é"), "é"),
+        (np.bytes_(b"ab"), b"ab"),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.bool_(True), 1),
+        (np.float32(0.5), 0.5),
+    ],
+    ids=lambda key: type(key).__name__,
+)
+def test_a_part_of_a_tuple_is_encoded_as_the_key_is(key: Any, same: Any) -> None:
+    assert bloomery.hash_key(key) == bloomery.hash_key(same)
+    assert bloomery.hash_key((0, key, (key,))) == bloomery.hash_key((0, same, (same,)))
+
+
+@pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=repr)
+@pytest.mark.parametrize("variant", every_variant("remove", "keys"))
+def test_a_refused_removal_carries_the_key_whole(variant: Variant, key: Any) -> None:
+    with pytest.raises(KeyError) as caught:
+        variant.make(100).remove(key)
+    assert caught.value.args == (key,)

@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arrow::ArrowColumn;
-use crate::errors::OrRaise;
+use crate::arrow::export::Cell;
+use crate::errors::{OrRaise, in_tree};
 use crate::gathered::{Gathered, Hashes, Marks};
 
 /// What comes out for one key: a mark or a hash.
-pub(crate) trait Answer: Copy + Default + Send + Sync + 'static {
+pub(crate) trait Answer: Cell + Default + Send + Sync + 'static {
     /// NumPy's name of the type.
     const NUMPY_TYPE: &'static str;
     /// pyarrow's name of the type's factory.
@@ -28,8 +29,6 @@ pub(crate) trait Answer: Copy + Default + Send + Sync + 'static {
         gathered.extend(answers)?;
         gathered.finish()
     }
-    /// An Arrow column; `valid` has a 0 for each null.
-    fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn;
 }
 
 /// A 0/1 mark.
@@ -42,10 +41,6 @@ impl Answer for u8 {
     fn gather(py: Python<'_>, room: usize) -> PyResult<Marks<'_>> {
         Ok(Marks::with_room(py, room))
     }
-
-    fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {
-        ArrowColumn::booleans(answers, valid)
-    }
 }
 
 /// A hash.
@@ -57,10 +52,6 @@ impl Answer for u64 {
 
     fn gather(py: Python<'_>, room: usize) -> PyResult<Hashes<'_>> {
         Hashes::with_room(py, room)
-    }
-
-    fn to_arrow(answers: &[Self], valid: Option<&[u8]>) -> ArrowColumn {
-        ArrowColumn::hashes(answers, valid)
     }
 }
 
@@ -78,6 +69,16 @@ pub(crate) fn is_polars_objects(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     keys.getattr("dtype")?.eq(keys.py().import("polars")?.getattr("Object")?)
 }
 
+/// True for a pandas Series of floats as NumPy has them: there NaN is a value, as it is in the array, and not the
+/// null that an export would make of it.
+pub(crate) fn is_pandas_floats(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if package(keys) != "pandas" || !keys.hasattr("dtype")? {
+        return Ok(false);
+    }
+    let dtype = keys.getattr("dtype")?;
+    Ok(package(&dtype) == "numpy" && dtype.getattr("kind")?.eq("f")?)
+}
+
 /// Lets `fill` write the answers: straight into a new NumPy array for NumPy keys, else to a list.
 pub(crate) fn like_buffer<'py, A: Answer>(
     keys: &Bound<'py, PyAny>,
@@ -90,7 +91,7 @@ pub(crate) fn like_buffer<'py, A: Answer>(
         fill(&mut answers)?;
         return A::to_list(py, &answers);
     }
-    let array = py.import("numpy")?.call_method1("empty", (len, A::NUMPY_TYPE))?;
+    let array = py.import("numpy")?.call_method1("empty", (len, A::NUMPY_TYPE)).map_err(|error| in_tree(py, error))?;
     let bytes = PyBuffer::<u8>::get(&array.call_method1("view", ("uint8",))?)?;
     let size = std::mem::size_of::<A>();
     if bytes.readonly() || !bytes.is_c_contiguous() || bytes.len_bytes() != len * size {
@@ -133,6 +134,16 @@ pub(crate) fn like_series<'py>(keys: &Bound<'py, PyAny>, answer: Bound<'py, PyAn
 /// Columns as the library of `keys` has them: pyarrow arrays, a Polars or pandas Series, or our
 /// own Arrow object for every other library.
 pub(crate) fn like_arrow<'py>(
+    keys: &Bound<'py, PyAny>,
+    parts: Vec<ArrowColumn>,
+    streamed: bool,
+    arrow_type: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    taken_over(keys, parts, streamed, arrow_type).map_err(|error| in_tree(keys.py(), error))
+}
+
+/// As [`like_arrow`], with the errors of the library.
+fn taken_over<'py>(
     keys: &Bound<'py, PyAny>,
     parts: Vec<ArrowColumn>,
     streamed: bool,

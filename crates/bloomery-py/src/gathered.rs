@@ -5,7 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, in_tree};
 use crate::objects;
 
 /// Portions of answers of type `A`.
@@ -47,7 +47,8 @@ impl<'py> Marks<'py> {
         let ones: usize = first.iter().map(|&mark| usize::from(mark)).sum();
         self.common = u8::from(ones * 2 > first.len());
         let one = PyList::new(self.py, [self.common != 0])?;
-        let list: Bound<'py, PyList> = one.as_sequence().repeat(self.room)?.cast_into()?;
+        let list = one.as_sequence().repeat(self.room).map_err(|error| in_tree(self.py, error))?;
+        let list: Bound<'py, PyList> = list.cast_into()?;
         self.list = Some(list.clone());
         Ok(list)
     }

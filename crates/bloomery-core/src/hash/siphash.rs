@@ -3,6 +3,8 @@
 //! Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012, with one compression and
 //! three finalisation rounds (the variant of Rust's and Python's hash tables).
 
+use std::hash::Hasher;
+
 use siphasher::sip::SipHasher13;
 
 /// The 128-bit key as two little-endian words.
@@ -18,4 +20,11 @@ pub fn sip_key(bytes: &[u8; 16]) -> SipKey {
 #[inline]
 pub fn sip13(bytes: &[u8], key: SipKey) -> u64 {
     SipHasher13::new_with_keys(key.0, key.1).hash(bytes)
+}
+
+/// [`sip13`] of bytes that `feed` hands on in pieces.
+pub fn sip13_pieces(key: SipKey, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+    let mut state = SipHasher13::new_with_keys(key.0, key.1);
+    feed(&mut |piece| state.write(piece));
+    state.finish()
 }

@@ -4,12 +4,19 @@
 //! [`xxh3_u64`], the same function with its length branch decided beforehand and the seed folded
 //! in once per filter.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// XXH3-64 of `bytes` with `seed`.
 #[inline]
 pub fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(bytes, seed)
+}
+
+/// [`xxh3`] of bytes that `feed` hands on in pieces.
+pub fn xxh3_pieces(seed: u64, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+    let mut state = Xxh3::with_seed(seed);
+    feed(&mut |piece| state.update(piece));
+    state.digest()
 }
 
 /// Bytes 8..24 of the default secret of XXH3, xor-ed as its 4-to-8-byte branch does.

@@ -6,8 +6,8 @@
 
 pub mod source;
 
-use crate::hash::siphash::{SipKey, sip_key, sip13};
-use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse, xxh3_words};
+use crate::hash::siphash::{SipKey, sip_key, sip13, sip13_pieces};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_pieces, xxh3_u64, xxh3_u64_inverse, xxh3_words};
 
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
@@ -109,6 +109,14 @@ impl KeyHasher {
         }
     }
 
+    /// [`KeyHasher::bytes`] of canonical bytes that `feed` hands on in pieces: for keys too long to be written down.
+    pub fn pieces(&self, domain: Domain, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+        match &self.keyed {
+            None => xxh3_pieces(self.seeds[domain as usize], feed),
+            Some(keys) => sip13_pieces(keys[domain as usize], feed),
+        }
+    }
+
     /// Hash of a key that is 8 bytes long in `domain`; equals [`KeyHasher::bytes`] of them.
     #[inline]
     pub fn word(&self, domain: Domain, value: u64) -> u64 {
@@ -186,5 +194,16 @@ mod tests {
     fn debug_shows_no_secret() {
         let shown = format!("{:?}", KeyHasher::keyed(0, b"supersecret-key!"));
         assert_eq!(shown, "KeyHasher(seed=0, keyed=true)");
+    }
+
+    #[test]
+    fn pieces_hash_as_the_whole() {
+        let bytes: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
+        for hasher in [KeyHasher::seeded(42), KeyHasher::keyed(42, b"sixteen secrets!")] {
+            for (len, step) in [(0, 1), (1, 1), (16, 5), (240, 64), (241, 1), (1025, 1024), (5000, 77)] {
+                let feed = |push: &mut dyn FnMut(&[u8])| bytes[..len].chunks(step).for_each(push);
+                assert_eq!(hasher.pieces(Domain::Text, feed), hasher.bytes(Domain::Text, &bytes[..len]));
+            }
+        }
     }
 }

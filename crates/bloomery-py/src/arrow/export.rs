@@ -1,50 +1,99 @@
 //! Arrow columns of our own: booleans (answers) and unsigned 64-bit integers (hashes).
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
 
+use bloomery_core::cells::allocation::reserve;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::ffi::{Array, Schema};
+use crate::errors::OrRaise;
 
-/// A finished column that any Arrow library takes over without copying its data twice.
+/// A finished column that any Arrow library takes over without copying its data.
 #[pyclass(frozen, module = "bloomery")]
 pub(crate) struct ArrowColumn {
-    format: &'static str,
+    format: &'static CStr,
+    len: usize,
+    nulls: usize,
+    validity: Option<Arc<Vec<u8>>>,
+    data: Arc<Vec<u8>>,
+}
+
+/// What a column can hold.
+pub(crate) trait Cell: Copy {
+    /// Arrow's name of the type.
+    const FORMAT: &'static CStr;
+    /// Bits of a cell.
+    const BITS: usize;
+    /// Appends cells, for which there is room; a multiple of eight of them, but for the last ones of a column.
+    fn append(cells: &[Self], out: &mut Vec<u8>);
+}
+
+/// A 0/1 byte, packed into bits, LSB first.
+impl Cell for u8 {
+    const FORMAT: &'static CStr = c"b";
+    const BITS: usize = 1;
+
+    fn append(cells: &[Self], out: &mut Vec<u8>) {
+        let pack_one = |eight: &[u8]| eight.iter().enumerate().fold(0, |acc, (i, &b)| acc | (b & 1) << i);
+        out.extend(cells.chunks(8).map(pack_one));
+    }
+}
+
+impl Cell for u64 {
+    const FORMAT: &'static CStr = c"L";
+    const BITS: usize = 64;
+
+    fn append(cells: &[Self], out: &mut Vec<u8>) {
+        out.extend(cells.iter().flat_map(|cell| cell.to_ne_bytes()));
+    }
+}
+
+/// Room for `len` cells.
+fn room<C: Cell>(py: Python<'_>, len: usize) -> PyResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reserve(&mut bytes, len.div_ceil(8).saturating_mul(C::BITS)).or_raise(py)?;
+    Ok(bytes)
+}
+
+/// A column that is being written; what it takes is reserved before the first cell.
+pub(crate) struct Writer {
     len: usize,
     nulls: usize,
     validity: Option<Vec<u8>>,
     data: Vec<u8>,
 }
 
-/// Packs 0/1 bytes into bits, LSB first.
-fn pack(bytes: &[u8]) -> Vec<u8> {
-    let pack_one = |eight: &[u8]| eight.iter().enumerate().fold(0, |acc, (i, &b)| acc | (b & 1) << i);
-    bytes.chunks(8).map(pack_one).collect()
+impl Writer {
+    /// Room for `len` cells.
+    pub(crate) fn with_room<C: Cell>(py: Python<'_>, len: usize, nullable: bool) -> PyResult<Self> {
+        let validity = nullable.then(|| room::<u8>(py, len)).transpose()?;
+        Ok(Writer { len: 0, nulls: 0, validity, data: room::<C>(py, len)? })
+    }
+
+    /// Appends cells as [`Cell::append`] does; `valid` has a 0 for each null where the column has any.
+    pub(crate) fn append<C: Cell>(&mut self, cells: &[C], valid: &[u8]) {
+        C::append(cells, &mut self.data);
+        if let Some(validity) = &mut self.validity {
+            u8::append(valid, validity);
+            self.nulls += valid.iter().filter(|&&v| v == 0).count();
+        }
+        self.len += cells.len();
+    }
+
+    /// The column of these cells.
+    pub(crate) fn finish<C: Cell>(self) -> ArrowColumn {
+        let Writer { len, nulls, validity, data } = self;
+        ArrowColumn { format: C::FORMAT, len, nulls, validity: validity.map(Arc::new), data: Arc::new(data) }
+    }
 }
 
-impl ArrowColumn {
-    /// Booleans from 0/1 bytes; `valid` has a 0 for each null.
-    pub(crate) fn booleans(marks: &[u8], valid: Option<&[u8]>) -> Self {
-        Self::new("b", pack(marks), marks.len(), valid)
-    }
-
-    /// Unsigned 64-bit integers.
-    pub(crate) fn hashes(hashes: &[u64], valid: Option<&[u8]>) -> Self {
-        Self::new("L", hashes.iter().flat_map(|h| h.to_ne_bytes()).collect(), hashes.len(), valid)
-    }
-
-    fn new(format: &'static str, data: Vec<u8>, len: usize, valid: Option<&[u8]>) -> Self {
-        let nulls = valid.map_or(0, |valid| valid.iter().filter(|&&v| v == 0).count());
-        ArrowColumn { format, len, nulls, validity: valid.map(pack), data }
-    }
-}
-
-/// What a released array owned.
+/// What keeps the buffers of an exported array.
 struct Buffers {
     pointers: [*const c_void; 2],
-    _validity: Option<Vec<u8>>,
-    _data: Vec<u8>,
+    _validity: Option<Arc<Vec<u8>>>,
+    _data: Arc<Vec<u8>>,
 }
 
 unsafe extern "C" fn release_array(array: *mut Array) {
@@ -56,12 +105,8 @@ unsafe extern "C" fn release_array(array: *mut Array) {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: called once by the consumer with the structure made below; `private_data` is the
-    // format string.
-    unsafe {
-        drop(CString::from_raw((*schema).private_data.cast()));
-        (*schema).release = None;
-    }
+    // SAFETY: called once by the consumer with the structure made below, which owns nothing.
+    unsafe { (*schema).release = None }
 }
 
 /// `ARROW_FLAG_NULLABLE`.
@@ -77,20 +122,17 @@ impl ArrowColumn {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let _ = requested_schema;
-        let format = CString::new(self.format)?.into_raw();
         let mut schema = Schema::empty();
-        schema.format = format;
+        schema.format = self.format.as_ptr();
         schema.name = c"".as_ptr();
         schema.flags = NULLABLE;
         schema.release = Some(release_schema);
-        schema.private_data = format.cast();
+        let validity = self.validity.as_ref().map_or(std::ptr::null(), |v| v.as_ptr().cast());
         let mut buffers = Box::new(Buffers {
-            pointers: [std::ptr::null(); 2],
+            pointers: [validity, self.data.as_ptr().cast()],
             _validity: self.validity.clone(),
             _data: self.data.clone(),
         });
-        buffers.pointers =
-            [buffers._validity.as_ref().map_or(std::ptr::null(), |v| v.as_ptr().cast()), buffers._data.as_ptr().cast()];
         let mut array = Array::empty();
         array.length = self.len as i64;
         array.null_count = self.nulls as i64;

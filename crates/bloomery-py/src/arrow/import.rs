@@ -8,18 +8,20 @@ use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::PyCapsule;
 
+use super::column::column;
+use super::dictionary::{Dictionary, Indices};
 use super::ffi::{Array, Schema, Stream};
+use super::nulls::Nulls;
+use super::stated::{Stated, format_of, is_plausible, refused};
 use crate::errors::{OrRaise, key_type};
 use crate::keys::HASHED_AT_A_TIME;
-use crate::keys::column::{Column, Dictionary, Fixed, Values};
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
 pub(crate) struct Chunk {
     pub(crate) source: Box<dyn HashSource + Send>,
-    /// A 0 for each null row; `None` when there is none.
-    pub(crate) valid: Option<Vec<u8>>,
+    pub(crate) nulls: Nulls,
     _owner: Array,
 }
 
@@ -39,8 +41,13 @@ impl Chunk {
                 items.py().check_signals()?;
             }
         }
-        let valid = valid.contains(&0).then_some(valid);
-        Ok(Chunk { source: Box::new(hashes), valid, _owner: Array::empty() })
+        let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
+        Ok(Chunk { source: Box::new(hashes), nulls, _owner: Array::empty() })
+    }
+
+    /// Whether some of its rows are null.
+    pub(crate) fn has_nulls(&self) -> bool {
+        !matches!(self.nulls, Nulls::None)
     }
 }
 
@@ -55,38 +62,76 @@ pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
     keys.call_method0(if array { "__arrow_c_array__" } else { "__arrow_c_stream__" })
 }
 
-/// All chunks of the column that was lent, and whether it came as a stream.
-pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<(Vec<Chunk>, bool)> {
+/// The chunks of a column, one after the other: a stream is read as it is worked through.
+pub(crate) struct Chunks {
+    hasher: KeyHasher,
+    schema: Schema,
+    first: Option<Chunk>,
+    stream: Option<Stream>,
+    /// Whether they came as a stream, so that there may be any number of them.
+    pub(crate) streamed: bool,
+}
+
+impl Chunks {
+    /// One chunk.
+    pub(crate) fn one(hasher: &KeyHasher, chunk: Chunk) -> Self {
+        Chunks { hasher: *hasher, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
+    }
+
+    /// The next chunk. Runs the exporter's code.
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Chunk>> {
+        if let Some(chunk) = self.first.take() {
+            return Ok(Some(chunk));
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let mut array = Array::empty();
+        let code = match stream.get_next {
+            // SAFETY: the stream is alive and ours; the structure is valid to fill.
+            Some(get_next) => unsafe { get_next(stream, &mut array) },
+            None => return Err(refused(py, "no way to its chunks")),
+        };
+        checked(code, stream)?;
+        if array.release.is_none() {
+            self.stream = None;
+            return Ok(None);
+        }
+        chunk(py, &self.hasher, &self.schema, array).map(Some)
+    }
+}
+
+/// The chunks of the column that was lent.
+pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
     let py = lent.py();
-    if let Ok(pair) = lent.cast::<PyTuple>() {
-        let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
-        let schema: Schema = take(&schema, c"arrow_schema", Schema::empty())?;
-        let array: Array = take(&array, c"arrow_array", Array::empty())?;
-        return Ok((vec![chunk(py, hasher, &schema, array)?], false));
+    if let Ok(pair) = lent.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
+        let array: Array = take(&pair.1, c"arrow_array", Array::empty())?;
+        if schema.release.is_none() || array.release.is_none() {
+            return Err(consumed(py));
+        }
+        return Ok(Chunks::one(hasher, chunk(py, hasher, &schema, array)?));
     }
     let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
-    let (Some(get_schema), Some(get_next)) = (stream.get_schema, stream.get_next) else {
-        return Err(PyRuntimeError::new_err("the Arrow stream is already consumed"));
-    };
+    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
     let mut schema = Schema::empty();
-    // SAFETY: the stream is alive and ours; both structures are valid to fill.
+    // SAFETY: the stream is alive and ours; the structure is valid to fill.
     checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
-    let mut chunks = Vec::new();
-    loop {
-        let mut array = Array::empty();
-        // SAFETY: as above.
-        checked(unsafe { get_next(&mut stream, &mut array) }, &mut stream)?;
-        if array.release.is_none() {
-            return Ok((chunks, true));
-        }
-        chunks.push(chunk(py, hasher, &schema, array)?);
-    }
+    Ok(Chunks { hasher: *hasher, schema, first: None, stream: Some(stream), streamed: true })
+}
+
+/// The refusal of what somebody else has taken over already.
+fn consumed(py: Python<'_>) -> PyErr {
+    key_type(py, "the Arrow column is already consumed and holds no keys; export it anew")
 }
 
 /// Moves the structure out of its capsule, leaving an empty one behind as the interface asks.
 fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(name))?;
+    let py = capsule.py();
+    let unnamed = |error: PyErr| {
+        let what = format!("an Arrow export must be a capsule named {name:?} or a pair of a schema and an array");
+        key_type(py, format!("{what}; this one holds no keys ({})", error.value(py)))
+    };
+    let capsule = capsule.cast::<PyCapsule>().map_err(|error| unnamed(error.into()))?;
+    let pointer = capsule.pointer_checked(Some(name)).map_err(unnamed)?;
     // SAFETY: a capsule of this name holds a pointer to a live T, by the PyCapsule interface; of two threads
     // that were lent one capsule, the second finds the empty structure.
     Ok(with_critical_section(capsule, || unsafe { pointer.cast::<T>().replace(empty) }))
@@ -109,145 +154,34 @@ fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
     Err(PyRuntimeError::new_err(format!("reading the Arrow stream failed: {text}")))
 }
 
-fn format_of(schema: &Schema) -> String {
-    if schema.format.is_null() {
-        return String::new();
-    }
-    // SAFETY: the format of a live schema is a NUL-terminated string.
-    unsafe { CStr::from_ptr(schema.format) }.to_string_lossy().into_owned()
-}
-
+/// The chunk of one array.
 fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> PyResult<Chunk> {
-    let mut valid = validity(schema, &array);
-    let source: Box<dyn HashSource + Send> = if schema.dictionary.is_null() {
-        Box::new(column(py, hasher, &format_of(schema), &array)?)
-    } else {
-        let (dictionary, nulls) = dictionary(py, hasher, schema, &array, valid.as_deref())?;
-        if let Some(values) = nulls {
-            // A row that points at a null value is a null too.
-            let rows = valid.get_or_insert_with(|| vec![1; dictionary.indices.len()]);
-            for (row, &i) in rows.iter_mut().zip(&dictionary.indices) {
-                *row &= values.get(i as usize).copied().unwrap_or(0);
-            }
-        }
-        Box::new(dictionary)
-    };
-    Ok(Chunk { source, valid, _owner: array })
-}
-
-fn buffer(array: &Array, i: i64) -> *const u8 {
-    if i >= array.n_buffers {
-        return std::ptr::null();
+    let format = format_of(schema);
+    let stated = Stated::new(py, &array)?;
+    if schema.dictionary.is_null() != array.dictionary.is_null() {
+        return Err(refused(py, "a dictionary and has none, or has one that it does not state"));
     }
-    // SAFETY: `buffers` has `n_buffers` entries.
-    unsafe { *array.buffers.add(i as usize) }.cast()
-}
-
-/// A 0 for each null row, from Arrow's bitmap; `None` when there is none.
-fn validity(schema: &Schema, array: &Array) -> Option<Vec<u8>> {
-    if format_of(schema) == "n" {
-        return Some(vec![0; array.length as usize]);
+    let mut nulls = Nulls::of(&format, &stated)?;
+    if schema.dictionary.is_null() {
+        let source = Box::new(column(hasher, &format, &stated, &nulls)?);
+        return Ok(Chunk { source, nulls, _owner: array });
     }
-    let bits = buffer(array, 0);
-    if array.null_count == 0 || bits.is_null() {
-        return None;
+    if !is_plausible(schema.dictionary) || !is_plausible(array.dictionary) {
+        return Err(refused(py, format!("a dictionary at {:?}", array.dictionary)));
     }
-    let (first, len) = (array.offset as usize, array.length as usize);
-    // SAFETY: the bitmap has a bit for every row.
-    Some((first..first + len).map(|bit| unsafe { *bits.add(bit >> 3) } >> (bit & 7) & 1).collect())
-}
-
-/// A plain column; the format strings are those of the C data interface.
-fn column(py: Python<'_>, hasher: &KeyHasher, format: &str, array: &Array) -> PyResult<Column> {
-    let (offset, len) = (array.offset as usize, array.length as usize);
-    let data = buffer(array, 1);
-    let fixed =
-        |class, width: usize| Values::Fixed { base: data.wrapping_add(offset * width), stride: width as isize, class };
-    let text = buffer(array, 2);
-    let values = match format {
-        // Nothing but nulls, and no buffer: none of it is read.
-        "n" => fixed(Fixed::Bytes(0), 0),
-        "c" => fixed(Fixed::I8, 1),
-        "C" => fixed(Fixed::U8, 1),
-        "s" => fixed(Fixed::I16, 2),
-        "S" => fixed(Fixed::U16, 2),
-        "i" => fixed(Fixed::I32, 4),
-        "I" => fixed(Fixed::U32, 4),
-        "l" => fixed(Fixed::I64, 8),
-        "L" => fixed(Fixed::U64, 8),
-        "e" => fixed(Fixed::F16, 2),
-        "f" => fixed(Fixed::F32, 4),
-        "g" => fixed(Fixed::F64, 8),
-        "b" => Values::Bits { base: data, first: offset },
-        "u" | "z" => Values::Text32 { offsets: data.wrapping_add(4 * offset).cast(), data: text },
-        "U" | "Z" => Values::Text64 { offsets: data.wrapping_add(8 * offset).cast(), data: text },
-        "vu" | "vz" => Values::Views {
-            views: data.wrapping_add(16 * offset),
-            buffers: array.buffers.wrapping_add(2).cast_const().cast(),
-        },
-        _ => match format.strip_prefix("w:").and_then(|width| width.parse().ok()) {
-            Some(width) => fixed(Fixed::Bytes(width), width),
-            None if format == "+s" => {
-                let what = "a table, frame or column of structs (Arrow format \"+s\") holds no keys";
-                return Err(key_type(py, format!("{what}; pass one column of it")));
-            }
-            None => {
-                return Err(key_type(
-                    py,
-                    format!(
-                        "an Arrow column of format {format:?} holds no keys; pass integers, floats, booleans, \
-                         text, binary or a dictionary of these (dates: cast to int64 first)"
-                    ),
-                ));
-            }
-        },
-    };
-    // An empty column may come without buffers, and of no rows none is read.
-    if len > 0 && data.is_null() && format != "n" {
-        return Err(key_type(py, "the Arrow column has no data buffer"));
+    // SAFETY: both are alive as long as their parents, of which one is held here and the chunk keeps the other.
+    let (values_schema, values_array) = unsafe { (&*schema.dictionary, &*array.dictionary) };
+    if !values_schema.dictionary.is_null() {
+        return Err(key_type(py, "a dictionary of dictionaries holds no keys; decode the inner one"));
     }
-    // SAFETY: the interface promises this layout until the array is released, which the chunk does that
-    // keeps both.
-    Ok(unsafe { Column::new(hasher, values, len) })
-}
-
-/// A dictionary column: the distinct values are hashed once.
-/// Also tells which of the values are null.
-fn dictionary(
-    py: Python<'_>,
-    hasher: &KeyHasher,
-    schema: &Schema,
-    array: &Array,
-    valid: Option<&[u8]>,
-) -> PyResult<(Dictionary, Option<Vec<u8>>)> {
-    // SAFETY: both are alive as long as their parents, which the caller holds.
-    let (inner_schema, inner) = unsafe { (&*schema.dictionary, array.dictionary.as_ref()) };
-    let Some(inner) = inner else {
-        return Err(key_type(py, "the Arrow dictionary column has no dictionary"));
-    };
-    let distinct = column(py, hasher, &format_of(inner_schema), inner)?;
-    let mut hashes = vec![0; distinct.len()];
-    distinct.fill(0, &mut hashes);
-    let (base, offset) = (buffer(array, 1), array.offset as usize);
-    let width = match format_of(schema).as_str() {
-        "c" | "C" => 1,
-        "s" | "S" => 2,
-        "i" | "I" => 4,
-        "l" | "L" => 8,
-        other => return Err(key_type(py, format!("dictionary indices of format {other:?} are not known"))),
-    };
-    let index = |i: usize| {
-        if valid.is_some_and(|valid| valid[i] == 0) {
-            return Ok(0);
-        }
-        let mut raw = [0u8; 8];
-        // SAFETY: index i of the column, `width` bytes.
-        unsafe { std::ptr::copy_nonoverlapping(base.add((offset + i) * width), raw.as_mut_ptr(), width) };
-        match u32::try_from(u64::from_le_bytes(raw)) {
-            Ok(index) if (index as usize) < hashes.len() => Ok(index),
-            _ => Err(key_type(py, "an Arrow dictionary index points outside of its dictionary")),
-        }
-    };
-    let indices = (0..array.length as usize).map(index).collect::<PyResult<_>>()?;
-    Ok((Dictionary { hashes, indices }, validity(inner_schema, inner)))
+    let (values_format, values) = (format_of(values_schema), Stated::new(py, values_array)?);
+    let indices = Indices::of(&stated, &format)?;
+    let null_values = Nulls::of(&values_format, &values)?;
+    let values = column(hasher, &values_format, &values, &null_values)?;
+    let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
+    if !matches!(null_values, Nulls::None) {
+        let rows = Nulls::Values { rows: Box::new(nulls), indices, values: Box::new(null_values) };
+        nulls = if rows.any(stated.len) { rows } else { Nulls::None };
+    }
+    Ok(Chunk { source, nulls, _owner: array })
 }

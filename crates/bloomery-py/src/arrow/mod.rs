@@ -1,11 +1,16 @@
 //! The Arrow PyCapsule interface by hand: three C structures, no Arrow library.
 //!
 //! * [`ffi`]: the structures of the Arrow C data interface;
-//! * [`import`]: columns lent by Polars, pyarrow, pandas, DuckDB and the rest;
+//! * [`import`]: columns lent by Polars, pyarrow, pandas, DuckDB and the rest, by the chunk;
+//! * `stated`: what their producers state, checked; `column`, `dictionary`, `nulls`: where values and nulls lie;
 //! * [`export`]: columns of answers and hashes.
 
+mod column;
+mod dictionary;
 pub(crate) mod export;
 pub(crate) mod ffi;
 pub(crate) mod import;
+pub(crate) mod nulls;
+mod stated;
 
 pub(crate) use export::ArrowColumn;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::biased_lock::BiasedLock;
 use crate::classes::shared::warn_if_pairs_overfull;
-use crate::errors::{OrRaise, parameter};
+use crate::errors::{OrRaise, in_tree, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::operations::write_chunks;
 use crate::params;
@@ -34,7 +34,7 @@ impl Values {
         let mut plain = values.clone();
         for method in ["tolist", "to_list", "to_pylist"] {
             if values.hasattr(method)? {
-                plain = values.call_method0(method)?;
+                plain = values.call_method0(method).map_err(|error| in_tree(values.py(), error))?;
                 break;
             }
         }

@@ -3,16 +3,20 @@
 use bloomery_core::cells::allocation::{reserve, zeroed};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::structure::HashSource;
+use bloomery_core::structure::batch::Part;
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use super::HASHED_AT_A_TIME;
-use super::buffer::{self, Buffer};
+use super::buffer;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
-use crate::arrow::import::{self, Chunk};
+use crate::arrow::ArrowColumn;
+use crate::arrow::export::Writer;
+use crate::arrow::import::{self, Chunk, Chunks};
+use crate::arrow::nulls::Nulls;
 use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
@@ -46,8 +50,12 @@ pub(crate) fn run<'py, O: Operation>(
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
     }
     if import::speaks(keys)? {
+        if answers::is_pandas_floats(keys)? {
+            let answer = run(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
+            return answers::like_series(keys, answer);
+        }
         if answers::is_polars_objects(keys)? {
-            return arrow(operation, keys, &[objects(hasher, keys)?], false, wanted);
+            return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys)?), wanted);
         }
         let lent = match import::lend(keys) {
             // pandas exports through pyarrow, which need not be there or knows no type for mixed
@@ -59,12 +67,11 @@ pub(crate) fn run<'py, O: Operation>(
             }
             lent => lent?,
         };
-        let (chunks, streamed) = import::open(hasher, &lent)?;
-        return arrow(operation, keys, &chunks, streamed, wanted);
+        return arrow(operation, keys, import::open(hasher, &lent)?, wanted);
     }
     // SAFETY: a live object, and an attached thread.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
-        && let Buffer::Column(column, _keep) = buffer::open(hasher, keys)?
+        && let Some((column, _keep)) = buffer::open(hasher, keys)?
     {
         if !wanted {
             operation.run(py, &column, None)?;
@@ -85,8 +92,8 @@ fn listed<'py, O: Operation>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = items.keys.py();
     let len = items.keys.len()?;
-    let mut hashes = vec![0u64; HASHED_AT_A_TIME.min(len)];
-    let mut outs = vec![O::Out::default(); if wanted { hashes.len() } else { 0 }];
+    let mut hashes = zeroed(HASHED_AT_A_TIME.min(len)).or_raise(py)?;
+    let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
     let mut answer = O::Out::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
@@ -137,6 +144,7 @@ fn iterated<O: Operation>(
     let py = keys.py();
     let mut items = keys.try_iter()?;
     let mut hashes = Vec::new();
+    reserve(&mut hashes, HASHED_AT_A_TIME).or_raise(py)?;
     let mut answer = Vec::new();
     loop {
         hashes.clear();
@@ -175,45 +183,95 @@ fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     Chunk::of(&keys.call_method0("to_list")?, hash)
 }
 
+/// Rows of a column with nulls or answers that are worked on together, where no memory may be asked for by the length
+/// that a producer states. With several threads a round of them is 10 ms of work or more.
+const PORTION: usize = 1 << 22;
+
 /// The chunks of an Arrow column; nulls are not keys and answer null.
 pub(crate) fn arrow<'py, O: Operation>(
     operation: &O,
     keys: &Bound<'py, PyAny>,
-    chunks: &[Chunk],
-    streamed: bool,
+    mut chunks: Chunks,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
-    let nulls = |chunk: &Chunk| chunk.valid.as_ref().is_some_and(|valid| valid.contains(&0));
-    if O::REFUSES_NULLS && chunks.iter().any(nulls) {
-        return Err(key_type(py, "a null is no key and can be given nothing; drop the rows with nulls first"));
-    }
-    let mut parts = Vec::new();
-    for chunk in chunks {
-        let len = chunk.source.len();
-        let valid = &chunk.valid;
-        let mut out: Vec<O::Out> = zeroed(if wanted { len } else { 0 }).or_raise(py)?;
-        match valid {
-            Some(valid) if O::SKIPS_NULLS => {
-                let rows = || (0..len).filter(|&i| valid[i] != 0);
-                let mut hashes = zeroed(len).or_raise(py)?;
-                chunk.source.fill(0, &mut hashes);
-                // No row moves behind its place, so that no second copy is needed.
-                let mut number = 0;
-                for i in rows() {
-                    hashes[number] = hashes[i];
-                    number += 1;
-                }
-                let mut kept: Vec<O::Out> = zeroed(if wanted { number } else { 0 }).or_raise(py)?;
-                operation.run(py, &&hashes[..number], wanted.then_some(&mut kept[..]))?;
-                rows().zip(kept).for_each(|(i, k)| out[i] = k);
-            }
-            _ => operation.run(py, &*chunk.source, wanted.then_some(&mut out[..]))?,
+    let mut ready = Vec::new();
+    while O::REFUSES_NULLS
+        && let Some(chunk) = chunks.next(py)?
+    {
+        if chunk.has_nulls() {
+            return Err(key_type(py, "a null is no key and can be given nothing; drop the rows with nulls first"));
         }
-        if wanted {
-            parts.push(O::Out::to_arrow(&out, valid.as_deref()));
+        ready.push(chunk);
+    }
+    let mut ready = ready.into_iter();
+    let mut parts = Vec::new();
+    while let Some(chunk) = ready.next().map_or_else(|| chunks.next(py), |chunk| Ok(Some(chunk)))? {
+        if !wanted && !chunk.has_nulls() {
+            operation.run(py, &*chunk.source, None)?;
+        } else if wanted || !matches!(chunk.nulls, Nulls::All) {
+            parts.extend(portions(operation, py, &chunk, wanted)?);
         }
         py.check_signals()?;
     }
-    if wanted { answers::like_arrow(keys, parts, streamed, O::Out::ARROW_TYPE) } else { Ok(py.None().into_bound(py)) }
+    if wanted {
+        answers::like_arrow(keys, parts, chunks.streamed, O::Out::ARROW_TYPE)
+    } else {
+        Ok(py.None().into_bound(py))
+    }
+}
+
+/// One chunk, a portion at a time; the column of its answers, if they are wanted.
+fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: bool) -> PyResult<Option<ArrowColumn>> {
+    let len = chunk.source.len();
+    let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
+    let skips = O::SKIPS_NULLS && chunk.has_nulls();
+    let mut column = wanted.then(|| Writer::with_room::<O::Out>(py, len, chunk.has_nulls())).transpose()?;
+    let mut marks: Vec<u8> = zeroed(room(chunk.has_nulls())).or_raise(py)?;
+    let mut hashes: Vec<u64> = zeroed(room(skips)).or_raise(py)?;
+    let mut outs: Vec<O::Out> = zeroed(room(wanted)).or_raise(py)?;
+    for start in (0..len).step_by(PORTION) {
+        let rows = PORTION.min(len - start);
+        let valid = marks.get_mut(..rows).unwrap_or_default();
+        chunk.nulls.mark(start, valid);
+        let out = outs.get_mut(..rows).unwrap_or_default();
+        let part = Part { source: &*chunk.source, start, len: rows };
+        if skips {
+            part.fill(0, &mut hashes[..rows]);
+            keys_alone(operation, py, &mut hashes[..rows], valid, wanted.then_some(&mut *out))?;
+        } else {
+            operation.run(py, &part, wanted.then_some(&mut *out))?;
+        }
+        if let Some(column) = &mut column {
+            column.append(out, valid);
+        }
+        py.check_signals()?;
+    }
+    Ok(column.map(Writer::finish::<O::Out>))
+}
+
+/// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
+fn keys_alone<O: Operation>(
+    operation: &O,
+    py: Python<'_>,
+    hashes: &mut [u64],
+    valid: &[u8],
+    mut out: Option<&mut [O::Out]>,
+) -> PyResult<()> {
+    let rows = || (0..valid.len()).filter(|&i| valid[i] != 0);
+    // No row moves behind its place, so that no second copy is needed; nor does an answer on its way back.
+    let mut number = 0;
+    for i in rows() {
+        hashes[number] = hashes[i];
+        number += 1;
+    }
+    operation.run(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
+    if let Some(out) = out {
+        out[number..].fill(O::Out::default());
+        for i in (0..valid.len()).rev().filter(|&i| valid[i] != 0) {
+            number -= 1;
+            out[i] = std::mem::take(&mut out[number]);
+        }
+    }
+    Ok(())
 }

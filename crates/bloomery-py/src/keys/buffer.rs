@@ -7,16 +7,9 @@ use pyo3::prelude::*;
 use super::column::{Column, Fixed, Values};
 use crate::errors::{key_type, parameter};
 
-/// What a buffer holds.
-pub(crate) enum Buffer {
-    /// Values hashed in place. The buffer keeps them alive.
-    Column(Column, PyUntypedBuffer),
-    /// Python objects: iterate instead.
-    Objects,
-}
-
-/// Reads the layout of `keys`, which supports the buffer protocol.
-pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+/// The values of `keys`, which supports the buffer protocol, hashed in place, and the buffer that keeps them alive;
+/// `None` for Python objects, which are iterated over instead.
+pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Option<(Column, PyUntypedBuffer)>> {
     let py = keys.py();
     let dimensions =
         |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
@@ -40,10 +33,16 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
     if buffer.dimensions() != 1 {
         return Err(dimensions(buffer.dimensions()));
     }
+    if buffer.suboffsets().is_some_and(|suboffsets| suboffsets[0] >= 0) {
+        return Err(key_type(
+            py,
+            "the buffer holds pointers to its values (suboffsets); pass bytes, a list or an array",
+        ));
+    }
     let format = buffer.format().to_string_lossy();
     let Some(class) = parse(&format, buffer.item_size()) else {
         if format == "O" {
-            return Ok(Buffer::Objects);
+            return Ok(None);
         }
         if is_swapped(&format) {
             let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
@@ -60,14 +59,14 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Buff
             ),
         ));
     };
-    let stride = buffer.strides().first().copied().unwrap_or(buffer.item_size() as isize);
-    let values = Values::Fixed { base: buffer.buf_ptr().cast(), stride, class };
-    // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back.
-    let column = unsafe { Column::new(hasher, values, buffer.item_count()) };
+    let values = Values::Fixed { base: buffer.buf_ptr().cast(), stride: buffer.strides()[0], class };
+    // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. Its
+    // length in bytes tells no number of items of 0 bytes, its shape does.
+    let column = unsafe { Column::new(hasher, values, buffer.shape()[0]) };
     if !column.is_valid_text() {
         return Err(key_type(py, "a str key must encode to UTF-8, one of these holds a lone surrogate"));
     }
-    Ok(Buffer::Column(column, buffer))
+    Ok(Some((column, buffer)))
 }
 
 /// True for a format string in the other byte order.
@@ -75,40 +74,38 @@ fn is_swapped(format: &str) -> bool {
     if cfg!(target_endian = "little") { format.starts_with(['>', '!']) } else { format.starts_with('<') }
 }
 
-/// The element type of a native-order format string.
+/// The element type of a native-order format string, if its items are as wide as it says.
 fn parse(format: &str, item_size: usize) -> Option<Fixed> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
-    let code = format.strip_prefix(['@', '=', native]).unwrap_or(format);
-    let last = code.chars().last()?;
-    let count = &code[..code.len() - 1];
+    let code = format.strip_prefix(['@', '=', native]).unwrap_or(format).as_bytes();
+    let (&last, count) = code.split_last()?;
+    let swapped = is_swapped(format);
+    let width = if swapped { count.get(1..)? } else { count };
     match last {
-        's' => return Some(Fixed::Padded(item_size)),
-        _ if is_swapped(format) => return None,
-        'w' => return Some(Fixed::Utf32(item_size / 4)),
-        _ if !count.is_empty() => return None,
+        _ if !width.iter().all(u8::is_ascii_digit) => return None,
+        // Single bytes, with no order to be swapped.
+        b's' => return Some(Fixed::Padded(item_size)),
+        _ if swapped => return None,
+        b'w' if item_size.is_multiple_of(4) => return Some(Fixed::Utf32(item_size / 4)),
+        _ if !width.is_empty() => return None,
         _ => {}
     }
-    let signed = |size| match size {
-        1 => Some(Fixed::I8),
-        2 => Some(Fixed::I16),
-        4 => Some(Fixed::I32),
-        8 => Some(Fixed::I64),
-        _ => None,
+    let class = match (last, item_size) {
+        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 1) => Fixed::I8,
+        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 2) => Fixed::I16,
+        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 4) => Fixed::I32,
+        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 8) => Fixed::I64,
+        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 1) => Fixed::U8,
+        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 2) => Fixed::U16,
+        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 4) => Fixed::U32,
+        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 8) => Fixed::U64,
+        (b'?', 1) => Fixed::Bool,
+        (b'e', 2) => Fixed::F16,
+        (b'f', 4) => Fixed::F32,
+        (b'd', 8) => Fixed::F64,
+        _ => return None,
     };
-    match last {
-        'b' | 'h' | 'i' | 'l' | 'q' | 'n' => signed(item_size),
-        'B' | 'H' | 'I' | 'L' | 'Q' | 'N' => match signed(item_size)? {
-            Fixed::I8 => Some(Fixed::U8),
-            Fixed::I16 => Some(Fixed::U16),
-            Fixed::I32 => Some(Fixed::U32),
-            _ => Some(Fixed::U64),
-        },
-        '?' => Some(Fixed::Bool),
-        'e' => Some(Fixed::F16),
-        'f' => Some(Fixed::F32),
-        'd' => Some(Fixed::F64),
-        _ => None,
-    }
+    Some(class)
 }
 
 #[cfg(test)]
@@ -121,8 +118,15 @@ mod tests {
         assert_eq!(parse("<q", 8), Some(Fixed::I64));
         assert_eq!(parse("10s", 10), Some(Fixed::Padded(10)));
         assert_eq!(parse("5w", 20), Some(Fixed::Utf32(5)));
-        for foreign in ["Zd", "O", "3d", "T{l:a:}", ">q", ">5w", ""] {
-            assert_eq!(parse(foreign, 16), None);
+        assert_eq!(parse("0s", 0), Some(Fixed::Padded(0)));
+        assert_eq!(parse("0w", 0), Some(Fixed::Utf32(0)));
+        for foreign in ["Zd", "O", "3d", "T{l:a:}", "T{s", ">q", ">5w", "", "é", "3é", "és", "<", "@é"] {
+            for item_size in [0, 1, 8, 16] {
+                assert_eq!(parse(foreign, item_size), None);
+            }
+        }
+        for (format, item_size) in [("d", 1), ("e", 8), ("q", 16), ("?", 2), ("w", 3), ("Q", 0)] {
+            assert_eq!(parse(format, item_size), None);
         }
     }
 }

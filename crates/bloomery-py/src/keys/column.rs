@@ -6,6 +6,8 @@
 use bloomery_core::key::{Domain, KeyHasher};
 use bloomery_core::structure::HashSource;
 
+use super::wide_text;
+
 /// Fixed-width element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fixed {
@@ -38,11 +40,46 @@ pub(crate) enum Values {
     /// Arrow booleans, one bit each, from bit `first` on.
     Bits { base: *const u8, first: usize },
     /// Arrow text and binary with 32-bit offsets.
-    Text32 { offsets: *const i32, data: *const u8 },
+    Text32 { offsets: *const u8, data: *const u8 },
     /// Arrow text and binary with 64-bit offsets.
-    Text64 { offsets: *const i64, data: *const u8 },
+    Text64 { offsets: *const u8, data: *const u8 },
     /// Arrow views of 16 bytes over several data buffers.
-    Views { views: *const u8, buffers: *const *const u8 },
+    Views(Views),
+}
+
+/// Arrow's texts by views of 16 bytes (string_view, binary_view).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Views {
+    pub(crate) views: *const u8,
+    /// The data buffers.
+    pub(crate) buffers: *const *const u8,
+    /// Their number, and their sizes in bytes.
+    pub(crate) count: usize,
+    pub(crate) sizes: *const u8,
+}
+
+impl Views {
+    /// The bytes of element `i`; `None` for a view of what no buffer holds, such as a null may have.
+    ///
+    /// # Safety
+    /// There must be a view `i`, and buffers of the sizes stated.
+    #[inline(always)]
+    pub(crate) unsafe fn get<'a>(&self, i: usize) -> Option<&'a [u8]> {
+        // SAFETY: 16 bytes a view: length, then the bytes inline (up to 12) or prefix, buffer
+        // number and offset.
+        unsafe {
+            let view = self.views.add(16 * i);
+            let len = usize::try_from(read::<i32>(view)).ok()?;
+            if len <= 12 {
+                return Some(slice(view.add(4), len));
+            }
+            let (number, offset) = (read::<u32>(view.add(8)) as usize, read::<u32>(view.add(12)) as usize);
+            if number >= self.count || (read::<i64>(self.sizes.add(8 * number)) as usize) < offset + len {
+                return None;
+            }
+            Some(slice((*self.buffers.add(number)).add(offset), len))
+        }
+    }
 }
 
 /// A column that hashes itself.
@@ -63,7 +100,7 @@ unsafe impl Send for Column {}
 /// # Safety
 /// `address` must be readable for the size of `T`.
 #[inline(always)]
-unsafe fn read<T: Copy>(address: *const u8) -> T {
+pub(crate) unsafe fn read<T: Copy>(address: *const u8) -> T {
     // SAFETY: the caller's promise; unaligned reads are allowed.
     unsafe { address.cast::<T>().read_unaligned() }
 }
@@ -150,36 +187,13 @@ impl Column {
                 h.text(&bytes[..bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1)])
             }),
             Fixed::Utf32(points) => {
-                let mut text = String::new();
+                let mut room = wide_text::ROOM;
                 for (i, out) in out.iter_mut().enumerate() {
                     let at = base.wrapping_offset((start + i) as isize * stride);
-                    text.clear();
-                    text.extend((0..points).map(|j| {
-                        // SAFETY: as above, for 4 * points bytes.
-                        point(unsafe { read(at.wrapping_add(4 * j)) })
-                    }));
-                    *out = h.text(text.trim_end_matches('\0').as_bytes());
+                    // SAFETY: as above, for 4 * points bytes.
+                    *out = wide_text::hash(h, points, |j| unsafe { read(at.wrapping_add(4 * j)) }, &mut room);
                 }
             }
-        }
-    }
-
-    /// The bytes of element `i` of an Arrow view column (string_view, binary_view).
-    ///
-    /// # Safety
-    /// `i < len`, and the column follows the Arrow layout.
-    #[inline(always)]
-    unsafe fn view<'a>(views: *const u8, buffers: *const *const u8, i: usize) -> &'a [u8] {
-        // SAFETY: 16 bytes a view: length, then the bytes inline (up to 12) or prefix, buffer
-        // number and offset.
-        unsafe {
-            let view = views.add(16 * i);
-            let len = read::<i32>(view).max(0) as usize;
-            if len <= 12 {
-                return slice(view.add(4), len);
-            }
-            let buffer = *buffers.add(read::<i32>(view.add(8)) as usize);
-            slice(buffer.add(read::<i32>(view.add(12)) as usize), len)
         }
     }
 }
@@ -207,11 +221,6 @@ fn half(bits: u16) -> f64 {
         31 => f64::NAN,
         _ => sign * (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
     }
-}
-
-/// A code point of NumPy's `U`, already known to be valid.
-fn point(code: u32) -> char {
-    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// The hashes of the texts between one `end` and the next.
@@ -248,36 +257,18 @@ impl HashSource for Column {
             }
             // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
             Values::Text32 { offsets, data } => unsafe {
-                fill_text(h, |i| *offsets.add(i) as usize, data, start, out);
+                fill_text(h, |i| read::<i32>(offsets.add(4 * i)) as usize, data, start, out);
             },
             // SAFETY: as above.
             Values::Text64 { offsets, data } => unsafe {
-                fill_text(h, |i| *offsets.add(i) as usize, data, start, out);
+                fill_text(h, |i| read::<i64>(offsets.add(8 * i)) as usize, data, start, out);
             },
-            Values::Views { views, buffers } => {
+            Values::Views(views) => {
                 for (i, out) in out.iter_mut().enumerate() {
                     // SAFETY: start + i < len.
-                    *out = h.text(unsafe { Self::view(views, buffers, start + i) });
+                    *out = h.text(unsafe { views.get(start + i) }.unwrap_or_default());
                 }
             }
-        }
-    }
-}
-
-/// The hashes of a dictionary column: one a distinct value, then a look-up a row.
-pub(crate) struct Dictionary {
-    pub(crate) hashes: Vec<u64>,
-    pub(crate) indices: Vec<u32>,
-}
-
-impl HashSource for Dictionary {
-    fn len(&self) -> usize {
-        self.indices.len()
-    }
-
-    fn fill(&self, start: usize, out: &mut [u64]) {
-        for (out, &i) in out.iter_mut().zip(&self.indices[start..]) {
-            *out = self.hashes.get(i as usize).copied().unwrap_or(0);
         }
     }
 }

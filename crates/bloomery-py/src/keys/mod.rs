@@ -8,6 +8,7 @@ pub(crate) mod column;
 mod encoding;
 pub(crate) mod ready;
 pub(crate) mod scalar;
+mod wide_text;
 
 /// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
 /// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.

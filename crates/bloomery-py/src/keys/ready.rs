@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::batch::{self, Operation};
-use super::buffer::{self, Buffer};
+use super::buffer;
 use super::column::Column;
 use crate::answers::{self, Answer};
-use crate::arrow::import::{self, Chunk};
+use crate::arrow::import::{self, Chunk, Chunks};
 use crate::errors::{OrRaise, key_type, parameter};
 
 /// Column values as they are, for hashes computed elsewhere.
@@ -80,13 +80,13 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
     // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
-        && let Buffer::Column(column, _keep) = buffer::open(&hasher, hashes)?
+        && let Some((column, _keep)) = buffer::open(&hasher, hashes)?
     {
         let ready = view(py, &column)?;
         return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
     }
     if import::speaks(hashes)? {
-        return batch::arrow(operation, hashes, &[column(hashes)?], false, true);
+        return batch::arrow(operation, hashes, Chunks::one(&hasher, column(hashes)?), true);
     }
     let mut values = Vec::new();
     for hash in hashes.try_iter()? {

@@ -1,0 +1,102 @@
+//! Dictionary columns: rows that point at distinct values.
+
+use bloomery_core::cells::allocation::zeroed;
+use bloomery_core::structure::HashSource;
+use pyo3::prelude::*;
+
+use super::nulls::Nulls;
+use super::stated::{Stated, refused};
+use crate::errors::OrRaise;
+use crate::keys::column::{Column, read};
+
+/// Values hashed beforehand at most, in 32 MB; in a longer dictionary each row hashes its own.
+const BEFOREHAND: usize = 1 << 22;
+
+/// Which value each row has, in 1, 2, 4 or 8 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Indices {
+    base: *const u8,
+    class: u8,
+}
+
+impl Indices {
+    /// Those of a column whose format is `format`.
+    pub(super) fn of(stated: &Stated<'_>, format: &str) -> PyResult<Self> {
+        let (class, width) = match *format.as_bytes() {
+            [class @ (b'c' | b'C')] => (class, 1),
+            [class @ (b's' | b'S')] => (class, 2),
+            [class @ (b'i' | b'I')] => (class, 4),
+            [class @ (b'l' | b'L')] => (class, 8),
+            _ => return Err(refused(stated.py, format!("dictionary indices of format {format:?}"))),
+        };
+        Ok(Indices { base: stated.rows(1, width)?, class })
+    }
+
+    /// Index `i`; an enormous one where it is negative. There must be such a row.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize) -> usize {
+        // SAFETY: the column has an index of this width for every row.
+        unsafe {
+            match self.class {
+                b'c' => read::<i8>(self.base.add(i)) as usize,
+                b'C' => read::<u8>(self.base.add(i)) as usize,
+                b's' => read::<i16>(self.base.add(2 * i)) as usize,
+                b'S' => read::<u16>(self.base.add(2 * i)) as usize,
+                b'i' => read::<i32>(self.base.add(4 * i)) as usize,
+                b'I' => read::<u32>(self.base.add(4 * i)) as usize,
+                b'l' => read::<i64>(self.base.add(8 * i)) as usize,
+                _ => read::<u64>(self.base.add(8 * i)) as usize,
+            }
+        }
+    }
+}
+
+/// A dictionary column. Its distinct values are hashed once, unless they are more than its rows.
+pub(super) struct Dictionary {
+    values: Column,
+    /// The hashes of all values, or none.
+    hashes: Vec<u64>,
+    indices: Indices,
+    len: usize,
+}
+
+// SAFETY: a read-only view of a column that its chunk keeps alive, as `Column` is.
+unsafe impl Sync for Dictionary {}
+// SAFETY: as above.
+unsafe impl Send for Dictionary {}
+
+impl Dictionary {
+    /// The rows that `stated` and `nulls` tell of, over `values`.
+    pub(super) fn new(stated: &Stated<'_>, indices: Indices, nulls: &Nulls, values: Column) -> PyResult<Self> {
+        let (py, len, distinct) = (stated.py, stated.len, values.len());
+        // A null may have any index.
+        let is_outside = |i: usize| indices.get(i) >= distinct && nulls.is_valid(i);
+        if let Some(i) = (0..len).find(|&i| is_outside(i)) {
+            return Err(refused(
+                py,
+                format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize),
+            ));
+        }
+        let beforehand = if distinct <= len && distinct <= BEFOREHAND { distinct } else { 0 };
+        let mut hashes = zeroed(beforehand).or_raise(py)?;
+        values.fill(0, &mut hashes);
+        Ok(Dictionary { values, hashes, indices, len })
+    }
+}
+
+impl HashSource for Dictionary {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            let index = self.indices.get(start + i);
+            match self.hashes.get(index) {
+                Some(hash) => *out = *hash,
+                None if index < self.values.len() => self.values.fill(index, std::slice::from_mut(out)),
+                None => *out = 0,
+            }
+        }
+    }
+}

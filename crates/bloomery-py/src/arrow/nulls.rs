@@ -1,0 +1,98 @@
+//! Which rows of a column are nulls.
+
+use pyo3::prelude::*;
+
+use super::dictionary::Indices;
+use super::stated::{Stated, refused};
+
+/// The nulls of a column; what it points to belongs to the chunk.
+pub(crate) enum Nulls {
+    /// There is none.
+    None,
+    /// Every row is one.
+    All,
+    /// A bit a row, from bit `first` on, 0 for a null.
+    Bits { bits: *const u8, first: usize },
+    /// A byte a row, 0 for a null.
+    Marks(Vec<u8>),
+    /// Rows of a dictionary: a null themselves, or pointing at one among the values.
+    Values { rows: Box<Nulls>, indices: Indices, values: Box<Nulls> },
+}
+
+impl Nulls {
+    /// As the array states them. Its count of nulls is not relied on.
+    pub(super) fn of(format: &str, stated: &Stated<'_>) -> PyResult<Self> {
+        if format == "n" {
+            return Ok(if stated.len == 0 { Nulls::None } else { Nulls::All });
+        }
+        let bits = stated.buffer(0)?;
+        if bits.is_null() {
+            if stated.array.null_count > 0 {
+                return Err(refused(stated.py, format!("{} nulls and not which", stated.array.null_count)));
+            }
+            return Ok(Nulls::None);
+        }
+        let bits = Nulls::Bits { bits: stated.rows(0, 0).and(Ok(bits))?, first: stated.offset };
+        Ok(if bits.any(stated.len) { bits } else { Nulls::None })
+    }
+
+    /// Whether row `i` is none; there must be such a row.
+    #[inline(always)]
+    pub(super) fn is_valid(&self, i: usize) -> bool {
+        match self {
+            Nulls::None => true,
+            Nulls::All => false,
+            Nulls::Bits { bits, first } => {
+                let bit = first + i;
+                // SAFETY: the bitmap has a bit for every row.
+                let byte = unsafe { *bits.add(bit >> 3) };
+                byte >> (bit & 7) & 1 == 1
+            }
+            Nulls::Marks(marks) => marks[i] != 0,
+            Nulls::Values { rows, indices, values } => rows.is_valid(i) && values.is_valid(indices.get(i)),
+        }
+    }
+
+    /// Whether there is one in the first `len` rows.
+    pub(super) fn any(&self, len: usize) -> bool {
+        match self {
+            Nulls::None => false,
+            Nulls::All => len > 0,
+            Nulls::Bits { bits, first } => {
+                // Whole bytes are compared together, the bits before and after them one by one.
+                let head = (first.wrapping_neg() & 7).min(len);
+                let whole = (len - head) / 8;
+                // SAFETY: the bitmap has a bit for every row, so that these bytes are all its own.
+                let bytes = unsafe { slice(bits.wrapping_add((first + head) / 8), whole) };
+                let ends = (0..head).chain(head + 8 * whole..len);
+                bytes.iter().any(|&byte| byte != 0xff) || { ends }.any(|i| !self.is_valid(i))
+            }
+            Nulls::Marks(marks) => marks.contains(&0),
+            Nulls::Values { .. } => !(0..len).all(|i| self.is_valid(i)),
+        }
+    }
+
+    /// Writes a 0 for each null and a 1 for each other row from `start` on.
+    pub(crate) fn mark(&self, start: usize, out: &mut [u8]) {
+        match self {
+            Nulls::None => out.fill(1),
+            Nulls::All => out.fill(0),
+            Nulls::Marks(marks) => out.copy_from_slice(&marks[start..start + out.len()]),
+            Nulls::Bits { .. } | Nulls::Values { .. } => {
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = u8::from(self.is_valid(start + i)));
+            }
+        }
+    }
+}
+
+/// The bytes at `data`, also for an empty run at a null pointer.
+///
+/// # Safety
+/// `data` must be readable for `len` bytes.
+unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data, len) }
+}

@@ -1,0 +1,87 @@
+//! What a producer states of an array, checked where that is cheap before anything is read.
+//!
+//! The interface gives addresses and no sizes, so nobody can check all: these checks catch producers that are wrong,
+//! they are no defence against one that means harm.
+
+use std::ffi::CStr;
+
+use pyo3::prelude::*;
+
+use super::ffi::{Array, Schema};
+use crate::errors::key_type;
+
+/// No library hands out memory below: the first page is mapped nowhere.
+const FIRST_PAGE: usize = 4096;
+
+/// A refusal of the column.
+pub(super) fn refused(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
+    key_type(py, format!("the Arrow column states {what}, so that its keys cannot be read; export it anew"))
+}
+
+/// The format string of a schema.
+pub(super) fn format_of(schema: &Schema) -> String {
+    if schema.format.is_null() {
+        return String::new();
+    }
+    // SAFETY: the format of a live schema is a NUL-terminated string.
+    unsafe { CStr::from_ptr(schema.format) }.to_string_lossy().into_owned()
+}
+
+/// An array with numbers that can be true.
+#[derive(Clone, Copy)]
+pub(super) struct Stated<'a> {
+    pub(super) py: Python<'a>,
+    pub(super) len: usize,
+    pub(super) offset: usize,
+    pub(super) array: &'a Array,
+}
+
+impl<'a> Stated<'a> {
+    /// Checks the numbers of `array`.
+    pub(super) fn new(py: Python<'a>, array: &'a Array) -> PyResult<Self> {
+        let (len, offset) = (usize::try_from(array.length), usize::try_from(array.offset));
+        let (Ok(len), Ok(offset)) = (len, offset) else {
+            return Err(refused(py, format!("a length of {} and an offset of {}", array.length, array.offset)));
+        };
+        if array.null_count < -1 || array.null_count > array.length {
+            return Err(refused(py, format!("{} nulls in {len} rows", array.null_count)));
+        }
+        if array.n_buffers < 0 || array.n_buffers > 0 && !is_plausible(array.buffers) {
+            return Err(refused(py, format!("{} buffers at {:?}", array.n_buffers, array.buffers)));
+        }
+        Ok(Stated { py, len, offset, array })
+    }
+
+    /// How many rows lie behind an address: those before the offset, too, and one more.
+    pub(super) fn end(&self) -> usize {
+        // The sum of two numbers below 2^63, plus one.
+        self.len + self.offset + 1
+    }
+
+    /// Buffer `i`, which has `width` bytes a row, from the row at the offset on; may be null where there are no rows.
+    pub(super) fn rows(&self, i: usize, width: usize) -> PyResult<*const u8> {
+        if self.end().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
+            return Err(refused(self.py, format!("{} rows of {width} bytes", self.end())));
+        }
+        let start = self.buffer(i)?;
+        // Of no rows, and of rows without bytes, nothing is read.
+        if (start as usize) < FIRST_PAGE && self.len > 0 && width > 0 {
+            return Err(refused(self.py, format!("data at {start:?}")));
+        }
+        Ok(start.wrapping_add(self.offset * width))
+    }
+
+    /// Buffer `i`, null where it is left out.
+    pub(super) fn buffer(&self, i: usize) -> PyResult<*const u8> {
+        if i as i64 >= self.array.n_buffers {
+            return Err(refused(self.py, format!("{} buffers where its type has more", self.array.n_buffers)));
+        }
+        // SAFETY: `buffers` has `n_buffers` entries, aligned as checked.
+        Ok(unsafe { *self.array.buffers.add(i) }.cast())
+    }
+}
+
+/// Whether an array of pointers can lie at `address`.
+pub(super) fn is_plausible<T>(address: *const T) -> bool {
+    address.is_aligned() && address as usize >= FIRST_PAGE
+}

@@ -50,7 +50,13 @@ def circles(graph: Graph) -> list[list[str]]:
 def python_graph() -> Graph:
     """Who imports whom in the package."""
     graph = grimp.build_graph("bloomery", exclude_type_checking_imports=False, cache_dir=None)
-    return {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
+    arrows = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
+    for name, targets in arrows.items():
+        lines = graph.get_import_details(importer=name, imported="bloomery")
+        # The extension is no file of the package, so that its name counts for the package itself.
+        if all(re.search(r"import _core(, registry)?$", line["line_contents"]) for line in lines):
+            targets.discard("bloomery")
+    return arrows
 
 
 NOISE = re.compile(

@@ -1,4 +1,4 @@
-"""Buffers of no width, of odd formats and of pointers: the right answer or an error of the tree, never a panic."""
+"""Buffers of no width, of odd formats and of pointers: the right answer or an error of the tree."""
 
 from __future__ import annotations
 
@@ -101,8 +101,25 @@ def stating(format_: str, item_size: int) -> memoryview:
     return view
 
 
-FORMATS = ["é", "3é", "és", "T{<i:é:}", "日", "", "@", ">", "s", "xs", "T{s", "5s", ">5s", "0w", "5w", "ww", "?"]
-FORMATS += ["b", "2b", "n", "e", "f", "d", "g", "Zd", "O", "2O", "&<i", "P", "\x01", "q" * 500, "99999999999999999999s"]
+FORMATS = ["é", "3é", "és", "T{<i:é:}", "日", "", "@", ">", "s", "xs", "T{s", "5s", ">5s", "0w", "5w", "ww"]
+FORMATS += [
+    "b",
+    "2b",
+    "n",
+    "e",
+    "f",
+    "d",
+    "g",
+    "Zd",
+    "?",
+    "O",
+    "2O",
+    "&<i",
+    "P",
+    "\x01",
+    "q" * 500,
+    "9" * 30 + "s",
+]
 
 
 @pytest.mark.parametrize("item_size", [0, 1, 2, 4, 7, 8, 16])

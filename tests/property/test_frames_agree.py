@@ -6,6 +6,7 @@ import decimal
 import uuid
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -53,6 +54,9 @@ PANDAS: dict[str, pd.Series[Any]] = {
     "tuples": pd.Series([(1, "a"), (2, "b")], name="k"),
     "sparse": pd.Series(pd.arrays.SparseArray([1, 0, 2]), name="k"),
     "float": pd.Series([1.5, -0.0, 2.0], name="k"),
+    "mixed objects with nulls": pd.Series(
+        ["a", None, 1, float("nan"), (2, "b")], name="k", index=range(5, 10)
+    ),
     "bool": pd.Series([True, False], name="k"),
     "category": pd.Series(["x", "y", "x"], dtype="category", name="k"),
     "category with nulls": pd.Series(["x", None, "x"], dtype="category", name="k"),
@@ -126,11 +130,75 @@ def test_pandas(name: str) -> None:
     assert not keys.isna().any() or str(found.dtype) == "boolean"
 
 
-@pytest.mark.parametrize("values", [["a", None, 1], [1j], ["\ud800"]])
+@pytest.mark.parametrize("values", [["a", [], 1], [1j], ["\ud800"], ["a", None, 1j]])
 def test_pandas_objects_that_are_no_keys_raise_an_error_of_the_tree(values: list[Any]) -> None:
     bloom = bloomery.BloomFilter(100)
     with pytest.raises(bloomery.KeyTypeError):
         bloom.update(pd.Series(values, dtype=None if values == [1j] else object))
+
+
+NAN = float("nan")
+
+#: NaN in columns of floats: a key like any other, and never a null.
+FLOATS: dict[str, Any] = {
+    "list": [1.5, NAN, -0.0],
+    "numpy": np.array([1.5, NAN, -0.0]),
+    "arrow": pa.array([1.5, NAN, -0.0]),
+    "polars": pl.Series("k", [1.5, NAN, -0.0]),
+    **{
+        f"pandas {d}": pd.Series([1.5, NAN, -0.0], dtype=d, name="k")
+        for d in ("float16", "float32", "float64")
+    },
+    "pandas strided": pd.Series([1.5, 7.0, NAN, 7.0, -0.0], name="k", index=range(5, 10)).iloc[::2],
+    "pandas arrow": pd.Series(pd.array(pa.array([1.5, NAN, -0.0]), dtype=pd.ArrowDtype(pa.float64()))),
+    "pandas sparse": pd.Series(pd.arrays.SparseArray([1.5, NAN, -0.0])),
+    "pandas index": pd.Index([1.5, NAN, -0.0]),
+}
+
+#: The missing values of columns that have them: nulls, no keys.
+MISSING: dict[str, Any] = {
+    "arrow": pa.array([1.5, None]),
+    "polars": pl.Series([1.5, None]),
+    "nullable": pd.Series([1.5, None], dtype="Float64"),
+    "arrow in pandas": pd.Series(pd.array(pa.array([1.5, None]), dtype=pd.ArrowDtype(pa.float64()))),
+    "category": pd.Series([1.5, NAN], dtype="category"),
+    "text": pd.Series(["a", NAN]),
+    **{f"object {m!r}": pd.Series(["a", m], dtype=object) for m in (None, NAN, pd.NA)},
+    **{f"mixed {m!r}": pd.Series([("a", 1), m], dtype=object) for m in (None, NAN, pd.NA, pd.NaT)},
+}
+
+
+def listed(answers: Any) -> list[Any]:
+    """Answers of any kind as a list."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(answers, name):
+            answers = getattr(answers, name)()
+    return list(answers)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_a_nan_among_floats_is_a_key(kind: str) -> None:
+    keys = FLOATS[kind]
+    bloom = bloomery.BloomFilter(100)
+    assert listed(bloom.add_many(keys)) == [True] * 3
+    assert NAN in bloom
+    assert listed(bloom.contains_many(keys)) == [True] * 3
+    assert listed(bloomery.hash_many(keys)) == bloomery.hash_many(FLOATS["list"])
+    if isinstance(keys, pd.Series):
+        answer = bloom.contains_many(keys)
+        assert answer.dtype == bool
+        assert answer.index.equals(keys.index)
+        assert answer.name == keys.name
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_a_missing_value_is_a_null(kind: str) -> None:
+    keys = MISSING[kind]
+    bloom = bloomery.BloomFilter(100)
+    answers = plain(pd.Series(listed(bloom.add_many(keys)), dtype=object))
+    assert answers == [True, None]
+    assert bloom.num_added == 1
+    assert NAN not in bloom
 
 
 def test_a_mask_filters_a_frame() -> None:

@@ -69,14 +69,24 @@ pub(crate) fn is_polars_objects(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     keys.getattr("dtype")?.eq(keys.py().import("polars")?.getattr("Object")?)
 }
 
+/// The NumPy type of a pandas Series, by its letter; 0 for other types, and what is no Series.
+fn pandas_kind(keys: &Bound<'_, PyAny>) -> PyResult<char> {
+    if package(keys) != "pandas" || !keys.hasattr("dtype")? {
+        return Ok('\0');
+    }
+    let dtype = keys.getattr("dtype")?;
+    if package(&dtype) == "numpy" { dtype.getattr("kind")?.extract() } else { Ok('\0') }
+}
+
 /// True for a pandas Series of floats as NumPy has them: there NaN is a value, as it is in the array, and not the
 /// null that an export would make of it.
 pub(crate) fn is_pandas_floats(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if package(keys) != "pandas" || !keys.hasattr("dtype")? {
-        return Ok(false);
-    }
-    let dtype = keys.getattr("dtype")?;
-    Ok(package(&dtype) == "numpy" && dtype.getattr("kind")?.eq("f")?)
+    Ok(pandas_kind(keys)? == 'f')
+}
+
+/// True for a pandas Series of Python objects of which some are missing.
+pub(crate) fn has_missing(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(pandas_kind(keys)? == 'O' && keys.getattr("hasnans")?.is_truthy()?)
 }
 
 /// Lets `fill` write the answers: straight into a new NumPy array for NumPy keys, else to a list.

@@ -11,8 +11,9 @@ use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyCapsule;
 
 use super::column::column;
-use super::dictionary::{Dictionary, Indices};
+use super::dictionary::Dictionary;
 use super::ffi::{Array, Schema, Stream};
+use super::indices::Indices;
 use super::nulls::Nulls;
 use super::stated::{Stated, format_of, is_plausible, refused};
 use crate::errors::{OrRaise, key_type};

@@ -2,7 +2,7 @@
 //!
 //! * [`ffi`]: the structures of the Arrow C data interface;
 //! * [`import`]: columns lent by Polars, pyarrow, pandas, DuckDB and the rest, by the chunk;
-//! * `stated`: what their producers state, checked; `column`, `dictionary`, `nulls`: where values and nulls lie;
+//! * `stated`: what their producers state, checked; `column`, `dictionary`, `indices`, `nulls`: where values and nulls lie;
 //! * [`export`]: columns of answers and hashes.
 
 mod column;
@@ -10,6 +10,7 @@ mod dictionary;
 pub(crate) mod export;
 pub(crate) mod ffi;
 pub(crate) mod import;
+mod indices;
 pub(crate) mod nulls;
 mod stated;
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::dictionary::Indices;
+use super::indices::Indices;
 use super::stated::{Stated, refused};
 
 /// The nulls of a column; what it points to belongs to the chunk.

@@ -13,6 +13,9 @@ use crate::errors::key_type;
 /// No library hands out memory below: the first page is mapped nowhere.
 const FIRST_PAGE: usize = 4096;
 
+/// No machine has addresses for more.
+const MOST_BYTES: usize = 1 << 56;
+
 /// A refusal of the column.
 pub(super) fn refused(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
     key_type(py, format!("the Arrow column states {what}, so that its keys cannot be read; export it anew"))
@@ -60,7 +63,7 @@ impl<'a> Stated<'a> {
 
     /// Buffer `i`, which has `width` bytes a row, from the row at the offset on; may be null where there are no rows.
     pub(super) fn rows(&self, i: usize, width: usize) -> PyResult<*const u8> {
-        if self.end().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        if self.end().checked_mul(width).is_none_or(|bytes| bytes > MOST_BYTES) {
             return Err(refused(self.py, format!("{} rows of {width} bytes", self.end())));
         }
         let start = self.buffer(i)?;

@@ -7,7 +7,7 @@ use bloomery_core::structure::batch::Part;
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyString};
 
 use super::HASHED_AT_A_TIME;
 use super::buffer;
@@ -55,12 +55,15 @@ pub(crate) fn run<'py, O: Operation>(
             return answers::like_series(keys, answer);
         }
         if answers::is_polars_objects(keys)? {
-            return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys)?), wanted);
+            return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys, Bound::is_none)?), wanted);
         }
         let lent = match import::lend(keys) {
             // pandas exports through pyarrow, which need not be there or knows no type for mixed
             // objects, long integers or sparse columns: NumPy has them all.
             Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
+                if answers::has_missing(keys)? {
+                    return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys, is_missing)?), wanted);
+                }
                 let values = keys.call_method0("to_numpy")?;
                 let answer = run(operation, hasher, &values, wanted)?;
                 return answers::like_series(keys, answer);
@@ -177,10 +180,24 @@ fn iterated<O: Operation>(
     }
 }
 
-/// A Polars column of Python objects: its Arrow form holds handles of theirs, not the keys.
-fn objects(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Chunk> {
-    let hash = |item: &Bound<'_, PyAny>| if item.is_none() { Ok(None) } else { hash_key(hasher, item).map(Some) };
-    Chunk::of(&keys.call_method0("to_list")?, hash)
+/// A Polars or pandas column of Python objects, of which `is_null` tells the nulls. The Arrow form of the former
+/// holds handles of theirs, not the keys.
+fn objects<'py>(
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    is_null: fn(&Bound<'py, PyAny>) -> bool,
+) -> PyResult<Chunk> {
+    Chunk::of(
+        &keys.call_method0("to_list")?,
+        |item| if is_null(item) { Ok(None) } else { hash_key(hasher, item).map(Some) },
+    )
+}
+
+/// Whether pandas takes `item` of a column of objects for missing.
+fn is_missing(item: &Bound<'_, PyAny>) -> bool {
+    item.is_none()
+        || item.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan())
+        || item.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
 }
 
 /// Rows of a column with nulls or answers that are worked on together, where no memory may be asked for by the length

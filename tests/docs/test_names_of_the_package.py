@@ -1,0 +1,28 @@
+"""What the page of the package names is there after ``import bloomery``, and costs nothing before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import bloomery
+
+
+@pytest.mark.parametrize("name", ["theory", "plan", "errors"])
+def test_modules_of_the_page_are_attributes(name: str) -> None:
+    assert f"``bloomery.{name}``" in (bloomery.__doc__ or "")
+    program = f"import bloomery, sys; sys.exit(bloomery.{name}.__name__ != 'bloomery.{name}')"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_importing_the_package_loads_neither() -> None:
+    late = {"bloomery.theory", "bloomery.plan", "dataclasses"}
+    program = f"import bloomery, sys; sys.exit(len({late} & {{*sys.modules}}))"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'plans'"):
+        getattr(bloomery, "plans")  # noqa: B009 - mypy knows that there is none

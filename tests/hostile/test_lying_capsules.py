@@ -1,0 +1,365 @@
+"""Arrow columns that state what cannot be are refused, and what is allowed though odd is read right."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hostile.capsules import (
+    RELEASE,
+    Array,
+    Column,
+    Schema,
+    Stream,
+    Streamed,
+    address,
+    array,
+    capsule,
+    memory,
+    released,
+    schema,
+)
+
+import bloomery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def refused(column: Callable[[], Any], match: str = "key") -> None:
+    """Every call refuses the column and adds nothing; what was taken over is released once."""
+    bloom, layered = bloomery.BloomFilter(100), bloomery.SpatialBloomFilter(100)
+    ways: list[Callable[[Any], Any]] = [bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many]
+    ways.append(lambda keys: layered.update(keys, 1))
+    for way in ways:
+        before = dict(released)
+        made = column()
+        with pytest.raises(bloomery.KeyTypeError, match=match):
+            way(made)
+        if isinstance(made, Column):
+            taken = released[Array] - before[Array], released[Schema] - before[Schema]
+            assert taken in {(1, 1), (0, 1), (1, 0)}, taken
+    assert bloom.num_added == layered.num_added == 0
+
+
+def words(*numbers: int, kind: str = "i") -> bytes:
+    """The numbers as an array in C."""
+    return struct.pack(f"{len(numbers)}{kind}", *numbers)
+
+
+def view(text: bytes, buffer: int = 0, offset: int = 0, length: int | None = None) -> bytes:
+    """A view of Arrow."""
+    length = len(text) if length is None else length
+    if 0 <= length <= 12:
+        return struct.pack("i12s", length, text)
+    return struct.pack("i4sii", length, text[:4], buffer, offset)
+
+
+LONG = b"a text longer than twelve bytes"
+SIZES = words(len(LONG), kind="q")
+
+#: One column of two rows of each layout: its format and its buffers.
+LAYOUTS: dict[bytes, list[Any]] = {
+    **{
+        name: [None, bytes(16)]
+        for name in (b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L", b"e", b"f", b"g", b"b")
+    },
+    b"w:3": [None, b"abcdef"],
+    b"u": [None, words(0, 1, 3), b"abb"],
+    b"z": [None, words(0, 1, 3), b"abb"],
+    b"U": [None, words(0, 1, 3, kind="q"), b"abb"],
+    b"Z": [None, words(0, 1, 3, kind="q"), b"abb"],
+    b"vu": [None, view(b"short") + view(LONG), LONG, SIZES],
+    b"vz": [None, view(b"short") + view(LONG), LONG, SIZES],
+}
+
+#: What is wrong with an array of any layout.
+WRONG: dict[str, dict[str, Any]] = {
+    "negative length": {"length": -1},
+    "the least length": {"length": -(2**63)},
+    "the greatest length": {"length": 2**63 - 1},
+    "negative offset": {"offset": -1},
+    "the greatest offset": {"offset": 2**63 - 1},
+    "both": {"length": 2**63 - 1, "offset": 2**63 - 1},
+    "rows past all memory": {"length": 2**62},
+    "fewer nulls than none": {"null_count": -2},
+    "more nulls than rows": {"null_count": 3},
+    "nulls and not which": {"null_count": 1},
+    "no buffers": {"n_buffers": 0},
+    "one buffer": {"n_buffers": 1},
+    "a negative number of buffers": {"n_buffers": -1},
+    "buffers nowhere": {"buffers": None},
+    "buffers in the first page": {"buffers": 64},
+    "buffers at an odd address": {"buffers": memory(bytes(64), shift=3)},
+    "a dictionary out of place": {"dictionary": address(array(0, None, None))},
+}
+
+
+@pytest.mark.parametrize("format_", LAYOUTS)
+def test_every_layout_is_read_as_it_is(format_: bytes) -> None:
+    keys = Column(schema(format_), array(2, *LAYOUTS[format_]))
+    before = dict(released)
+    assert pa.array(bloomery.hash_many(keys)).null_count == 0
+    assert released == {**before, Array: before[Array] + 1, Schema: before[Schema] + 1}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("format_", LAYOUTS)
+def test_numbers_that_cannot_be(format_: bytes, wrong: str) -> None:
+    refused(lambda: Column(schema(format_), array(2, *LAYOUTS[format_], **WRONG[wrong])))
+
+
+@pytest.mark.parametrize("format_", LAYOUTS)
+@pytest.mark.parametrize("at", [None, 1, 4095])
+def test_data_where_none_can_be(format_: bytes, at: int | None) -> None:
+    plain = LAYOUTS[format_]
+    for i in range(1, len(plain)):
+        refused(lambda i=i: Column(schema(format_), array(2, *plain[:i], at, *plain[i + 1 :])))
+
+
+@pytest.mark.parametrize("format_", LAYOUTS)
+def test_columns_without_rows_need_no_data(format_: bytes) -> None:
+    buffers = [None] * (3 if format_.startswith(b"v") else len(LAYOUTS[format_]))
+    assert pa.array(bloomery.hash_many(Column(schema(format_), array(0, *buffers)))).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    "format_", [b"", None, b"w:", b"w:-1", b"w:1e3", b"w:" + b"9" * 30, b"\xff", b"+l", b"tdD", b"?" * 500]
+)
+def test_formats_that_hold_no_keys(format_: bytes | None) -> None:
+    refused(lambda: Column(schema(format_), array(2, None, bytes(64))))
+
+
+@pytest.mark.parametrize(
+    "offsets", [(1, 0, 3), (0, 3, 2), (-1, 0, 1), (0, -1, 1), (5, 4, 3), (0, 2**31 - 1, -1)]
+)
+def test_offsets_that_fall(offsets: tuple[int, ...]) -> None:
+    for formats, kind in ((b"uz", "i"), (b"UZ", "q")):
+        for format_ in formats:
+            data = words(*offsets, kind=kind)
+            refused(lambda f=format_, d=data: Column(schema(bytes([f])), array(2, None, d, b"abc")), "fall")
+
+
+@pytest.mark.parametrize(
+    "wild",
+    [
+        view(LONG, buffer=1),
+        view(LONG, buffer=-1),
+        view(LONG, buffer=2**31 - 1),
+        view(LONG, offset=1),
+        view(LONG, offset=-1),
+        view(LONG, offset=2**31 - 1),
+        view(LONG, length=len(LONG) + 1),
+        view(LONG, length=2**31 - 1),
+        view(LONG, length=-1),
+        view(LONG, length=-(2**31)),
+    ],
+)
+def test_views_outside_of_their_buffers(wild: bytes) -> None:
+    def column(nulls: Any) -> Column:
+        return Column(schema(b"vu"), array(2, nulls, view(LONG) + wild, LONG, SIZES))
+
+    refused(lambda: column(None), "outside")
+    # The view of a null may be anything.
+    hashes = pa.array(bloomery.hash_many(column(b"\x01"))).to_pylist()
+    assert hashes == [bloomery.hash_key(LONG), None]
+
+
+@pytest.mark.parametrize("sizes", [words(-1, kind="q"), words(-(2**63), kind="q")])
+def test_sizes_of_buffers_below_zero(sizes: bytes) -> None:
+    refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
+
+
+INDEX_KINDS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q"}
+
+
+def encoded(kind: str, indices: tuple[int, ...], nulls: bytes | None = None, **changes: Any) -> Column:
+    """A dictionary column over the values "a", "bb" and null."""
+    values = array(3, b"\x03", words(0, 1, 3, 3), b"abb")
+    outer = schema(kind.encode(), dictionary=address(schema(b"u")))
+    data = words(*indices, kind=INDEX_KINDS[kind])
+    settings = {"dictionary": address(values), **changes}
+    return Column(outer, array(len(indices), nulls, data, **settings))
+
+
+@pytest.mark.parametrize("kind", INDEX_KINDS)
+def test_indices_of_dictionaries(kind: str) -> None:
+    a, bb = bloomery.hash_key("a"), bloomery.hash_key("bb")
+    hashes = bloomery.hash_many(encoded(kind, (0, 1, 2, 1)))
+    assert pa.array(hashes).to_pylist() == [a, bb, None, bb]
+    top = 2 ** (8 * struct.calcsize(INDEX_KINDS[kind]) - kind.islower()) - 1
+    for wild in (3, top, *((-1, -top - 1) if kind.islower() else ())):
+        refused(lambda wild=wild: encoded(kind, (0, wild)), "index")
+        # The index of a null may be anything.
+        hashes = bloomery.hash_many(encoded(kind, (0, wild), b"\x01"))
+        assert pa.array(hashes).to_pylist() == [a, None]
+
+
+def test_dictionaries_that_are_not_there() -> None:
+    refused(lambda: encoded("i", (0, 1), dictionary=None), "dictionary")
+    refused(lambda: encoded("i", (0, 1), dictionary=8), "dictionary")
+    refused(lambda: Column(schema(b"i", dictionary=8), array(1, None, words(0), dictionary=8)), "dictionary")
+    refused(lambda: encoded("i", (0, 1), dictionary=address(array(-1, None, words(0), b""))), "length")
+    inner = schema(b"c", dictionary=address(schema(b"u")))
+    nested = array(1, None, b"\0", dictionary=address(array(1, None, words(0, 1), b"a")))
+    outer = {"dictionary": address(inner)}
+    refused(
+        lambda: Column(schema(b"c", **outer), array(1, None, b"\0", dictionary=address(nested))),
+        "dictionaries",
+    )
+
+
+@pytest.mark.parametrize("null_count", [-1, 0, 1, 2])
+def test_a_bitmap_is_believed_and_its_count_is_not(null_count: int) -> None:
+    keys = Column(schema(b"l"), array(2, b"\x02", words(5, 7, kind="q"), null_count=null_count))
+    assert pa.array(bloomery.hash_many(keys)).to_pylist() == [None, bloomery.hash_key(7)]
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 200])
+@pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
+def test_a_null_is_found_wherever_it_is(length: int, offset: int) -> None:
+    data = words(*range(length + offset), kind="q")
+    for null in [*range(0, length, 5), length - 1, None]:
+        # Bits outside of the column are zero: they are no nulls of its.
+        bits = ((1 << length) - 1 & ~(0 if null is None else 1 << null % max(1, length))) << offset
+        bitmap = bits.to_bytes((length + offset) // 8 + 1, "little")
+        keys = Column(schema(b"l"), array(length, bitmap, data, offset=offset))
+        expected = [None if i == null else bloomery.hash_key(i + offset) for i in range(length)]
+        assert pa.array(bloomery.hash_many(keys)).to_pylist() == expected
+
+
+@pytest.mark.parametrize("format_", LAYOUTS)
+def test_data_may_lie_at_any_address(format_: bytes) -> None:
+    plain = LAYOUTS[format_]
+    moved = [data if data is None else memory(data, shift=3) for data in plain]
+    hashes = [
+        pa.array(bloomery.hash_many(Column(schema(format_), array(2, *buffers))))
+        for buffers in (plain, moved)
+    ]
+    assert hashes[0].equals(hashes[1])
+
+
+@pytest.mark.parametrize("kind", ["pair", "stream", "our own"])
+def test_a_consumed_column_says_so(kind: str) -> None:
+    exporters: dict[str, Any] = {
+        "pair": pa.array(["a", "b"]),
+        "our own": bloomery.hash_many(Column(schema(b"l"), array(2, None, bytes(16)))),
+    }
+    if kind == "stream":
+        keys: Any = Streamed(pa.chunked_array([["a"], ["b"]]).__arrow_c_stream__())
+    else:
+        keys = Column.__new__(Column)
+        keys.pair = exporters[kind].__arrow_c_array__()
+    bloomery.hash_many(keys)
+    refused(lambda: keys if kind == "stream" else Reused(keys), "consumed")
+
+
+class Reused:
+    """A column that was exported before."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.column.pair
+
+
+@pytest.mark.parametrize("changes", [{"release": None}, {"get_schema": None}])
+def test_streams_that_are_none(changes: dict[str, Any]) -> None:
+    refused(lambda: Streamed(capsule(stream([], **changes))), "consumed")
+
+
+def test_a_stream_without_a_way_to_its_chunks() -> None:
+    refused(lambda: Streamed(capsule(stream([], get_next=None))), "chunks")
+
+
+@pytest.mark.parametrize("export", [None, 5, "capsule", (), (1,), (1, 2), (1, 2, 3), [1, 2]])
+def test_exports_that_are_no_capsules(export: Any) -> None:
+    refused(lambda: Streamed(export), "capsule")
+
+
+def test_capsules_of_other_names() -> None:
+    refused(lambda: Streamed(capsule(array(0), b"arrow_array")), "capsule")
+    refused(lambda: Streamed((capsule(array(0)), capsule(schema(b"l")))), "capsule")
+
+
+def stream(chunks: list[Array], code: int = 0, **changes: Any) -> Stream:
+    """A stream of these chunks of int64, after which it ends, or fails with `code`."""
+    left = iter(chunks)
+
+    def get_schema(_: int, out: int) -> int:
+        ctypes.memmove(out, address(schema(b"l")), ctypes.sizeof(Schema))
+        return 0
+
+    def get_next(_: int, out: int) -> int:
+        chunk = next(left, None)
+        if chunk is None:
+            return code
+        ctypes.memmove(out, address(chunk), ctypes.sizeof(Array))
+        return 0
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    made = Stream(
+        get_schema=address(callback(get_schema)),
+        get_next=address(callback(get_next)),
+        release=RELEASE[Stream],
+    )
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def numbers(*values: int, **changes: Any) -> Array:
+    """A chunk of a stream."""
+    return array(len(values), None, words(*values, kind="q"), **changes)
+
+
+def test_chunks_of_a_stream_before_a_lie_are_added() -> None:
+    bloom = bloomery.BloomFilter(100)
+    before = dict(released)
+    with pytest.raises(bloomery.KeyTypeError, match="length"):
+        bloom.update(Streamed(capsule(stream([numbers(1, 2), numbers(3, length=-1), numbers(4)]))))
+    assert [key in bloom for key in range(5)] == [False, True, True, False, False]
+    assert released == {Stream: before[Stream] + 1, Array: before[Array] + 2, Schema: before[Schema] + 1}
+
+
+def test_a_stream_that_fails_says_so_after_its_chunks() -> None:
+    bloom = bloomery.BloomFilter(100)
+    with pytest.raises(RuntimeError, match="stream failed"):
+        bloom.update(Streamed(capsule(stream([numbers(1, 2)], code=5))))
+    assert bloom.num_added == 2
+
+
+def test_a_stream_is_read_as_it_is_worked_through() -> None:
+    """Each chunk is released before the next is asked for, so that a long stream takes no memory."""
+    alive = []
+
+    def chunks() -> Any:
+        for i in range(50):
+            alive.append(made - released[Array] + i)
+            yield numbers(i)
+
+    made = released[Array]
+    bloom = bloomery.BloomFilter(100)
+    bloom.update(Streamed(capsule(stream(chunks()))))
+    assert bloom.num_added == 50
+    assert max(alive) <= 1
+
+
+def test_fuzzed_numbers_of_every_layout_end_in_an_error_or_an_answer() -> None:
+    """Random words in every field that is checked, over memory that any of them may lead to within bounds."""
+    rng = np.random.default_rng(7)
+    room = bytes(4096)
+    for _ in range(2000):
+        format_ = list(LAYOUTS)[rng.integers(len(LAYOUTS))]
+        plain = [room if data is not None else None for data in LAYOUTS[format_]]
+        changes = {"length": int(rng.integers(-3, 60)), "offset": int(rng.integers(-3, 60))}
+        changes["null_count"] = int(rng.integers(-3, 60))
+        changes["n_buffers"] = int(rng.integers(-1, len(plain) + 1))
+        with contextlib.suppress(bloomery.BloomeryError):
+            bloomery.hash_many(Column(schema(format_), array(0, *plain, **changes)))

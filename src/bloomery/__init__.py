@@ -69,6 +69,9 @@ else:
         return import_module(f"bloomery.{name}")
 
 
+del TYPE_CHECKING
+
+
 __all__ = [
     "AgingBloomFilter",
     "BitSet",

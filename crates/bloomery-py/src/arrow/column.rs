@@ -108,7 +108,7 @@ fn views(stated: &Stated<'_>, nulls: &Nulls) -> PyResult<Views> {
     let buffers = stated.array.buffers.wrapping_add(2).cast_const().cast();
     let views = Views { views: start, buffers, count, sizes };
     // SAFETY: a view for each row, and buffers as stated.
-    if !(0..stated.len).all(|i| unsafe { views.get(i) }.is_some() || !nulls.is_valid(i)) {
+    if !(0..stated.len).all(|i| unsafe { views.holds(i) } || !nulls.is_valid(i)) {
         return Err(refused(stated.py, "a text outside of its buffers"));
     }
     Ok(views)

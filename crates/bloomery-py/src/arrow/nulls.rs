@@ -42,12 +42,8 @@ impl Nulls {
         match self {
             Nulls::None => true,
             Nulls::All => false,
-            Nulls::Bits { bits, first } => {
-                let bit = first + i;
-                // SAFETY: the bitmap has a bit for every row.
-                let byte = unsafe { *bits.add(bit >> 3) };
-                byte >> (bit & 7) & 1 == 1
-            }
+            // SAFETY: the bitmap has a bit for every row.
+            Nulls::Bits { bits, first } => unsafe { bit(*bits, first + i) == 1 },
             Nulls::Marks(marks) => marks[i] != 0,
             Nulls::Values { rows, indices, values } => rows.is_valid(i) && values.is_valid(indices.get(i)),
         }
@@ -78,11 +74,25 @@ impl Nulls {
             Nulls::None => out.fill(1),
             Nulls::All => out.fill(0),
             Nulls::Marks(marks) => out.copy_from_slice(&marks[start..start + out.len()]),
-            Nulls::Bits { .. } | Nulls::Values { .. } => {
+            Nulls::Bits { bits, first } => {
+                // SAFETY: the bitmap has a bit for every row.
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = unsafe { bit(*bits, first + start + i) });
+            }
+            Nulls::Values { .. } => {
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = u8::from(self.is_valid(start + i)));
             }
         }
     }
+}
+
+/// Bit `i` of a bitmap.
+///
+/// # Safety
+/// `bits` must be readable up to that bit.
+#[inline(always)]
+unsafe fn bit(bits: *const u8, i: usize) -> u8 {
+    // SAFETY: the caller's promise.
+    unsafe { *bits.add(i >> 3) >> (i & 7) & 1 }
 }
 
 /// The bytes at `data`, also for an empty run at a null pointer.

@@ -59,6 +59,16 @@ pub(crate) struct Views {
 }
 
 impl Views {
+    /// Whether element `i` lies inside its view, as short ones do, or inside a buffer.
+    ///
+    /// # Safety
+    /// As [`Views::get`].
+    #[inline(always)]
+    pub(crate) unsafe fn holds(&self, i: usize) -> bool {
+        // SAFETY: the caller's promise; a length below zero is a great one here.
+        unsafe { read::<u32>(self.views.add(16 * i)) <= 12 || self.get(i).is_some() }
+    }
+
     /// The bytes of element `i`; `None` for a view of what no buffer holds, such as a null may have.
     ///
     /// # Safety

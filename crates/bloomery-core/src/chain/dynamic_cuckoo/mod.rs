@@ -8,11 +8,16 @@
 //! in one and differ in another; removing the first where it only seems to lie would take the copy of
 //! the second, and the second would be missed.
 //!
-//! A key goes to the first stage that has room: fewer keys than its capacity, and its stash free. If
-//! none has, another is opened; when all that may be are open, stages take keys past their capacity,
-//! in order, as long as they do. That depends on the stages alone, so that equal operations give equal
-//! bytes, in batches of any size. A stage that holds as many copies of a key as its two buckets have
-//! slots leaves the next copy to the stages after it.
+//! A key goes to the first stage that has room: fewer keys than its capacity. If none has, another is
+//! opened; when all that may be are open, stages take keys past their capacity, in order, as long as they
+//! do. That depends on the stages alone, so that equal operations give equal bytes, in batches of any
+//! size. A stage that holds as many copies of a key as its two buckets have slots, or no room that 500
+//! moves find, leaves the key to the stages after it.
+//!
+//! Keys chosen to share buckets overflow any stage. So a stage is added to s of capacity c only with
+//! n >= (s - 1) c / 2 keys: memory stays below that of twice the keys and two stages. Chance closes two stages of
+//! fewer keys with probability below 2e-17, for any capacity and bucket size: 2 (b k + 1) + 1 of at most c / 2 keys
+//! would have to lie in some k of B buckets, C(B, k) C(n, m) (k / B)^(2 m) summed over k, with m of them.
 //!
 //! * [`plan`]: what all stages are made from; `placing`: which stage takes a fingerprint.
 
@@ -56,8 +61,9 @@ structure! {
     /// in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
     /// empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     /// was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
-    /// stage takes the key, and then nothing has changed. Copies of one key beyond 2 * bucket_size open
-    /// further stages: ask `in` first to store each key once.
+    /// stage takes the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
+    /// ask `in` first to store each key once. Copies, and keys chosen to share buckets, open stages only as
+    /// far as the stages stay half full, and are refused beyond; secret= makes chosen keys as good as random.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
     /// Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
     /// an absent key asks every stage, at about 12 ns each in batches.

@@ -1,13 +1,20 @@
 //! Which stage takes a fingerprint, one by one, in batches, when stages are merged and when they are
 //! emptied.
 
+use std::ops::Range;
+
 use super::DynamicCuckooFilter;
 use super::plan::room;
 use crate::chain::asking::{ask_in_turn, look};
 use crate::error::{Error, Result};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
+use crate::table::CuckooFilter;
+use crate::table::cuckoo::moves::Refused;
 use crate::table::cuckoo::places::Spot;
+
+/// Stages that search for room with moves, 500 in each, before a key is refused.
+const SEARCHES: u32 = 2;
 
 impl DynamicCuckooFilter {
     /// The first stage that has room or, when none has and no other may be opened, the first that
@@ -18,28 +25,44 @@ impl DynamicCuckooFilter {
         roomy.or_else(takes).unwrap_or(self.chain.stages.len())
     }
 
-    /// Stores a fingerprint in stage `at`: `at`, and whether it was new there; `None` when it is
-    /// refused.
+    /// Stores a fingerprint in stage `at`: `at`, and whether it was new there.
     #[inline(always)]
-    fn put_in(&mut self, at: usize, spot: Spot, turn: u64) -> Option<(usize, bool)> {
-        let new = self.chain.stages[at].store(spot, turn).ok()?;
+    fn put_in(&mut self, at: usize, spot: Spot, turn: u64) -> std::result::Result<(usize, bool), Refused> {
+        let new = self.chain.stages[at].store(spot, turn)?;
         if room(&self.chain.stages[at]) == 0 {
             self.active = self.first_open();
         }
-        Some((at, new))
+        Ok((at, new))
+    }
+
+    /// Stores a fingerprint in the first of `stages` that takes it; `searches` counts down those that found it crowded.
+    #[inline(always)]
+    fn put_in_one(
+        &mut self,
+        stages: Range<usize>,
+        searches: &mut u32,
+        (spot, turn): (Spot, u64),
+        open: impl Fn(&CuckooFilter) -> bool,
+    ) -> Option<(usize, bool)> {
+        for at in stages {
+            if *searches == 0 {
+                return None;
+            }
+            if open(&self.chain.stages[at]) {
+                match self.put_in(at, spot, turn) {
+                    Ok(done) => return Some(done),
+                    Err(why) => *searches -= u32::from(why == Refused::Crowded),
+                }
+            }
+        }
+        None
     }
 
     /// Stores a fingerprint in the first stage that has room and takes it.
     #[inline(always)]
     fn put_where_room(&mut self, spot: Spot, turn: u64) -> Option<(usize, bool)> {
-        for at in self.active..self.chain.stages.len() {
-            if room(&self.chain.stages[at]) > 0
-                && let Some(done) = self.put_in(at, spot, turn)
-            {
-                return Some(done);
-            }
-        }
-        None
+        let stages = self.active..self.chain.stages.len();
+        self.put_in_one(stages, &mut { SEARCHES }, (spot, turn), |stage| room(stage) > 0)
     }
 
     /// Stores a fingerprint: where, and whether it was new there. On an error nothing has changed.
@@ -51,18 +74,27 @@ impl DynamicCuckooFilter {
         }
     }
 
+    /// True when the keys are so many that chance may have closed the stages to one of them: a stage more than twice
+    /// the keys need may be open. Keys that share buckets, and copies of one key, find no room in any number of stages;
+    /// were one opened for each few of them, a key would cost kilobytes.
+    fn may_open(&self) -> bool {
+        let stages = self.chain.stages.len() as u64;
+        !self.all_open() && (stages - 1).saturating_mul(self.plan.capacity) <= self.num_added().saturating_mul(2)
+    }
+
     /// [`DynamicCuckooFilter::put`] when no stage has room for it.
     #[cold]
     fn put_beyond(&mut self, spot: Spot, turn: u64) -> Result<(usize, bool)> {
-        let mut stages = 0..self.chain.stages.len();
-        if !self.all_open() {
+        let mut stages = 0..if self.all_open() { self.chain.stages.len() } else { 0 };
+        if self.may_open() {
             self.chain.check_room(self.plan.shape.words() * 8)?;
             let stage = self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), Ok)?;
             self.chain.stages.push(stage);
             self.active = self.first_open();
             stages = self.chain.stages.len() - 1..self.chain.stages.len();
         }
-        stages.into_iter().find_map(|at| self.put_in(at, spot, turn)).ok_or_else(|| self.refusal(spot))
+        let open = |_: &CuckooFilter| true;
+        self.put_in_one(stages, &mut { SEARCHES }, (spot, turn), open).ok_or_else(|| self.refusal(spot))
     }
 
     fn refusal(&self, spot: Spot) -> Error {
@@ -76,9 +108,19 @@ impl DynamicCuckooFilter {
             ));
         }
         let copies: u64 = self.chain.stages.iter().map(|stage| stage.copies(spot)).sum();
+        if copies < 2 * u64::from(self.plan.shape.bucket_size) {
+            return Error::Capacity(format!(
+                "no room within 500 moves for this key, though {} keys lie in {} stages of {} slots: too many keys \
+                 share its buckets, as keys that somebody chose do; nothing was changed, and other keys are still \
+                 taken; pass secret= where strangers choose keys",
+                self.num_added(),
+                self.chain.stages.len(),
+                self.plan.shape.slots()
+            ));
+        }
         Error::Capacity(format!(
             "the filter holds {copies} copies of this key, and no stage has room for another; it cannot be added \
-             again before it is removed (ask `in` first to store each key once)"
+             again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)"
         ))
     }
 
@@ -118,7 +160,7 @@ impl DynamicCuckooFilter {
     pub(super) fn settle(&mut self) {
         while self.chain.stages.len() > 1 && self.chain.stages.last().is_some_and(|last| last.num_added() == 0) {
             // In a file that lies, a stage of no keys may have a stash.
-            self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.is_full());
+            self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.has_stashed());
         }
         self.active = self.first_open();
     }

@@ -94,5 +94,5 @@ fn check_telling(fpr: f64, max_stages: u32, shape: &CuckooShape) -> Result<()> {
 
 /// Keys a stage takes before others are used.
 pub(super) fn room(stage: &CuckooFilter) -> u64 {
-    if stage.is_full() { 0 } else { stage.capacity().saturating_sub(stage.num_added()) }
+    stage.capacity().saturating_sub(stage.num_added())
 }

@@ -138,6 +138,15 @@ impl ScalableBloomFilter {
         Ok(())
     }
 
+    /// True when chance may have filled the newest stage for a key: the keys are half of what the stages before it are
+    /// for. With fewer, keys share their places as chosen ones do; they would overflow the next stage too, and memory
+    /// would double for every few of them.
+    fn may_close(&self) -> bool {
+        let before = &self.chain.stages[..self.chain.stages.len() - 1];
+        let planned = before.iter().map(Filter::capacity).fold(0, u64::saturating_add);
+        self.num_added().saturating_mul(2) >= planned
+    }
+
     /// Keys the newest stage still takes.
     fn room(&self) -> u64 {
         self.chain.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.num_added()))
@@ -229,7 +238,7 @@ impl Addable for ScalableBloomFilter {
             self.grow()?;
         }
         match self.newest()?.add_hash(hash) {
-            Err(Error::Capacity(_)) => {
+            Err(Error::Capacity(_)) if self.may_close() => {
                 self.grow()?;
                 self.newest()?.add_hash(hash)
             }
@@ -260,8 +269,10 @@ impl Addable for ScalableBloomFilter {
                 known
             };
             start += done;
-            if done < step {
+            if done < step && (room == 0 || self.may_close()) {
                 self.grow()?;
+            } else if done < step {
+                self.newest()?.add_hash(hashes[done])?;
             }
         }
         Ok(())

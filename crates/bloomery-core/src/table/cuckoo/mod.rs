@@ -8,7 +8,9 @@
 //! table is a multiset, and holds at most 2b equal fingerprints.
 //!
 //! A fingerprint that finds no room within 500 moves ([`self::moves`]) waits in the stash: no key is ever lost.
-//! With the stash taken, adds are refused until a removal has made room. Which slot a move empties
+//! With the stash taken, a table that holds its capacity is full: adds are refused until a removal has made room. One
+//! that holds less has met keys that crowd a few buckets, as an attacker chooses them; then those keys are
+//! refused that find no room, their moves taken back, and all others stored. Which slot a move empties
 //! follows from the hash of the key alone, so that equal operations give equal bytes.
 
 pub mod buckets;
@@ -55,8 +57,9 @@ structure! {
     /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
     /// store each key once. Never misses a key that was added, unless keys were removed that never were.
     /// Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
-    /// capacity hold it); every key added before is still found, and removing some makes room. To grow, see
-    /// DynamicCuckooFilter.
+    /// capacity hold it); every key added before is still found, and removing some makes room. Below capacity
+    /// only keys that share their buckets find none, and only they are refused: who knows the hash can choose
+    /// such keys; secret= prevents it. An add makes 500 moves at most. To grow, see DynamicCuckooFilter.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
     /// of 10 million keys, filled to 95 %.
@@ -81,7 +84,7 @@ structure! {
         stash_fingerprint: u64 = |f| f.stash.fp, STASH_FINGERPRINT;
         /// A bucket of the fingerprint in the stash.
         stash_bucket: u64 = |f| f.stash.bucket, STASH_BUCKET;
-        /// True when adds are refused until a key is removed.
+        /// True when adds are refused until a key is removed: past capacity, with no room for one.
         pub full: bool = |f| f.is_full();
         /// True when the table lives in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
@@ -156,8 +159,15 @@ impl CuckooFilter {
         &self.shape
     }
 
-    /// True when the stash is taken: adds are refused until a key is removed.
+    /// True when the stash is taken and the capacity reached: adds are refused until a key is removed.
+    #[inline(always)]
     pub fn is_full(&self) -> bool {
+        self.has_stashed() && self.load.added >= self.load.capacity
+    }
+
+    /// True when a fingerprint waits in the stash.
+    #[inline(always)]
+    pub(crate) fn has_stashed(&self) -> bool {
         self.stash.fp != 0
     }
 
@@ -167,7 +177,7 @@ impl CuckooFilter {
         let free: u64 = dispatch!(self.kernel, rule => {
             (0..self.shape.buckets).map(|i| u64::from(rule.count(rule.load(words, i), 0))).sum()
         });
-        self.shape.slots() - free + u64::from(self.is_full())
+        self.shape.slots() - free + u64::from(self.has_stashed())
     }
 
     fn refusal(&self, why: Refused) -> Error {
@@ -179,9 +189,16 @@ impl CuckooFilter {
                 self.load.added,
                 self.shape.slots()
             )),
+            Refused::Crowded => Error::Capacity(format!(
+                "no room within 500 moves for this key, though {} keys lie in {} slots: too many keys share its buckets, \
+                 as keys that somebody chose do; nothing was changed, and other keys are still taken; pass secret= where \
+                 strangers choose keys",
+                self.load.added,
+                self.shape.slots()
+            )),
             Refused::Copies => Error::Capacity(format!(
                 "the filter holds {} copies of this key, as many as its two buckets have slots; it cannot be added \
-                 again before it is removed (ask `in` first to store each key once)",
+                 again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)",
                 2 * self.shape.bucket_size
             )),
         }
@@ -201,6 +218,9 @@ impl CuckooFilter {
     /// Stores a fingerprint, in slots that `turn` decides; true when no equal one was there.
     #[inline(always)]
     pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+        if self.is_full() {
+            return Err(Refused::Full);
+        }
         let (places, bucket_size) = (self.places, self.shape.bucket_size);
         let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
         let new = dispatch!(self.kernel, rule => {
@@ -223,6 +243,9 @@ impl CuckooFilter {
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
+                if table.stash.fp != 0 && load.added >= load.capacity {
+                    return Err(Refused::Full);
+                }
                 let new = table.add(spot, hashes[i])?;
                 load.count(true);
                 tell(i, new);
@@ -321,7 +344,7 @@ impl Filter for CuckooFilter {
     }
 
     fn fill(&self) -> f64 {
-        (self.items() - u64::from(self.is_full())) as f64 / self.shape.slots() as f64
+        (self.items() - u64::from(self.has_stashed())) as f64 / self.shape.slots() as f64
     }
 }
 
@@ -358,7 +381,8 @@ impl Removable for CuckooFilter {
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
-                let was_there = table.remove(spot);
+                // Below capacity the stash keeps nobody out, and 500 moves for each removal would be an attacker's gain.
+                let was_there = table.remove(spot, load.added >= load.capacity);
                 load.uncount(was_there);
                 mark(&mut removed, i, was_there);
                 Ok(())

@@ -5,7 +5,7 @@ use super::places::{Places, Spot};
 use crate::scheme::fastrange;
 
 /// Moves before a fingerprint goes to the stash.
-const KICKS: u32 = 500;
+const KICKS: usize = 500;
 /// Steps the choice of slots; the multiplier of scheme `mcg`.
 const STEP: u64 = 0xd134_2543_de82_ef95;
 
@@ -34,10 +34,21 @@ pub(crate) struct Table<'a, B> {
     pub(crate) bucket_size: u32,
 }
 
+/// A move: `fp` was put into `slot` of bucket `at`.
+#[derive(Clone, Copy, Default)]
+struct Move {
+    fp: u64,
+    at: u64,
+    slot: u32,
+}
+
 /// Why a fingerprint was not stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The stash is taken.
+    /// The stash is taken, and the table holds its capacity.
     Full,
+    /// The stash is taken, and no move makes room for this key, though others may find some.
+    Crowded,
     /// Both buckets hold nothing but copies of it.
     Copies,
     /// The table is mapped read-only.
@@ -49,37 +60,65 @@ impl<B: Buckets> Table<'_, B> {
     /// emptied on the way. Nothing has changed when it is refused.
     #[inline(always)]
     pub(crate) fn add(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
-        if self.stash.fp != 0 {
-            return Err(Refused::Full);
-        }
         let (mut first, mut second) = (self.rule.load(self.words, spot.first), self.rule.load(self.words, spot.second));
-        let new = !(self.rule.has(first, spot.fp) | self.rule.has(second, spot.fp));
+        let new = !(self.rule.has(first, spot.fp) | self.rule.has(second, spot.fp) | self.stash.holds(spot));
         if self.rule.replace(&mut first, 0, spot.fp) {
             self.rule.store(self.words, spot.first, first);
         } else if self.rule.replace(&mut second, 0, spot.fp) {
             self.rule.store(self.words, spot.second, second);
         } else if !new && self.rule.count(first, spot.fp).min(self.rule.count(second, spot.fp)) == self.bucket_size {
             return Err(Refused::Copies);
-        } else {
-            self.make_room(spot, turn);
+        } else if self.stash.fp != 0 {
+            self.make_room_or_none(spot, turn)?;
+        } else if let Some(left) = self.make_room(spot, turn, &mut [], KICKS) {
+            *self.stash = left;
         }
         Ok(new)
     }
 
+    /// [`Table::make_room`] where nothing may be left over: moves that make no room are taken back. A search that comes
+    /// upon crowded buckets stays among them, so there are several short ones, from both buckets.
+    #[cold]
+    fn make_room_or_none(&mut self, spot: Spot, turn: u64) -> std::result::Result<(), Refused> {
+        let other = Spot { first: spot.second, second: spot.first, ..spot };
+        for (spot, turn) in [(spot, turn), (other, turn), (spot, !turn), (other, !turn)] {
+            let mut moves = [Move::default(); KICKS / 4];
+            let Some(left) = self.make_room(spot, turn, &mut moves, KICKS / 4) else { return Ok(()) };
+            self.take_back(&moves, left);
+        }
+        Err(Refused::Crowded)
+    }
+
+    /// Makes `moves` undone, which left `left` over.
+    fn take_back(&mut self, moves: &[Move], left: Stash) {
+        let mut fp = left.fp;
+        for &Move { fp: put, at, slot } in moves.iter().rev() {
+            let mut bucket = self.rule.load(self.words, at);
+            // Storing may have sorted the bucket.
+            if self.rule.swap(&mut { bucket }, slot, 0) == put {
+                self.rule.swap(&mut bucket, slot, fp);
+            } else {
+                self.rule.replace(&mut bucket, put, fp);
+            }
+            self.rule.store(self.words, at, bucket);
+            fp = put;
+        }
+    }
+
     /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first
     /// whose other bucket has room moves there; where none has, the one whose turn it is makes way,
-    /// and the search goes on from its other bucket. The last one in hand goes to the stash.
+    /// and the search goes on from its other bucket. The last one in hand is left over; `moves` notes the way.
     ///
     /// Looking at all other buckets of a bucket at once (their lines are fetched together) takes a
     /// fifth of the moves that a blind walk takes, and fails later.
     #[inline(never)]
-    fn make_room(&mut self, spot: Spot, turn: u64) {
+    fn make_room(&mut self, spot: Spot, turn: u64, moves: &mut [Move], most: usize) -> Option<Stash> {
         let (rule, base) = (self.rule, self.words.as_ptr());
         let (mut turn, mut fp) = (turn.wrapping_mul(STEP) | 1, spot.fp);
         let mut at = if turn >> 63 == 0 { spot.first } else { spot.second };
         let mut others = [0u64; MOST_SLOTS as usize];
         let others = &mut others[..self.bucket_size as usize];
-        for _ in 0..KICKS {
+        for step in 0..most {
             turn = turn.wrapping_mul(STEP);
             let slot = fastrange(turn, u64::from(self.bucket_size)) as u32;
             let mut bucket = rule.load(self.words, at);
@@ -94,26 +133,29 @@ impl<B: Buckets> Table<'_, B> {
                     rule.store(self.words, other, room);
                     rule.swap(&mut bucket, slot, fp);
                     rule.store(self.words, at, bucket);
-                    return;
+                    return None;
                 }
+            }
+            if let Some(noted) = moves.get_mut(step) {
+                *noted = Move { fp, at, slot };
             }
             fp = rule.swap(&mut bucket, slot, fp);
             rule.store(self.words, at, bucket);
             at = self.places.other(fp, at);
         }
-        *self.stash = Stash { fp, bucket: at };
+        Some(Stash { fp, bucket: at })
     }
 
-    /// Takes out one copy; false when there is none. The stash is emptied into the room made, if
-    /// its fingerprint gets there.
+    /// Takes out one copy; false when there is none. The stash is emptied into the room made, if its
+    /// fingerprint gets there: by moves when `moves` may be made, else only from a bucket of its own.
     #[inline(always)]
-    pub(crate) fn remove(&mut self, spot: Spot) -> bool {
+    pub(crate) fn remove(&mut self, spot: Spot, moves: bool) -> bool {
         for at in [spot.first, spot.second] {
             let mut bucket = self.rule.load(self.words, at);
             if self.rule.replace(&mut bucket, spot.fp, 0) {
                 self.rule.store(self.words, at, bucket);
                 if self.stash.fp != 0 {
-                    self.unstash();
+                    self.unstash(at, moves);
                 }
                 return true;
             }
@@ -126,9 +168,12 @@ impl<B: Buckets> Table<'_, B> {
     }
 
     #[cold]
-    fn unstash(&mut self) {
+    fn unstash(&mut self, room: u64, moves: bool) {
+        let spot = self.places.at(self.stash.fp, self.stash.bucket);
+        if !moves && room != spot.first && room != spot.second {
+            return;
+        }
         let stash = std::mem::take(self.stash);
-        let spot = self.places.at(stash.fp, stash.bucket);
         if self.add(spot, stash.fp << 32 ^ stash.bucket).is_err() {
             *self.stash = stash;
         }

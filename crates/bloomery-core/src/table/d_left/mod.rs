@@ -107,7 +107,8 @@ impl DLeftCountingFilter {
     fn full(&self) -> Error {
         Error::Capacity(format!(
             "all {} buckets of the key are full: the filter holds {} keys, its capacity is {} (a key with more \
-             than 3 copies takes several cells); remove keys, or build a larger filter",
+             than 3 copies takes several cells); remove keys, or build a larger filter; far below capacity only keys \
+             that somebody chose share so many buckets: pass secret= where strangers choose keys",
             self.shape.subtables, self.load.added, self.load.capacity
         ))
     }

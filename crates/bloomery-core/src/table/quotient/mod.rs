@@ -69,7 +69,10 @@ structure! {
     /// False negatives: never, unless a key that was not added is removed and takes the fingerprint of
     /// one that was. count is never under the truth. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
-    /// and earlier keys stay found. num_added tells distinct fingerprints.
+    /// and earlier keys stay found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
+    /// a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
+    /// never are; keys chosen by who knows the hash are (pass secret=), and copies of one key (counting=True).
+    /// num_added tells distinct fingerprints.
     /// Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
     /// twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
     /// Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
@@ -144,6 +147,19 @@ impl QuotientFilter {
         ))
     }
 
+    #[cold]
+    fn crowded(&self) -> Error {
+        let reach = self.geometry().reach(self.used).min(self.geometry().slots());
+        Error::Capacity(format!(
+            "no free slot within {reach} of the key's own, though {} of {} slots are in use: too many keys lie there, as \
+             keys that somebody chose do and copies of one key; nothing was changed, and other keys are still taken; pass \
+             secret= where strangers choose keys, counting=True where keys repeat (or the file is damaged: open it with \
+             verify=\"full\")",
+            self.used,
+            self.geometry().slots()
+        ))
+    }
+
     #[inline(always)]
     fn split(&self, hash: u64) -> (u64, u64) {
         self.geometry().split(self.geometry().fingerprint(hash))
@@ -198,7 +214,8 @@ impl QuotientFilter {
         if self.is_full() {
             return Err(self.full());
         }
-        self.slots.insert(quotient, &place, geometry.cell(remainder, 1)).ok_or_else(damaged)?;
+        let reach = geometry.reach(self.used);
+        self.slots.insert(quotient, &place, geometry.cell(remainder, 1), reach).ok_or_else(|| self.crowded())?;
         self.used += 1;
         self.load.count(!place.found);
         Ok(!place.found)

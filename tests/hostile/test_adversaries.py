@@ -55,26 +55,28 @@ CUCKOO = [{}, {"semi_sort": True}, {"bucket_size": 2}, {"bucket_size": 8}, {"fin
 
 
 @pytest.mark.parametrize("options", CUCKOO)
-def test_keys_that_crowd_a_few_buckets_do_not_fill_a_cuckoo_filter_for_others(options: dict[str, Any]) -> None:
-    made = CuckooFilter(10_000, **options)
+def test_keys_that_crowd_a_few_buckets_do_not_fill_a_cuckoo_filter_for_others(
+    options: dict[str, Any],
+) -> None:
+    made = CuckooFilter(3000, **options)
     region = 40 // made.bucket_size + 8
     crowd = crowd_of(made, 250, region)
     taken, refusals = offer(made, crowd)
     assert len(taken) <= 41 + 8 * made.bucket_size
     assert refusals
-    assert all("secret=" in refusal and "share" in refusal for refusal in refusals)
+    assert all("secret=" in refusal for refusal in refusals)
     assert not made.full
-    honest = others(made, 10_000 - len(taken), region)
+    honest = others(made, 3000 - len(taken), region)
     made.update(honest)
     assert made.contains_many(np.array(taken)).all()
     assert made.contains_many(honest).all()
-    assert made.num_added == 10_000
+    assert made.num_added == 3000
 
 
 @pytest.mark.parametrize("options", CUCKOO)
 def test_a_crowded_key_that_is_refused_leaves_every_byte(options: dict[str, Any]) -> None:
-    made = CuckooFilter(10_000, **options)
-    made.update(others(made, 5000, 40 // made.bucket_size + 8))
+    made = CuckooFilter(3000, **options)
+    made.update(others(made, 1500, 40 // made.bucket_size + 8))
     crowd = crowd_of(made, 250, 40 // made.bucket_size + 8)
     refused = 0
     for key in crowd.tolist():
@@ -89,7 +91,7 @@ def test_a_crowded_key_that_is_refused_leaves_every_byte(options: dict[str, Any]
 
 
 def test_a_removal_lets_the_crowd_in_again() -> None:
-    made = CuckooFilter(10_000)
+    made = CuckooFilter(3000)
     crowd = crowd_of(made, 250, 20)
     taken, _ = offer(made, crowd)
     for key in taken:
@@ -134,7 +136,7 @@ def test_copies_in_a_quotient_filter_are_bounded_and_counting_takes_more() -> No
 
 
 def test_a_d_left_filter_refuses_the_crowd_alone_and_says_why() -> None:
-    made = DLeftCountingFilter(500, 1e-4, subtables=2)
+    made = DLeftCountingFilter(2000, 1e-5, subtables=2)
     remainders = np.arange(1 << made.remainder_bits, dtype=np.uint64)
     mixed = (remainders + np.uint64(1)) * np.uint64(0xD1342543DE82EF95 * 3 & 2**64 - 1)
     turned = (mixed << np.uint64(32) | mixed >> np.uint64(32)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -150,20 +152,20 @@ def test_a_d_left_filter_refuses_the_crowd_alone_and_says_why() -> None:
     assert refusals
     assert "secret=" in refusals[0]
     taken = made.num_added
-    made.update(np.arange(500 - taken))
-    assert made.contains_many(np.arange(500 - taken)).all()
+    made.update(np.arange(2000 - taken))
+    assert made.contains_many(np.arange(2000 - taken)).all()
     assert sum(made.contains_hashed(crowd)) == taken
 
 
 def test_crowding_keys_open_no_stages_of_a_growing_cuckoo_filter() -> None:
-    made = DynamicCuckooFilter(10_000, max_stages=64)
+    made = DynamicCuckooFilter(3000, max_stages=64)
     one = made.nbytes
     crowd = crowd_of(made, 700, 20)
     taken, refusals = offer(made, crowd)
     assert refusals
     assert "secret=" in refusals[0]
     assert made.nbytes <= 2 * one, "one stage more than the keys need"
-    honest = others(made, 30_000, 20)
+    honest = others(made, 9000, 20)
     made.update(honest)
     assert made.contains_many(honest).all()
     assert made.contains_many(np.array(taken)).all()
@@ -209,9 +211,9 @@ def test_a_quotient_stage_opens_no_other_for_a_crowd() -> None:
 
 @pytest.mark.parametrize("cls", [CuckooFilter, QuotientFilter, DynamicCuckooFilter])
 def test_with_a_secret_chosen_keys_are_keys_like_others(cls: Any) -> None:
-    made, twin = cls(10_000, secret=SECRET), cls(10_000)
+    made, twin = cls(3000, secret=SECRET), cls(3000)
     if cls is QuotientFilter:
-        crowd = search.quotient(twin.quotient_bits, 9000, homes=256).keys
+        crowd = search.quotient(twin.quotient_bits, 2500, homes=64).keys
     else:
         crowd = crowd_of(twin, 700, 20)
     made.update(crowd)

@@ -140,8 +140,10 @@ def test_a_filter_that_cannot_grow_further_warns_once_and_then_is_full() -> None
 
 def test_copies_are_counted_through_all_stages() -> None:
     made = DynamicCuckooFilter(1000, max_stages=3)
+    made.update(range(500))
     assert [made.add("ada") for _ in range(24)] == [True] + [False] * 23
     assert (made.count("ada"), made.stages) == (24, 3)
+    made.discard_many(range(500))
     with pytest.raises(FilterFull, match="24 copies"):
         made.add("ada")
     assert not made.full

@@ -1,4 +1,4 @@
-"""Measures the attacks: `python -m benchmarks.attacks [--write]` prints the table, or puts it into docs/security.md."""
+"""Measures the attacks: `python -m benchmarks.attacks [--write]` prints the table, or writes the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attacks, one function each: what chosen keys do to a filter with the public hash, and to one with a secret.
+"""The attacks, one function each: what chosen keys do to a filter, and to one with a secret.
 
 A figure is told for three filters: one that got random keys, one with the public hash that got the chosen
 ones, and one with a secret that got the same chosen ones.

@@ -1,4 +1,4 @@
-"""The security page shows what its script measures, and every page whose keys may come from strangers points to it."""
+"""The security page shows what its script measures, and every page of a filter points to it."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ impl Geometry {
     /// 1e-12 for a whole table of 2^40 slots 95 % full, and up to 75 % also with ten copies of every key.
     #[inline(always)]
     pub fn reach(self, used: u64) -> u64 {
-        1024 << (2 * (used * 4 >> self.quotient_bits)).min(6)
+        1024 << (2 * ((used * 4) >> self.quotient_bits)).min(6)
     }
 
     /// Bits of a slot.

@@ -6,7 +6,7 @@
 //! when a sound table is full.
 
 use super::geometry::Geometry;
-use super::words::{count, move_down, move_up, select};
+use super::words::{LEVELS, count, move_down, move_up, select};
 use crate::cells::{Memory, Packed};
 use crate::error::Result;
 use crate::isa::prefetch;
@@ -16,26 +16,6 @@ pub(super) const FAR: u64 = 255;
 
 /// Jumps from run end to run end before slots are walked along.
 const JUMPS: u32 = 32;
-
-/// For the beginnings (high) and ends (low) of runs in four slots: the most open runs before them with which one of the
-/// slots is free, and what they change the number by.
-static LEVELS: [(i8, i8); 256] = levels();
-
-const fn levels() -> [(i8, i8); 256] {
-    let (mut table, mut both) = ([(0, 0); 256], 0);
-    while both < 256 {
-        let (mut most, mut open, mut slot) = (i8::MIN, 0i8, 0);
-        while slot < 4 {
-            open += (both >> (slot + 4) & 1) as i8;
-            most = if -open > most { -open } else { most };
-            open -= (both >> slot & 1) as i8;
-            slot += 1;
-        }
-        table[both] = (most, open);
-        both += 1;
-    }
-    table
-}
 
 /// Where a remainder is, or where it would go.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +194,7 @@ impl Slots {
     fn far_offset(&self, block: u64) -> Option<u64> {
         let blocks = self.geometry.blocks();
         let back = (1..blocks).find(|back| self.stored_offset(block + blocks - back) < FAR)?;
-        let (start, end) = (block + blocks - back << 6, block + blocks << 6);
+        let (start, end) = ((block + blocks - back) << 6, (block + blocks) << 6);
         let (from, runs) = (start + self.stored_offset(start >> 6), self.count_occupied(start, end));
         let stop = if runs == 0 { from } else { self.after_runend(from, runs)? };
         let offset = stop.saturating_sub(end);

@@ -90,6 +90,26 @@ pub fn count<const STRIDE: usize, const BASE: usize>(words: &[u64], bits: u32, f
     ones
 }
 
+/// For the beginnings (high) and ends (low) of runs in four slots: the most open runs before them with which one of the
+/// slots is free, and what they change the number by.
+pub static LEVELS: [(i8, i8); 256] = levels();
+
+const fn levels() -> [(i8, i8); 256] {
+    let (mut table, mut both) = ([(0, 0); 256], 0);
+    while both < 256 {
+        let (mut most, mut open, mut slot) = (i8::MIN, 0i8, 0);
+        while slot < 4 {
+            open += (both >> (slot + 4) & 1) as i8;
+            most = if -open > most { -open } else { most };
+            open -= (both >> slot & 1) as i8;
+            slot += 1;
+        }
+        table[both] = (most, open);
+        both += 1;
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

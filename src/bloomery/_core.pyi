@@ -1377,8 +1377,9 @@ class CuckooFilter:
     exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
     store each key once. Never misses a key that was added, unless keys were removed that never were.
     Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
-    capacity hold it); every key added before is still found, and removing some makes room. To grow, see
-    DynamicCuckooFilter.
+    capacity hold it); every key added before is still found, and removing some makes room. Below capacity
+    only keys that share their buckets find none, and only they are refused: who knows the hash can choose
+    such keys; secret= prevents it. An add makes 500 moves at most. To grow, see DynamicCuckooFilter.
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
     of 10 million keys, filled to 95 %.
@@ -1515,7 +1516,7 @@ class CuckooFilter:
     @property
     def full(self, /) -> bool:
         """
-        True when adds are refused until a key is removed.
+        True when adds are refused until a key is removed: past capacity, with no room for one.
         """
     def info(self, /) -> dict[str, Any]:
         """
@@ -2139,8 +2140,9 @@ class DynamicCuckooFilter:
     in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
     empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
-    stage takes the key, and then nothing has changed. Copies of one key beyond 2 * bucket_size open
-    further stages: ask `in` first to store each key once.
+    stage takes the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
+    ask `in` first to store each key once. Copies, and keys chosen to share buckets, open stages only as
+    far as the stages stay half full, and are refused beyond; secret= makes chosen keys as good as random.
     Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
     Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
     an absent key asks every stage, at about 12 ns each in batches.
@@ -2856,7 +2858,10 @@ class QuotientFilter:
     False negatives: never, unless a key that was not added is removed and takes the fingerprint of
     one that was. count is never under the truth. Raises ParameterError, ParameterTypeError,
     FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
-    and earlier keys stay found. num_added tells distinct fingerprints.
+    and earlier keys stay found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
+    a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
+    never are; keys chosen by who knows the hash are (pass secret=), and copies of one key (counting=True).
+    num_added tells distinct fingerprints.
     Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
     twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
     Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate

@@ -33,9 +33,9 @@ def test_a_table_is_written_between_the_marks_and_read_back() -> None:
 @pytest.mark.parametrize(
     "name", sorted(p.name for p in (DOCS / "filters").glob("*.md") if p.name not in KEYLESS)
 )
-def test_every_filter_page_names_the_secret_in_its_first_lines(name: str) -> None:
-    first = (DOCS / "filters" / name).read_text().splitlines()[:14]
-    assert any("secret=" in line and "security.md" in line for line in first)
+def test_every_filter_page_names_the_secret(name: str) -> None:
+    lines = (DOCS / "filters" / name).read_text().splitlines()
+    assert any("secret=" in line and "security.md" in line for line in lines)
 
 
 def test_the_seed_is_no_secret() -> None:

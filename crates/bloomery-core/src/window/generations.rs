@@ -21,6 +21,7 @@ use crate::sizing::{Law, any_among, blocked, check_sized, each_of, shown};
 use crate::structure::kept::kept_in;
 use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Sections};
+use crate::window::steps::Steps;
 
 /// More generations cost a line a look-up each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
@@ -242,21 +243,14 @@ impl<V: Kind> Generations<V> {
         if self.memory.is_read_only() {
             return Err(Error::read_only());
         }
-        let g = self.plan.generations as u64;
-        let step = window / (g - 1) as f64;
-        let passed = ((now - began) / step).floor();
-        if passed >= g as f64 {
-            for _ in 0..g {
-                self.turn()?;
-            }
-            self.clock = Some((now, now));
-            return Ok(g);
-        }
-        for _ in 0..passed as u64 {
+        let g = self.plan.generations as u32;
+        let steps = Steps { began, window, parts: g - 1 };
+        let passed = (1..=g).take_while(|&n| steps.passed(n, now)).count() as u32;
+        for _ in 0..passed {
             self.turn()?;
         }
-        self.clock = Some((now, (began + passed * step).min(now)));
-        Ok(passed as u64)
+        self.clock = Some((now, if passed == g { now } else { steps.end(passed).min(now) }));
+        Ok(u64::from(passed))
     }
 
     /// Adds in order; tells for each key whether it was new.

@@ -352,12 +352,13 @@ def _choice(
         bits, hashes = _core.size_for(layout, items, fpr)
         keys = items
     else:
-        keys, bits, hashes = _within(layout, 8 * (memory or 0), items, fpr)
+        whole_lines = (memory or 0) // _core.LINE_BYTES * _core.LINE_BYTES
+        keys, bits, hashes = _within(layout, 8 * whole_lines, items, fpr)
         if bits == 0 or keys == 0:
             return None
     reached = max(_core.fpr_at(layout, bits, hashes, keys), _core.least_fpr(keys))
-    fits = memory is None or bits <= 8 * memory
-    return Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes), fits)
+    choice = Choice(structure, layout, keys, bits, hashes, reached, expected_ns(layout, bits, hashes))
+    return replace(choice, fits=memory is None or choice.nbytes <= memory)
 
 
 def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:

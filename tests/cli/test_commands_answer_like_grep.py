@@ -237,3 +237,14 @@ def test_the_version_needs_no_argparse(program):
         "import sys; from bloomery.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"
     )
     assert subprocess.run([program[0], "-c", code], capture_output=True, timeout=20).returncode == 0
+
+
+@pytest.mark.parametrize("needs", [(), ("add",)], ids=["layouts", "structures"])
+@pytest.mark.parametrize("memory", [*range(64, 700), 17_777, 999_999])
+def test_plan_fits_into_what_it_was_given(memory, needs):
+    for given in ({"items": 100}, {"fpr": 0.01}, {"items": 14_000, "fpr": 0.01}):
+        try:
+            rows = choices(**given, memory=memory, needs=needs)
+        except package.ParameterError:
+            continue
+        assert all(row.nbytes <= memory for row in rows if row.fits)

@@ -17,6 +17,13 @@ use crate::turns;
 /// (records, those selected, their bytes, the bytes of the others)
 type Parts<'py> = (u64, u64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 
+/// What is collected, and how.
+mod arguments {
+    crate::classes::declared::readers!(
+        kept: "bool"; dropped: "bool"; found: "bool"; absent: "bool"; once: "bool";
+    );
+}
+
 /// The answer for something that is no filter, or one whose `add` takes more than a key.
 fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     let class = value.get_type().name()?;
@@ -80,8 +87,8 @@ fn add<'py, F: Addable>(
 pub(crate) fn add_lines<'py>(
     filter: &Bound<'py, PyAny>,
     block: &Bound<'py, PyAny>,
-    kept: bool,
-    dropped: bool,
+    #[pyo3(from_py_with = arguments::kept)] kept: bool,
+    #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
 ) -> PyResult<Parts<'py>> {
     let bytes = bytes_of(block)?;
     with_filter!(filter, lock => add(filter.py(), lock, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
@@ -95,8 +102,8 @@ pub(crate) fn add_lines<'py>(
 pub(crate) fn check_lines<'py>(
     filter: &Bound<'py, PyAny>,
     block: &Bound<'py, PyAny>,
-    found: bool,
-    absent: bool,
+    #[pyo3(from_py_with = arguments::found)] found: bool,
+    #[pyo3(from_py_with = arguments::absent)] absent: bool,
 ) -> PyResult<Parts<'py>> {
     let py = filter.py();
     let bytes = bytes_of(block)?;
@@ -128,7 +135,12 @@ impl CandidateDuplicates {
     /// are not added again: for structures in which copies take slots.
     #[pyo3(signature = (filter: "_Filter", block: "bytes | bytearray | memoryview", *, once: "bool" = false)
            -> "tuple[int, int]")]
-    fn collect(&self, filter: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>, once: bool) -> PyResult<(u64, u64)> {
+    fn collect(
+        &self,
+        filter: &Bound<'_, PyAny>,
+        block: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::once)] once: bool,
+    ) -> PyResult<(u64, u64)> {
         let py = filter.py();
         let bytes = bytes_of(block)?;
         let (mut tally, mut all) = (Tally::default(), Vec::new());
@@ -151,7 +163,11 @@ impl CandidateDuplicates {
     /// Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
     #[pyo3(signature = (block: "bytes | bytearray | memoryview", *, dropped: "bool" = false)
            -> "tuple[int, int, bytes | None, bytes | None]")]
-    fn partition<'py>(&self, block: &Bound<'py, PyAny>, dropped: bool) -> PyResult<Parts<'py>> {
+    fn partition<'py>(
+        &self,
+        block: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
+    ) -> PyResult<Parts<'py>> {
         let py = block.py();
         let bytes = bytes_of(block)?;
         let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));

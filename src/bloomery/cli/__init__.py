@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing takes longer to import than all the rest of a start
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,6 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
     0
     """
-    from bloomery.cli.app import run
+    try:
+        from bloomery.cli.app import run
 
-    return run(sys.argv[1:] if argv is None else list(argv))
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:  # while modules were on their way
+        sys.stderr.write("bloomery: interrupted\n")
+        return 130

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Interrupted, Refusal, explain
 from bloomery.cli.io.standard import flush, occupy
+from bloomery.cli.printable import one_line
 from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ ERROR = 2
 
 def run(arguments: Sequence[str]) -> int:
     """Parse ``arguments``, run their command and return its exit code."""
-    occupy()
     try:
+        occupy()
         return _version() if arguments in (["--version"], ["-V"]) else _guarded(arguments)
     except (Interrupted, KeyboardInterrupt) as error:
         _say("interrupted")
@@ -37,8 +38,7 @@ def _version() -> int:
     """Answer without argparse: it alone would double the start-up time."""
     from bloomery import __version__
 
-    sys.stdout.write(f"bloomery {__version__}\n")
-    flush()
+    flush(f"bloomery {__version__}\n")
     return 0
 
 
@@ -61,7 +61,7 @@ def _guarded(arguments: Sequence[str]) -> int:
 
 def _say(text: str) -> None:
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"bloomery: {text}\n")
+        sys.stderr.write(f"bloomery: {one_line(text)}\n")
         sys.stderr.flush()
 
 

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacity", type=units.count, metavar="N", help="number of different lines to expect"
     )
-    add_shape(parser, fpr=FPR)
+    add_shape(parser, fpr=FPR, seed="default 0")
     add_records(parser)
 
 
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.filters.kinds import grows
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
+    from bloomery.cli.limits import longest_line
     from bloomery.cli.progress import Progress
     from bloomery.cli.report import report
     from bloomery.cli.stops import Stops
@@ -48,13 +49,14 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     with Stops() as stops:
         inputs = sources(args.files)
-        blocks = Blocks(inputs, stops)
+        longest = longest_line(args)
+        blocks = Blocks(inputs, stops, longest=longest)
         progress = Progress(blocks, quiet=args.quiet)
         capacity = args.capacity
         if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
             capacity = _count(blocks, progress)
             inputs = sources(args.files)
-            blocks = Blocks(inputs, stops)
+            blocks = Blocks(inputs, stops, longest=longest)
             progress.follow(blocks)
         seen = _empty(args, capacity)
         lines = _fill(args, seen, blocks, inputs, stops, progress)
@@ -62,19 +64,20 @@ def run(args: argparse.Namespace) -> int:
         save(seen, args.out)
     stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
-    text = f"{args.out}: {seen!r}\n{told}"
-    report(args, stats, [text], stdout_is_free=True)
+    report(args, stats, [f"{args.out}: {seen!r}", told], stdout_is_free=True)
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     from bloomery import registry
     from bloomery.cli.failures import Refusal, refuse_idle_options
+    from bloomery.cli.io.output import require_writable
 
     refuse_idle_options(args)
     if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
     require_different(args.files, {"OUT": args.out})
+    require_writable(args.out)
 
 
 def _count(blocks: Any, progress: Any) -> int:
@@ -113,8 +116,9 @@ def _fill(args: argparse.Namespace, seen: Seen, blocks: Any, inputs: Any, stops:
     lines = 0
     if args.select:
         from bloomery.cli.io.records import Records
+        from bloomery.cli.limits import longest_line
 
-        for batch in Records(args, blocks, inputs, stops):
+        for batch in Records(args, inputs, stops, longest=longest_line(args)):
             keys = [key for key in batch.keys if key is not None]
             add_new(keys, seen) if once else seen.update(keys)
             lines += len(batch.keys)

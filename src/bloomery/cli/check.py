@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
     from bloomery.cli.io.sources import sources
+    from bloomery.cli.limits import longest_line
     from bloomery.cli.progress import Progress
     from bloomery.cli.report import report
     from bloomery.cli.stops import Stops
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     output = Output(None) if printing else None
     lines = found = 0
     with Stops() as stops:
-        blocks = Blocks(sources(args.files), stops)
+        blocks = Blocks(sources(args.files), stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
         for block in blocks:
             records, hits, inside, outside = _core.check_lines(

@@ -52,11 +52,13 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import json
 
+    from bloomery.cli.io.standard import flush
+
     script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](args.parser)
     if args.json:
-        print(json.dumps({"shell": args.shell, "script": script}))
-    elif not args.quiet:
-        print(script)
+        script = json.dumps({"shell": args.shell, "script": script})
+    if args.json or not args.quiet:
+        flush(f"{script}\n")
     return 0
 
 

@@ -31,12 +31,10 @@ def refuse_idle_options(args: argparse.Namespace) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Return one line for a person: the file, when there is one, and what is wrong."""
+    """Say to a person what is wrong: the file, when there is one, and why."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        text = f"{error.filename}: {reason}" if error.filename is not None else reason
-    elif isinstance(error, MemoryError) and not str(error):
-        text = "out of memory; give --memory, a lower capacity or a higher fpr"
-    else:
-        text = str(error) or type(error).__name__
-    return " ".join(text.split())
+        return f"{error.filename}: {reason}" if error.filename is not None else reason
+    if isinstance(error, MemoryError) and not str(error):
+        return "out of memory; give --memory, a lower capacity or a higher fpr"
+    return str(error) or type(error).__name__

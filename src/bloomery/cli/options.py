@@ -15,6 +15,12 @@ QUIET = "print no progress, warnings or report"
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the files to read."""
     parser.add_argument("files", nargs="*", metavar="FILE", help='input; "-" or none is standard input')
+    parser.add_argument(
+        "--max-line",
+        type=units.line_size,
+        metavar="SIZE",
+        help="refuse longer lines (default 64M, records 16M; less in a small --memory)",
+    )
 
 
 def add_records(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +37,20 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
 
 
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add the filter that lives on from run to run."""
+    parser.add_argument(
+        "--state", metavar="FILE", help="go on with this filter; made if missing, saved at the end"
+    )
+    parser.add_argument(
+        "--save-every",
+        type=units.seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="save the state in between, too (default 60)",
+    )
+
+
 def add_secret(parser: argparse.ArgumentParser) -> None:
     """Add the file with the secret of a keyed filter."""
     parser.add_argument(
@@ -38,8 +58,8 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_shape(parser: argparse.ArgumentParser, *, fpr: float) -> None:
-    """Add what a new filter is made from; ``fpr`` is the default, told in the help."""
+def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str) -> None:
+    """Add what a new filter is made from; ``fpr`` and ``seed`` are the defaults, told in the help."""
     from bloomery.cli.filters.kinds import kinds
 
     rows = kinds()
@@ -53,5 +73,5 @@ def add_shape(parser: argparse.ArgumentParser, *, fpr: float) -> None:
         help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
     )
     group.add_argument("--layout", choices=["auto", *layouts], default="auto", help="arrangement of the bits")
-    group.add_argument("--seed", type=int, metavar="N", help="seed of the hash (default 0)")
+    group.add_argument("--seed", type=units.seed, metavar="N", help=f"seed of the hash ({seed})")
     add_secret(group)  # type: ignore[arg-type]

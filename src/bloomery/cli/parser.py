@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from bloomery import __version__
 from bloomery.cli import build, check, completion, dedup, info, merge, plan, seen
+from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""
-        self.exit(2, f"bloomery: {' '.join(message.split())} (see {self.prog} --help)\n")
+        self.exit(2, f"bloomery: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

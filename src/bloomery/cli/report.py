@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.io.standard import flush
+from bloomery.cli.printable import one_line, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -33,15 +34,23 @@ def report(
     With ``--json`` the stats are one line: on stdout when it carries nothing else, else on stderr.
     Without, ``lines`` go to stderr, or to stdout when that is free; ``--quiet`` silences them.
     """
-    stream = sys.stdout if stdout_is_free else sys.stderr
+    text = ""
     if args.json:
-        print(json.dumps(plain(dict(stats))), file=stream)
+        text = json.dumps(plain(dict(stats))) + "\n"
     elif not args.quiet:
-        print("\n".join(lines), file=stream)
-    flush() if stdout_is_free else stream.flush()
+        text = "".join(f"{printable(line)}\n" for line in lines)
+    if stdout_is_free:
+        flush(text)
+    else:
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def note(args: argparse.Namespace, text: str) -> None:
     """Warn in one line on stderr, unless ``--quiet``."""
     if not args.quiet:
-        print(f"bloomery: {text}", file=sys.stderr, flush=True)
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Say in one line on stderr what ``--quiet`` does not silence."""
+    print(f"bloomery: {one_line(text)}", file=sys.stderr, flush=True)

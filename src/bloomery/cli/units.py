@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 
+from bloomery.cli.printable import shortened
+
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _STEP = 1024
+#: A buffer of fewer bytes is slow.
+_LEAST_LINE = 1 << 16
 _MOST_BYTES = 1 << 63  # what Rust counts bytes with, and more than any machine has
 
 
@@ -15,11 +19,19 @@ def size(text: str) -> int:
     """Read ``64M``; K, M, G and T are powers of 1024."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or 500K, 64M, 2G")
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a size; write bytes, or 500K, 64M, 2G")
     number = float(match[1]) * _FACTORS[match[2].upper()]
     if number >= _MOST_BYTES:
-        raise argparse.ArgumentTypeError(f"{text[:40]} is more than 8 EiB; give what this machine has")
+        raise argparse.ArgumentTypeError(f"{shortened(text)} is more than 8 EiB; give what this machine has")
     return int(number)
+
+
+def line_size(text: str) -> int:
+    """Read the size of a longest line."""
+    number = size(text)
+    if number < _LEAST_LINE:
+        raise argparse.ArgumentTypeError(f"must be at least {_LEAST_LINE >> 10}K, got {shortened(text)}")
+    return number
 
 
 def count(text: str) -> int:
@@ -28,9 +40,9 @@ def count(text: str) -> int:
         number = float(text)
         whole = int(text) if text.replace("_", "").isdigit() else int(number)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of keys") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of keys") from None
     if whole < 1 or number != int(number):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {shortened(text)}")
     return whole
 
 
@@ -39,9 +51,9 @@ def rate(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number") from None
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {text}")
+        raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {shortened(text)}")
     return value
 
 
@@ -50,9 +62,20 @@ def seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds") from None
     if not 0 < value < 1e9:  # noqa: PLR2004 - thirty years
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {shortened(text)}")
+    return value
+
+
+def seed(text: str) -> int:
+    """Read a seed: a whole number of 64 bits."""
+    try:
+        value = int(text)
+    except ValueError:  # more digits than Python reads, too
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a whole number of 64 bits") from None
+    if not 0 <= value < 1 << 64:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 2**64 - 1, got {shortened(text)}")
     return value
 
 

@@ -28,6 +28,8 @@ T = TypeVar("T")
 _SCRATCH_FPR = 1e-12
 #: The rate of other structures is looked up anew after this share of new keys.
 _RATE_STEP = 32
+#: Points of a power of the load between two rates: exact to two percent for the eighth.
+_MIDPOINTS = 16
 #: The keys offered are summed in steps of this share of them: exact to 1e-4 in the loss.
 _KEY_STEPS = 64
 #: From here on nothing is kept, so what is kept says nothing any more.
@@ -103,7 +105,11 @@ class Load:
         self._last: _Offered | None = None
         if self._role == "plain":
             self._last = _Offered(seen.layout, seen.num_bits, seen.num_hashes)
-        self._before = self.rate()
+        # A growing one keeps the rates of its full stages: no one power tells them.
+        grows = self._role == "growing" or hasattr(seen, "stage_info")
+        forgets = registry.forgets(registry.row_of(seen) or {"false_negatives": ""})
+        self._hashes = None if grows or forgets else getattr(seen, "num_hashes", 1)
+        self._before, self._held = self.rate(), seen.num_added
 
     def rate(self) -> float:
         """Return the rate now."""
@@ -127,23 +133,43 @@ class Load:
         self._last = _Offered.of_stage(last)
         self._absent = math.prod(1.0 - _Offered.of_stage(stage).rate(stage["num_added"]) for stage in full)
 
-    def lost(self, kept: int) -> float:
+    def lost(self, kept: int, *, deferred: bool = False) -> float:
         """Return how many new keys were probably taken for known since the last call, ``kept`` being kept.
 
         Of u new keys at rate p, u p are lost and u (1 - p) kept: that is p / (1 - p) for each kept.
+        ``deferred`` says that all were looked up before the first was added.
         """
-        if self._role == "plain" and self._last is not None:
-            before = self._last.keys - self._last.kept
-            self.rate()
-            return self._last.keys - self._last.kept - before
-        before, self._before = self._before, self.rate()
-        return kept * (_odds(before) + _odds(self._before)) / 2 if kept else 0.0
+        before, held = self._before, self._held
+        offered = self._last if self._role == "plain" else None
+        lost = 0.0 if offered is None else offered.keys - offered.kept
+        self._before, self._held = self.rate(), self._seen.num_added
+        if deferred:
+            return kept * _odds(before) if kept else 0.0
+        if offered is not None:
+            return offered.keys - offered.kept - lost
+        if not kept:
+            return 0.0
+        if self._hashes is None or self._held <= held:
+            return kept * (_odds(before) + _odds(self._before)) / 2
+        step = (self._held - held) / _MIDPOINTS
+        rates = (self._scaled(held + step * (i + 0.5)) for i in range(_MIDPOINTS))
+        return kept * sum(map(_odds, rates)) / _MIDPOINTS
 
     def _of_any(self, seen: Seen) -> float:
         held = seen.num_added
         if self._asked is None or abs(held - self._asked[0]) > held // _RATE_STEP:
             self._asked = (held, seen.fpr())
         return self._asked[1]
+
+    def _scaled(self, keys: float) -> float:
+        """Return the rate with ``keys`` keys, from the one that was asked for last.
+
+        It is fill^k, so it goes about with the k-th power of the number of keys.
+        """
+        held, rate = self._asked or (0, 0.0)
+        hashes = self._hashes or 1
+        empty = 1.0 - rate ** (1 / hashes)
+        return (1.0 - empty ** (keys / held)) ** hashes if held else 0.0
 
 
 def _odds(rate: float) -> float:

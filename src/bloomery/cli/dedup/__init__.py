@@ -33,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
         job = Job(args)
         with job.stops:
             job.run(_pass(args, job))
-    tell(args, job)
-    return 0
+    return 0 if tell(args, job) else 1
 
 
 def _pass(args: argparse.Namespace, job: Job) -> Pass:

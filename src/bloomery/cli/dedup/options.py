@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal, refuse_idle_options
 from bloomery.cli.io.roles import require_different
-from bloomery.cli.options import add_inputs, add_records, add_shape
+from bloomery.cli.options import add_inputs, add_records, add_shape, add_state
 
 if TYPE_CHECKING:
     import argparse
@@ -27,16 +27,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify", action="store_true", help="exact: a second pass looks at candidate duplicates only"
     )
-    parser.add_argument(
-        "--state", metavar="FILE", help="go on with this filter; made if missing, saved at the end"
-    )
+    add_state(parser)
     parser.add_argument(
         "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, such as 64M"
     )
     parser.add_argument(
         "--expected", type=units.count, metavar="N", help="number of different lines to expect"
     )
-    add_shape(parser, fpr=FPR)
+    add_shape(parser, fpr=FPR, seed="default: drawn for each run")
+    parser.add_argument(
+        "--keyed",
+        action="store_true",
+        help="draw a secret for this run, not a seed only: for lines of strangers (10 to 42 %% slower)",
+    )
     add_records(parser)
 
 
@@ -47,6 +50,14 @@ def check(args: argparse.Namespace) -> None:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
     if args.no_output and args.output:
         raise Refusal("--no-output and --output exclude each other")
+    for option, name in (("--output", args.output), ("--dupes-output", args.dupes_output)):
+        if name == "":
+            raise Refusal(f"{option} names a file, got an empty text; name one, or drop it")
+    if args.keyed and (args.state or args.secret_file or args.seed is not None):
+        raise Refusal(
+            "--keyed draws a secret for one run: it goes with none of --state, --secret-file and --seed; "
+            "give a --secret-file where the secret is needed again"
+        )
     output = None if args.no_output else args.output or "-"
     written = {"--output": output, "--dupes-output": args.dupes_output, "--state": args.state}
     require_different(args.files, written, replaced="--output")

@@ -54,7 +54,8 @@ class Deferred:
             self._remember(new)
             if renew:
                 remember(old, job.seen)
-            job.tally.count(records, kept, load.lost(kept))
+            job.tally.count(records, kept, load.lost(kept, deferred=True))
+            job.save_in_time()
             job.progress.show()
 
     def _write(self, new: bytes, old: bytes) -> None:

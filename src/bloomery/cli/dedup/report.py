@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
 from bloomery.cli.dedup import memory
 from bloomery.cli.filters.kinds import forgets
-from bloomery.cli.report import note, report
+from bloomery.cli.report import complain, note, report
 
 if TYPE_CHECKING:
     import argparse
 
     from bloomery.cli.dedup.job import Job
 
+#: Fewer expected losses than this are none.
+_NO_LINE = 0.5
 
-def tell(args: argparse.Namespace, job: Job) -> None:
-    """Print the report, and a warning where the filter is overfull."""
+
+def tell(args: argparse.Namespace, job: Job) -> bool:
+    """Print the report; return False where an overfull filter dropped more lines than --fpr allows.
+
+    This is said with ``--quiet``, too: the output lacks lines.
+    """
     stats = _stats(args, job)
-    if job.seen.num_added > job.seen.capacity and not forgets(job.seen):
-        note(args, f"the filter holds {job.seen.num_added:,} lines and was sized for {job.seen.capacity:,}; "
-                   "give more --memory or --expected, or --verify")  # fmt: skip
+    seen, lost = job.seen, stats["expected_wrongly_dropped"]
+    overfull = seen.num_added > seen.capacity and not forgets(seen)
+    broken = overfull and lost > max(_NO_LINE, seen.target_fpr * (job.tally.kept + lost))
+    if overfull:
+        text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
+        text += f": probably {lost:,.0f} new lines or more were dropped" if broken else ""
+        say = complain if broken else partial(note, args)
+        say(f"{text}; give more --memory or --expected, or --verify")
     free = bool(args.no_output or args.output) and args.output != "-" and args.json
     report(args, stats, _lines(args, stats), stdout_is_free=free)
+    return not broken
 
 
 def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
@@ -45,6 +58,8 @@ def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
             "target_fpr": seen.target_fpr,
             "layout": getattr(seen, "layout", None),
             "num_added": seen.num_added,
+            "seed": seen.seed,
+            "keyed": seen.info()["keyed"],
         },
         "state": args.state,
     }

@@ -32,10 +32,11 @@ class _Pass(ABC):
             self._write(batch, new)
             job.without_key += batch.keys.count(None)
             job.tally.count(len(new), sum(new), self._lost(load, sum(new)))
+            job.save_in_time()
             job.progress.show()
 
     def _records(self) -> Records:
-        return Records(self._job.args, self._job.blocks, self._job.inputs, self._job.stops)
+        return Records(self._job.args, self._job.inputs, self._job.stops, longest=self._job.longest)
 
     @abstractmethod
     def _is_new(self, batch: Batch) -> list[bool]:
@@ -62,6 +63,9 @@ class Direct(_Pass):
 
 class Deferred(_Pass):
     """A key is added once its record is written."""
+
+    def _lost(self, load: Load, kept: int) -> float:
+        return load.lost(kept, deferred=True)
 
     def _is_new(self, batch: Batch) -> list[bool]:
         within = scratch(len(batch.keys))

@@ -13,14 +13,17 @@ from bloomery.cli.failures import Refusal
 from bloomery.cli.filters import make
 from bloomery.cli.filters.shapes import least_bits
 from bloomery.cli.io.sources import MAGICS
+from bloomery.cli.limits import line_bytes, window
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.filters.state import State
     from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.sources import Source
 
 #: Half of a usual L2 cache: larger blocks leave it and are slower (720 MB/s, 4 MiB 560 MB/s).
 _BLOCK = 1 << 18
@@ -40,12 +43,12 @@ def block_size(budget: int | None) -> int:
 class Sizing:
     """How the memory is shared: ``candidates`` bytes of it are for candidate duplicates, None for any."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, inputs: Sequence[Source]) -> None:
         """Measure what a budget leaves, after a warm-up of all that is no filter."""
         self._args = args
         self._fpr = args.fpr or FPR
         self.candidates: int | None = None
-        self._left = None if args.memory is None else _left(args)
+        self._left = None if args.memory is None else _left(args, inputs)
 
     def filter(self, state: State | None, blocks: Blocks) -> Seen:
         """Return the filter of ``state`` where it exists, else a new one."""
@@ -62,7 +65,7 @@ class Sizing:
         return make.growing(args, _lines_of(args.files, blocks.total, self._fpr), self._fpr, quick=True)
 
 
-def _left(args: argparse.Namespace) -> int:
+def _left(args: argparse.Namespace, inputs: Sequence[Source]) -> int:
     """Return the bytes that the budget leaves to the filter, after a warm-up of all else."""
     import json  # noqa: F401 - the report's, before memory is measured
 
@@ -71,7 +74,9 @@ def _left(args: argparse.Namespace) -> int:
     _core.add_lines(scratch, block, kept=True, dropped=True)
     _core.add_lines(scratch, block, kept=True, dropped=bool(args.dupes_output))
     del scratch, block
-    used = memory.peak() + args.memory // _SLACK
+    used = memory.peak() + args.memory // _SLACK + line_bytes(args, block_size(args.memory))
+    if any(source.windowed for source in inputs):
+        used += window(args.memory)
     if args.select:
         used += 8 << 20  # records, keys and answers of a batch, as Python objects
     least = (used + _LEAST_FILTER) * (_SLACK + 1) // _SLACK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,19 @@ def secret_from(path: str | None) -> bytes | None:
     return secret
 
 
+def draw(args: argparse.Namespace, *, keyed: bool) -> None:
+    """Choose how a new filter hashes where no option does: by a random seed, or ``keyed`` by a secret.
+
+    With the public hash, whoever writes the lines can make any one of them look like a repetition.
+    """
+    if args.seed is None and args.secret_file is None:
+        if keyed:
+            args.secret = os.urandom(_SECRET_BYTES)
+        else:
+            args.seed = int.from_bytes(os.urandom(8), "little")
+
+
 def hashing(args: argparse.Namespace) -> dict[str, Any]:
     """Return the keywords that tell how a filter hashes."""
-    return {"seed": args.seed or 0, "secret": secret_from(args.secret_file)}
+    drawn = getattr(args, "secret", None)
+    return {"seed": args.seed or 0, "secret": secret_from(args.secret_file) if drawn is None else drawn}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from bloomery.cli.failures import Refusal, explain
 from bloomery.cli.filters.files import check_options, load
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.filters.secret import secret_from
-from bloomery.cli.io.output import is_special
+from bloomery.cli.io.output import beside, is_special
 from bloomery.cli.units import size_text
 from bloomery.errors import FilterFull
 from bloomery.recipes.dedup import remember
@@ -27,9 +29,23 @@ if TYPE_CHECKING:
     from bloomery.cli.filters.kinds import Seen
 
 
+#: Of the 255 bytes that file systems take; temporary names have up to 40 more.
+_LONGEST_NAME = 200
+#: Saving takes no more than this share of the time.
+_PAUSE = 20
+_COPY = 1 << 20
+
+
 def _target_of(path: str) -> Path:
     """Return the file behind the links of ``path``; what can be no state is refused before any work."""
     target = Path(os.path.realpath(path))
+    if not path:
+        raise Refusal("--state names a file, got an empty text; name one, or drop it")
+    if len(os.fsencode(target.name)) > _LONGEST_NAME:
+        raise Refusal(
+            f"{path}: its name is longer than {_LONGEST_NAME} bytes, and it is saved beside itself under a "
+            "longer one; shorten it"
+        )
     if target.is_dir():
         raise Refusal(f"{path}: is a directory; --state names a file")
     if is_special(path):
@@ -110,6 +126,8 @@ class State:
         self._working: Path | None = None
         self._target = _target_of(path)
         self.exists = self._target.exists()
+        self._saved = time.monotonic()
+        self._took = 0.0
 
     def load(self, nbytes: int | None = None) -> Seen:
         """Return the filter of an earlier run, every byte checked, as one that can be added to.
@@ -129,13 +147,28 @@ class State:
             name = row["name"]
             raise Refusal(f"{self.path}: a state of kind {name} cannot go with --memory; drop the option")
         found.close()
-        working = self._target.with_name(f".{self._target.name}.{os.getpid()}.working")
-        shutil.copyfile(self._target, working)
-        self._working = working
-        return bloomery.open(working, mode="r+", secret=secret_from(self._args.secret_file))
+        for left in self._target.parent.glob(f".{glob.escape(self._target.name)}.*.working"):
+            left.unlink()  # of a run that was killed: the state is ours alone
+        descriptor, self._working = beside(self._target, "working")
+        try:
+            with self._target.open("rb") as old, os.fdopen(descriptor, "wb") as new:
+                shutil.copyfileobj(old, new, _COPY)
+            return bloomery.open(self._working, mode="r+", secret=secret_from(self._args.secret_file))
+        except BaseException:
+            self.drop_working_copy()
+            raise
+
+    def save_in_time(self, seen: Seen) -> None:
+        """Save when ``--save-every`` seconds have gone by; rarer where saving takes long."""
+        begin = time.monotonic()
+        if begin - self._saved < max(self._args.save_every, _PAUSE * self._took):
+            return
+        seen.save(self._target)
+        self._saved = time.monotonic()
+        self._took = self._saved - begin
 
     def save(self, seen: Seen) -> None:
-        """Replace the file at once and for good."""
+        """Replace the file at once and for good, at the end."""
         if self._working is None:
             seen.save(self._target)
             return

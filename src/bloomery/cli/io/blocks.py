@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bloomery.cli.failures import Refusal
+from bloomery.cli.units import size_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -12,25 +15,39 @@ if TYPE_CHECKING:
 
 Block = bytes | bytearray | memoryview
 
+#: The longest line where none is asked for; a file of one line is seldom a file of lines.
+LONGEST_LINE = 64 << 20
+
 
 class Blocks:
     """Whole lines of all inputs, in blocks of about ``size`` bytes.
 
-    A line longer than a block makes its block as long as it needs to be. A last line without
-    newline is completed when another input follows. A live input is answered with what is there:
-    a block never waits to be full. With ``tick``, an empty block comes after so many idle seconds.
+    A line longer than a block makes its block as long as it needs to be, to ``longest`` bytes: past
+    them it is refused. A last line without newline is completed when another input follows. A live
+    input is answered with what is there: a block never waits to be full. With ``tick``, an empty
+    block comes after so many idle seconds.
     """
 
     def __init__(
-        self, inputs: Sequence[Source], stops: Stops, *, size: int = 1 << 20, tick: float | None = None
+        self,
+        inputs: Sequence[Source],
+        stops: Stops,
+        *,
+        size: int = 1 << 20,
+        longest: int = LONGEST_LINE,
+        tick: float | None = None,
     ) -> None:
         """Read ``inputs`` in order."""
         self._inputs = inputs
         self._stops = stops
-        self._size = size
+        self._longest = longest
+        #: A buffer of the longest line and its newline finds every line that is longer.
+        self._size = min(size, longest + 1)
         self._tick = tick
-        self._buffer = bytearray(size)
+        self._buffer = bytearray(self._size)
         self._filled = 0
+        #: Bytes of the present input before the buffer.
+        self._passed = 0
 
     @property
     def taken(self) -> int:
@@ -49,9 +66,10 @@ class Blocks:
         unfinished = False
         for source in self._inputs:
             if unfinished:
-                self._reserve()
+                self._reserve(1)
                 self._buffer[self._filled : self._filled + 1] = b"\n"
                 self._filled += 1
+            self._passed = -self._filled
             yield from self._lines_of(source, completed=unfinished)
             unfinished = bool(self._filled)
             source.close()
@@ -64,6 +82,8 @@ class Blocks:
         while True:
             while self._tick is not None and not cut and not self._ready(source, self._tick):
                 yield memoryview(b"")
+            if self._filled > self._longest and not cut:
+                raise Refusal(self._too_long(source))
             count = self._fill(source)
             if count == 0:
                 if completed and cut == self._filled:  # nothing followed: take the newline back
@@ -90,8 +110,13 @@ class Blocks:
         finally:
             self._stops.go()
 
+    def _too_long(self, source: Source) -> str:
+        line = f"{source.name}: the line at byte {max(self._passed, 0):,}"
+        most = size_text(self._longest)
+        return f"{line} is longer than {most}; raise --max-line, or give a file of lines"
+
     def _fill(self, source: Source) -> int:
-        self._reserve()
+        self._reserve(self._longest + 1 - self._filled)
         self._stops.wait()
         try:
             with memoryview(self._buffer) as view, view[self._filled :] as free:
@@ -101,13 +126,14 @@ class Blocks:
         self._filled += count
         return count
 
-    def _reserve(self) -> None:
+    def _reserve(self, most: int) -> None:
         if self._filled == len(self._buffer):  # one line fills it: a quarter more each time
-            self._buffer.extend(bytes(max(self._size, len(self._buffer) // 4)))
+            self._buffer.extend(bytes(max(min(max(self._size, len(self._buffer) // 4), most), 1)))
 
     def _drop(self, cut: int) -> None:
         rest = self._filled - cut
         self._buffer[:rest] = self._buffer[cut : self._filled]
         self._filled = rest
-        if len(self._buffer) > 2 * self._size and rest < self._size:
-            del self._buffer[self._size :]
+        self._passed += cut
+        most = self._size if len(self._buffer) > 2 * self._size and rest < self._size else self._longest + 1
+        del self._buffer[most:]

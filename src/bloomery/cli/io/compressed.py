@@ -7,14 +7,13 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.frames import frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 #: Most that one step unpacks.
-_STEP = 1 << 20
-#: zstandard has no bound on what one call returns, but 4 bytes of input give at most 128 KiB.
-_ZSTD_FEED = 1 << 10
+_STEP = 1 << 18
 
 
 def gunzip(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -51,47 +50,27 @@ def _inflate(engine: Any, data: bytes) -> Generator[bytes, None, bytes]:
             return b""
 
 
-def _zstd() -> tuple[Callable[[], Any], type[Exception], bool]:
-    """Return (maker of decompressors, their error, whether output can be bounded)."""
+def _zstd() -> tuple[Callable[[], Any], type[Exception]]:
+    """Return the maker of decompressors of one frame, and their error."""
     if sys.version_info >= (3, 14):
         from compression import zstd
 
-        return zstd.ZstdDecompressor, zstd.ZstdError, True
+        return zstd.ZstdDecompressor, zstd.ZstdError
     try:
         import zstandard
     except ImportError:
         raise Refusal("reading zstd needs the extra: pip install 'bloomery[zstd]'") from None
-    return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError, False
+    return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
 
 
-def unzstd(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Yield the unpacked bytes of all frames."""
-    make, failure, bounded = _zstd()
-    engine: Any = None
+def unzstd(chunks: Iterator[bytes], name: str, window: int) -> Iterator[bytes]:
+    """Yield the unpacked bytes of all frames, of which none may want a window beyond ``window`` bytes."""
+    make, failure = _zstd()
     try:
-        for chunk in chunks:
-            for start in range(0, len(chunk), _ZSTD_FEED):
-                data = chunk[start : start + _ZSTD_FEED]
-                while data:
-                    engine = make() if engine is None else engine
-                    yield from _unpack(engine, data, bounded=bounded)
-                    data = engine.unused_data if engine.eof else b""
-                    if engine.eof:
-                        engine = None
+        for frame in frames(chunks, name, window):
+            engine = make()
+            for part in frame:
+                if out := engine.decompress(part):
+                    yield out
     except failure as error:
         raise Refusal(f"{name}: damaged zstd data ({error})") from error
-    if engine is not None:
-        raise Refusal(f"{name}: the zstd data ends in the middle; the file was cut short")
-
-
-def _unpack(engine: Any, data: bytes, *, bounded: bool) -> Iterator[bytes]:
-    if not bounded:
-        if out := engine.decompress(data):
-            yield out
-        return
-    out = engine.decompress(data, _STEP)
-    while out:
-        yield out
-        if engine.eof or engine.needs_input:
-            return
-        out = engine.decompress(b"", _STEP)

@@ -22,6 +22,39 @@ def is_special(path: str) -> bool:
         return False
 
 
+def beside(target: Path, ending: str) -> tuple[int, Path]:
+    """Create an empty file beside ``target``, to take its name later; return its descriptor and path.
+
+    The name is one that nobody can foresee, and no link is followed. Mode and owner are those of
+    ``target`` where it exists.
+    """
+    path = target.with_name(f".{target.name}.{os.urandom(6).hex()}.{ending}")
+    try:
+        former = target.stat()
+    except OSError:
+        former = None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o666 if former is None else 0o600)
+    if former is not None:
+        with suppress(OSError):  # only root gives files away
+            os.fchown(descriptor, former.st_uid, former.st_gid)
+        with suppress(OSError):
+            os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
+    return descriptor, path
+
+
+def require_writable(path: str) -> None:
+    """Refuse a ``path`` that no file can be saved under, before any work; leaves nothing behind."""
+    if is_special(path):
+        return
+    try:
+        descriptor, probe = beside(Path(os.path.realpath(path)), "tmp")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    os.close(descriptor)
+    probe.unlink()
+
+
 class Output:
     """Bytes to standard output, or to a file that appears under its name when `commit` is called.
 
@@ -43,14 +76,10 @@ class Output:
         else:
             # A link stays a link: the file behind it is replaced.
             self._target = Path(os.path.realpath(path))
-            self._temporary = self._target.with_name(f".{self._target.name}.{os.getpid()}.tmp")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             try:
-                self._descriptor = os.open(self._temporary, flags, 0o666)
+                self._descriptor, self._temporary = beside(self._target, "tmp")
             except OSError as error:
                 raise OSError(error.errno, error.strerror, path) from error
-            with suppress(OSError):
-                self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
 
     @property
     def direct(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _BATCH_BYTES = 1 << 20
 _FIELD_LIMIT = 1 << 30
 #: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
 _LONGEST_CONTINUED = 1 << 20
+#: More digits are the name of a column: no table has so many.
+_MOST_DIGITS = 18
 _BOM = b"\xef\xbb\xbf"
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -58,16 +61,16 @@ class Records:
     """Batches of records from all inputs. Records come out unchanged, byte for byte."""
 
     def __init__(
-        self, args: argparse.Namespace, blocks: Blocks, inputs: Sequence[Source], stops: Stops
+        self, args: argparse.Namespace, inputs: Sequence[Source], stops: Stops, *, longest: int
     ) -> None:
-        """Read ``inputs``; ``blocks`` serves their sizes to the progress."""
-        self._args, self._blocks, self._inputs, self._stops = args, blocks, inputs, stops
+        """Read ``inputs``, whose lines have ``longest`` bytes at most."""
+        self._args, self._inputs, self._stops, self._longest = args, inputs, stops, longest
         self._header: bytes | None = None
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield batches; raises `Refusal` that names file and record where one cannot be read."""
         for index, source in enumerate(self._inputs):
-            lines = _lines(Blocks([source], self._stops))
+            lines = _lines(Blocks([source], self._stops, longest=self._longest))
             kind = format_of(self._args, source.name)
             if kind == "jsonl":
                 pairs = _json_pairs(lines, self._args.select, source.name)
@@ -122,7 +125,7 @@ class Records:
 
 
 def _number(select: str) -> int | None:
-    if not select.isdecimal():
+    if not select.isdecimal() or len(select) > _MOST_DIGITS:
         return None
     if int(select) < 1:
         raise Refusal(f"--select counts columns from 1, got {select}")  # noqa: S608 - no SQL
@@ -196,8 +199,15 @@ def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tupl
             continue
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except UnicodeDecodeError as error:
+            raise Refusal(
+                f"{name}: line {number} is not JSON: {error.reason} at byte {error.start}"
+            ) from None
+        except json.JSONDecodeError as error:
             raise Refusal(f"{name}: line {number} is not JSON: {error}") from None
+        except ValueError:
+            most = sys.get_int_max_str_digits()
+            raise Refusal(f"{name}: line {number} has a whole number of more than {most:,} digits") from None
         except RecursionError:
             raise Refusal(f"{name}: line {number} is nested too deeply") from None
         for part in path:

@@ -9,15 +9,16 @@ from io import FileIO
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.frames import LARGEST_WINDOW, MAGIC, SKIPPABLE
 from bloomery.cli.io.standard import require_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_MAGICS = (MAGIC, *SKIPPABLE)
 #: The first bytes of what is unpacked.
-MAGICS = (GZIP_MAGIC, ZSTD_MAGIC)
+MAGICS = (GZIP_MAGIC, *_ZSTD_MAGICS)
 _COMPRESSED_READ = 1 << 16
 
 
@@ -28,11 +29,12 @@ class Source:
     decompression.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, window: int = LARGEST_WINDOW) -> None:
         """Name the input; a missing file or a directory is refused here, before any work."""
         self.name = "standard input" if path == "-" else path
         self.path = path
         self.taken = 0
+        self._window = window
         if path == "-":
             require_input()
         status = os.fstat(0) if path == "-" else os.stat(path)  # noqa: PTH116 - the path may be "-"
@@ -50,9 +52,14 @@ class Source:
         return self.size is not None and self.path != "-"
 
     @property
-    def compressed(self) -> bool:
-        """True once opened and found to be compressed."""
-        return self._chunks is not None
+    def windowed(self) -> bool:
+        """True for zstd, which is told by the first bytes; waits for them."""
+        self._raw()
+        found = self._head.startswith(_ZSTD_MAGICS)
+        if self.size is not None and self.path != "-":  # many files are not all held open
+            self.close()
+            self.taken = 0
+        return found
 
     def open(self) -> None:
         """Open the input and look at its first bytes; they decide about decompression."""
@@ -62,8 +69,8 @@ class Source:
             self._file = FileIO(self.path, "rb")
         head = b""
         # A live stream may give one byte at a time: wait only while it may yet become a magic.
-        while len(head) < len(ZSTD_MAGIC) and any(magic.startswith(head) for magic in MAGICS):
-            more = self._file.read(len(ZSTD_MAGIC) - len(head))
+        while len(head) < len(MAGIC) and any(magic.startswith(head) for magic in MAGICS):
+            more = self._file.read(len(MAGIC) - len(head))
             if not more:
                 break
             head += more
@@ -72,8 +79,10 @@ class Source:
         if head.startswith(MAGICS):
             from bloomery.cli.io import compressed
 
-            unpack = compressed.gunzip if head.startswith(GZIP_MAGIC) else compressed.unzstd
-            self._chunks = unpack(self._raw_chunks(), self.name)
+            if head.startswith(GZIP_MAGIC):
+                self._chunks = compressed.gunzip(self._raw_chunks(), self.name)
+            else:
+                self._chunks = compressed.unzstd(self._raw_chunks(), self.name, self._window)
 
     def _raw_chunks(self) -> Iterator[bytes]:
         yield self._take_head()
@@ -96,7 +105,7 @@ class Source:
         """Fill ``target`` as far as one read goes; 0 at the end."""
         raw = self._raw()
         try:
-            if self._chunks is None and not self._head:
+            if self._chunks is None and not self._head and not self._rest:
                 count = raw.readinto(target) or 0
                 self.taken += count
                 return count
@@ -124,9 +133,12 @@ class Source:
         self._file, self._chunks, self._head, self._rest = None, None, b"", memoryview(b"")
 
 
-def sources(paths: Sequence[str]) -> list[Source]:
-    """Return the inputs, standard input when none is named; refuses missing ones at once."""
-    return [Source(path) for path in (paths or ["-"])]
+def sources(paths: Sequence[str], *, window: int = LARGEST_WINDOW) -> list[Source]:
+    """Return the inputs, standard input when none is named; refuses missing ones at once.
+
+    ``window`` bounds the memory of zstd.
+    """
+    return [Source(path, window=window) for path in (paths or ["-"])]
 
 
 def require_repeatable(inputs: Sequence[Source], why: str) -> None:

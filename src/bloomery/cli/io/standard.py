@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from bloomery.cli.failures import Refusal
 
@@ -22,6 +23,9 @@ def occupy() -> None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - for good
     if sys.stderr is None:  # print() would take standard output in its place
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    # A name that the terminal's encoding cannot say is escaped; stderr has it so from the start.
+    with suppress(AttributeError, OSError):  # whoever calls main() may have put anything there
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def require_input() -> None:
@@ -36,9 +40,10 @@ def require_output() -> None:
         raise Refusal("standard output is closed; redirect it to a file, or to /dev/null")
 
 
-def flush() -> None:
-    """Write out what was printed; an error names standard output."""
+def flush(text: str = "") -> None:
+    """Write out ``text`` and what was printed; an error names standard output."""
     try:
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise

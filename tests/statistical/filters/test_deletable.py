@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import SCALE, SIGMAS, Keys, pooled
+from support import SCALE, SIGMAS, Keys, binomial_sd, pooled
 
 import bloomery
 from bloomery import DeletableBloomFilter, theory
@@ -54,22 +54,23 @@ def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) 
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
     model = sum(stated) / len(stated)
-    assert abs(mean - model) <= SIGMAS * sd + 0.02 * model
+    assert abs(mean - model) <= SIGMAS * sd
 
 
 @pytest.mark.parametrize("capacity", [1000, 20_000, 300_000])
 def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
     f = DeletableBloomFilter(capacity, 0.01)
     keys = Keys("random", 2).take(capacity)
-    f.update(keys)
+    new = f.add_many(keys).sum()
     law = theory.deletability(capacity, f.num_bits, f.num_hashes, f.regions)
     assert law == pytest.approx(0.90, abs=0.01)
     assert f.deletability == pytest.approx(law, abs=0.02)
     removed = f.remove_many(keys)
-    assert removed.mean() == pytest.approx(law, abs=0.02 + 1 / capacity**0.5)
+    # Keys that share a region stay together, so that each trial counts half.
+    assert abs(removed.mean() - law) <= SIGMAS * binomial_sd(law, capacity // 2)
     # A removed key may look present again only as any absent key does; one that stayed is found.
     assert f.contains_many(keys[~removed]).all()
-    assert f.num_added == capacity - removed.sum() - (capacity - f.num_added - removed.sum())
+    assert f.num_added == new - removed.sum()
 
 
 def test_members_survive_the_removal_of_members() -> None:

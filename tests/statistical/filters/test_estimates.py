@@ -36,7 +36,7 @@ def test_approx_count(layout: str, load: float) -> None:
 
 @pytest.mark.parametrize("layout", layouts())
 def test_two_filters(layout: str) -> None:
-    """Union and intersection counts: unbiased, and within the (upper bound of the) stated deviation."""
+    """Union and intersection counts: unbiased, at the stated deviation."""
     unions, overlaps = [], []
     for seed in range(TRIALS):
         left = bloomery.BloomFilter(10_000, 0.01, layout=layout, seed=seed)
@@ -52,10 +52,9 @@ def test_two_filters(layout: str) -> None:
         overlaps.append((overlap - 2000) / overlap_sd)
         assert left.union_count(right) == right.union_count(left)
         assert left.jaccard(right) == pytest.approx(overlap / union)
-    squares = math.fsum(error * error for error in unions)
-    assert chi_square_quantile(TRIALS, -QUANTILE) <= squares <= chi_square_quantile(TRIALS, QUANTILE)
-    assert math.fsum(e * e for e in overlaps) <= chi_square_quantile(TRIALS, QUANTILE)
     for errors in (unions, overlaps):
+        squares = math.fsum(error * error for error in errors)
+        assert chi_square_quantile(TRIALS, -QUANTILE) <= squares <= chi_square_quantile(TRIALS, QUANTILE)
         assert abs(math.fsum(errors)) <= QUANTILE * math.sqrt(TRIALS)
 
 
@@ -75,7 +74,16 @@ def test_present_rate(layout: str, fpr: float, load: float) -> None:
     model = math.fsum(stated) / filters
     mean, sd = pooled(measured, model, probes)
     assert abs(mean - model) <= SIGMAS * sd, f"measured {mean:.3e}, stated {model:.3e}, sd {sd:.1e}"
-    assert model < fpr if load < 1 else model > 0.8 * fpr
+    # The law reaches the target at capacity, where test_rate_at_capacity holds it.
+    assert load == 1 or (model < fpr) is (load < 1)
+
+
+def bloom_like(made: bloomery.BloomFilter) -> bloomery.BloomFilter:
+    """One key in the shape of ``made``."""
+    other = made.copy()
+    other.clear()
+    other.add("a")
+    return other
 
 
 @pytest.mark.parametrize("layout", layouts())
@@ -89,8 +97,12 @@ def test_ends_of_the_scale(layout: str) -> None:
     full.update(range(20_000))
     assert full.fill == 1.0
     assert full.fpr() == 1.0
-    estimate, _ = full.approx_count()
-    assert estimate == math.inf
+    # What is full holds no trace of the number: nothing is claimed.
+    assert full.approx_count() == full.union_count(bloom_like(full)) == (math.inf, math.inf)
+    common, deviation = full.intersection_count(bloom_like(full))
+    assert math.isnan(common)
+    assert deviation == math.inf
+    assert math.isnan(full.jaccard(bloom_like(full)))
     assert all(full.contains_many(["never", "added"]))
     repr(full)
     full.info()

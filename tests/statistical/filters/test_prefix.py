@@ -34,7 +34,7 @@ def test_the_rate_at_capacity_is_what_was_asked_and_no_key_is_lost(capacity: int
 @pytest.mark.parametrize(("load", "published"), [(1.0, 0.0799), (0.95, 0.059), (0.90, 0.040)])
 @pytest.mark.parametrize("bins", [2_000, 10_000, 40_000])
 def test_the_published_share_is_passed_on(bins: int, load: float, published: float) -> None:
-    # Built for the load 0.95; variants.md B.23 gives the shares.
+    # Built for the load 0.95: the shares that Poisson bins of 25 pass on.
     prefix = PrefixFilter(int(bins * 25 * 0.95), 1e-6, seed=bins)
     count = int(load * prefix.num_bins * 25)
     with_warning = pytest.warns(bloomery.CapacityWarning) if load == 1.0 else None

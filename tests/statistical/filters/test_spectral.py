@@ -37,7 +37,7 @@ def wrong_share(mode: str, fpr: float, seed: int) -> float:
     return float((counts != exact.astype(np.uint64)).mean())
 
 
-# Bloom error of B.12 -> shares of wrong counts by mode (gamma 1.0, 0.7, 0.5 at k = 5).
+# Bloom error -> shares of wrong counts by mode (gamma 1.0, 0.7, 0.5 at k = 5).
 PUBLISHED = {
     0.1009: (0.110, 0.058, 0.059),
     0.0323: (0.032, 0.014, 0.015),

@@ -23,16 +23,17 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
 ) -> None:
     filters, probes = SIZES[capacity]
     probes *= SCALE
-    rates = []
+    rates, stated = [], []
     for seed in range(filters):
         variable = bloomery.VariableIncrementFilter(capacity, fpr, increments=increments, seed=seed)
         keys = Keys("random", seed)
         variable.update(keys.take(capacity))
         rates.append(float(variable.contains_many(keys.take(probes)).mean()))
+        stated.append(variable.fpr())
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     if capacity >= 10_000:
-        assert mean >= 0.9 * fpr - SIGMAS * sd, mean / fpr
+        assert mean >= sum(stated) / filters - SIGMAS * sd, mean / fpr
 
 
 @pytest.mark.parametrize(
@@ -66,8 +67,9 @@ def test_the_law_is_that_of_a_simulation(increments: int, published: float) -> N
         rates.append(float(((held == asked) | (held >= asked + increments)).all(axis=1).mean()))
     law = theory.variable_increment_fpr(1000, 5000, 3, increments)
     mean, sd = pooled(rates, law, probes)
-    assert abs(mean - law) <= SIGMAS * sd + 0.01 * law
-    assert mean == pytest.approx(published, rel=0.12)
+    assert abs(mean - law) <= SIGMAS * sd
+    # The published figures are simulated too: as far off as ours may be, and by half of their last digit.
+    assert abs(mean - published) <= 2 * SIGMAS * sd + 5e-5
 
 
 @pytest.mark.parametrize("increments", [2, 4, 8])

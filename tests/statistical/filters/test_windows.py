@@ -53,7 +53,7 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     model = math.fsum(stated) / filters
     mean, sd = pooled(rates, model, probes)
-    assert abs(mean - model) <= SIGMAS * sd + 0.02 * fpr, (mean, model)
+    assert abs(mean - model) <= SIGMAS * sd, (mean, model)
 
 
 @pytest.mark.parametrize("alphabet", [130, 400, 5000])
@@ -154,7 +154,5 @@ def test_a_plain_simulation_gives_the_published_figures(
     assert empty / samples == pytest.approx(zeros, abs=0.004)
     law = theory.stable_fpr(cells, hashes, decrements, top)
     assert rate / samples == pytest.approx(law, rel=0.04)
-    # Jensen: the mean share of zeros alone is too low.
-    assert rate / samples > (1 - empty / samples) ** hashes
     if fpr is not None:
         assert rate / samples == pytest.approx(fpr, rel=0.04)

@@ -5,32 +5,78 @@
 //! the operands rather than of a fresh filter.
 
 use super::filter::BloomFilter;
+use super::surplus::Surplus;
 use crate::cells::bits;
 use crate::error::{Error, Result};
+use crate::sizing::estimates::Estimate;
 use crate::structure::{Filter, Mergeable};
 
 impl BloomFilter {
-    /// `self |= other`.
+    /// `self |= other`. The number of keys is the estimate of those that would have been new, had all been added
+    /// here: how many were, depends on their order, which bits do not tell.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
         let (count, _) = self.union_count(other)?;
-        if self.strict && count > self.load.capacity as f64 {
+        let adds = !bits::is_subset(other.words(), self.words());
+        if adds && self.strict && count > self.load.capacity as f64 {
             return Err(Error::Capacity(format!(
                 "the union would hold about {count:.0} keys, the capacity is {}; build larger filters or pass \
                  strict=False",
                 self.load.capacity
             )));
         }
+        let covered = bits::is_subset(self.words(), other.words());
         bits::or_assign(self.words_mut()?, other.words());
-        self.recount();
+        match (adds, covered) {
+            (false, _) => {}
+            (true, true) => self.count_as(other),
+            (true, false) => {
+                self.surplus = self.united_surplus(other);
+                let new = self.new_when_added();
+                self.load.join(&other.load, new);
+            }
+        }
         Ok(())
     }
 
-    /// `self &= other`.
+    /// `self &= other`. The number of keys is [`BloomFilter::intersection_count`], no more than that of either.
     pub fn intersect(&mut self, other: &Self) -> Result<()> {
-        self.check_compatible(other)?;
+        let kept = self.common(other)?;
+        let (covered, covers) =
+            (bits::is_subset(self.words(), other.words()), bits::is_subset(other.words(), self.words()));
         bits::and_assign(self.words_mut()?, other.words());
-        self.recount();
+        match (covered, covers) {
+            (true, _) => {}
+            (false, true) => self.count_as(other),
+            (false, false) => {
+                self.surplus = Surplus::beside(kept, self.shape.law().as_ref(), self.fill());
+                let most = self.load.added.min(other.load.added);
+                self.load.added = if kept.items.is_nan() { most } else { (kept.items.round() as u64).min(most) };
+            }
+        }
         Ok(())
+    }
+
+    /// The bits are those of `other`.
+    fn count_as(&mut self, other: &Self) {
+        (self.load.added, self.surplus) = (other.load.added, other.surplus);
+    }
+
+    fn united_surplus(&self, other: &Self) -> Surplus {
+        match (self.surplus, other.surplus) {
+            (Surplus::NONE, Surplus::NONE) => Surplus::NONE,
+            (ours, theirs) => ours.of_union(theirs),
+        }
+    }
+
+    /// Share of the bits that are set in either.
+    fn union_fill(&self, other: &Self) -> f64 {
+        bits::count_union(self.words(), other.words()) as f64 / self.shape.num_bits as f64
+    }
+
+    fn common(&self, other: &Self) -> Result<Estimate> {
+        self.check_compatible(other)?;
+        let (law, fills) = (self.shape.law(), [self.fill(), other.fill()]);
+        Ok(self.surplus.common(other.surplus, law.as_ref(), fills, self.union_fill(other)))
     }
 
     /// True when every bit is set in `other` too: then every key of this filter is found there.
@@ -39,23 +85,20 @@ impl BloomFilter {
         Ok(bits::is_subset(self.words(), other.words()))
     }
 
-    /// Estimated keys in the union, with the standard deviation.
+    /// Estimated keys in the union, with the standard deviation; both infinite when all its bits are set.
     pub fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
         self.check_compatible(other)?;
-        let fill = bits::count_union(self.words(), other.words()) as f64 / self.shape.num_bits as f64;
-        Ok(self.shape.law().estimate(fill))
+        let surplus = self.united_surplus(other);
+        Ok(surplus.estimate(self.shape.law().as_ref(), self.union_fill(other)).with_deviation())
     }
 
-    /// Estimated keys in both, A* + B* - U* but not below 0, with a standard deviation that takes
-    /// the three estimates as independent (an upper bound, since they share bits).
+    /// Estimated keys in both, A* + B* - U* but not below 0, with the standard deviation
+    /// ([`estimates`](crate::sizing::estimates)); NaN and infinite when all bits of the union are set.
     pub fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {
-        let (union, union_sd) = self.union_count(other)?;
-        let ((a, a_sd), (b, b_sd)) = (self.approx_count(), other.approx_count());
-        let sd = (union_sd.powi(2) + a_sd.powi(2) + b_sd.powi(2)).sqrt();
-        Ok(((a + b - union).max(0.0), sd))
+        self.common(other).map(Estimate::with_deviation)
     }
 
-    /// Estimated share of the union that is in both; 1 for two empty filters.
+    /// Estimated share of the union that is in both; 1 for two empty filters, NaN when all bits of the union are set.
     pub fn jaccard(&self, other: &Self) -> Result<f64> {
         let (union, _) = self.union_count(other)?;
         let (both, _) = self.intersection_count(other)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::shape::{Layout, Scheme, Shape};
+use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
 use crate::container::{self, Container, Header, Section, kind};
@@ -15,6 +16,8 @@ use crate::registry::BLOOM;
 use crate::scheme::ahead::mark;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
+use crate::sizing::Law;
+use crate::sizing::estimates::new_among;
 use crate::structure::batch::useful_threads;
 use crate::structure::declaration::{choice, structure};
 use crate::structure::load::{Load, load_answers};
@@ -81,6 +84,8 @@ pub struct BloomFilter {
     words: usize,
     hasher: KeyHasher,
     pub(super) load: Load,
+    /// Bits that no key has set.
+    pub(super) surplus: Surplus,
     pub(super) strict: bool,
     /// The file behind a filter opened for writing in place.
     pub(super) writer: Option<Writer>,
@@ -159,6 +164,7 @@ impl BloomFilter {
             memory,
             hasher,
             load,
+            surplus: Surplus::NONE,
             strict,
             writer: None,
             closed: false,
@@ -191,14 +197,15 @@ impl BloomFilter {
     }
 
     /// Estimated number of keys with its standard deviation, from the share of set bits (Swamidass and Baldi,
-    /// 2007); infinite when all bits are set.
+    /// 2007) less the surplus; infinite when all bits are set.
     pub fn approx_count(&self) -> (f64, f64) {
-        self.shape.law().estimate(self.fill())
+        self.surplus.estimate(self.shape.law().as_ref(), self.fill()).with_deviation()
     }
 
-    /// After bits came from elsewhere, the count is what the bits say.
-    pub(super) fn recount(&mut self) {
-        self.load.added = self.approx_count().0.round().min(u64::MAX as f64) as u64;
+    /// Estimated number of keys that were new when they came.
+    pub(super) fn new_when_added(&self) -> f64 {
+        let law = self.shape.law();
+        new_among(self.approx_count().0, |items| law.fpr(items))
     }
 
     fn refuse_overfull(&self) -> Error {
@@ -262,6 +269,10 @@ impl Filter for BloomFilter {
         self.shape.law().fpr_of_fill(self.fill())
     }
 
+    fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
+        Some((self.shape.law(), self.fill()))
+    }
+
     fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.num_bits as f64
     }
@@ -277,6 +288,7 @@ impl Filter for BloomFilter {
     fn container(&self) -> Container<'_> {
         let mut header = Header::new(BLOOM, self.shape.scheme as u16, &self.hasher);
         self.describe(&mut header);
+        self.surplus.describe(&mut header);
         Container { header, sections: vec![Section::of(kind::BITS, &self.memory)] }
     }
 
@@ -361,6 +373,7 @@ impl Addable for BloomFilter {
 
     fn clear(&mut self) -> Result<()> {
         self.words_mut()?.fill(0);
+        self.surplus = Surplus::NONE;
         self.load.clear();
         Ok(())
     }
@@ -370,8 +383,8 @@ impl Loadable for BloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let Stored { layout, scheme, num_bits, num_hashes, strict, .. } = Stored::read(header)?;
         let shape = Shape { layout, scheme, num_bits, num_hashes }.check().map_err(Error::as_format)?;
-        let load = Load::restore(header, 0)?;
-        Self::check_header(header, 0, header.scheme)?;
+        let (load, surplus) = (Load::restore(header, 0)?, Surplus::restore(header)?);
+        Self::check_header(header, surplus.params(), header.scheme)?;
         if header.scheme != scheme as u16 {
             return Err(Error::format("the file's two scheme numbers differ; it is damaged"));
         }
@@ -380,8 +393,10 @@ impl Loadable for BloomFilter {
             return Err(Error::format("the file has bits set beyond its num_bits; it is damaged"));
         }
         let mut filter = Self::with_memory(shape, load, hasher, strict, memory).map_err(Error::as_format)?;
+        filter.surplus = surplus;
         if header.unclean {
-            filter.recount();
+            // The count was not written; half of all numbers, as for one that a file says.
+            filter.load.added = (filter.new_when_added().round() as u64).min(u64::MAX >> 1);
         }
         Ok(filter)
     }

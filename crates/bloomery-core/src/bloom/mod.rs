@@ -1,9 +1,10 @@
-//! The classic family: one bit array, four layouts, and the chain that grows.
+//! Bloom filters: one bit array in four layouts, and one that gives up keys for fewer false positives.
 //!
 //! * [`shape`]: layouts and schemes by name, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;
 //! * [`filter`] holds [`BloomFilter`];
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
+//! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
@@ -13,6 +14,7 @@ pub mod in_place;
 pub mod kernel;
 pub mod retouched;
 pub mod shape;
+pub mod surplus;
 
 pub use filter::BloomFilter;
 pub use retouched::RetouchedBloomFilter;

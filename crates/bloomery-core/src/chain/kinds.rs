@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry;
 use crate::sizing::chain::Stages;
+use crate::sizing::estimates::{self, Passed};
 use crate::structure::declaration::choice;
 use crate::structure::{Addable, Declared, Filter, Loadable, Sections, Sizable};
 
@@ -175,6 +176,19 @@ impl Kind {
 }
 
 impl Stage {
+    /// What is known of the keys that came to this stage.
+    pub(super) fn passed(&self) -> Passed {
+        let (stored, fpr) = (self.num_added() as f64, self.fpr());
+        match each!(self, f => f.occupancy()) {
+            Some((law, fill)) => Passed {
+                came: estimates::came_to_cells(stored, law.as_ref(), fill),
+                fpr,
+                fpr_sd: law.fpr_sd(law.items(fill)),
+            },
+            None => Passed { came: estimates::came_to_table(stored, fpr), fpr, fpr_sd: 0.0 },
+        }
+    }
+
     /// Everything worth knowing.
     pub(super) fn info(&self) -> Info {
         each!(self, f => f.info())
@@ -204,11 +218,6 @@ impl Filter for Stage {
         fill() -> f64;
         nbytes() -> u64;
         container() -> Container<'_>;
-    }
-
-    /// Where cells do not tell, the keys counted when added.
-    fn estimated(&self) -> Option<(f64, f64)> {
-        each!(self, f => f.estimated().or_else(|| Some((f.num_added() as f64, 0.0))))
     }
 
     fn try_clone(&self) -> Result<Self> {

@@ -57,6 +57,8 @@ numbers! {
         STRICT = 9, "1 when adding past capacity is refused.";
         SCHEME = 10, "Scheme number of a stage.";
         STAGE_VARIANT = 11, "Registry number of the stages, where they are not Bloom filters.";
+        SURPLUS = 12, "Keys that would set as many bits as no key of the filter has, an f64.";
+        SURPLUS_VARIANCE = 13, "What the surplus adds to the variance of the estimated number of keys, an f64.";
         NUM_CELLS = 20, "Number of cells that are wider than a bit.";
         CELL_BITS = 21, "Bits of such a cell.";
         THRESHOLD = 22, "Occurrences a key must have to be reported, for which the filter was sized.";

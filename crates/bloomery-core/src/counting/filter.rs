@@ -12,6 +12,7 @@ use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::COUNTING;
+use crate::sizing::Law;
 use crate::structure::declaration::structure;
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
@@ -191,6 +192,10 @@ impl Filter for CountingBloomFilter {
         self.fpr_at_least(self.shape.threshold)
     }
 
+    fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
+        Some((self.shape.law(), self.fill()))
+    }
+
     fn fill(&self) -> f64 {
         self.set_cells() as f64 / self.shape.num_cells as f64
     }
@@ -304,7 +309,7 @@ impl Mergeable for CountingBloomFilter {
         self.check_compatible(other)?;
         let (packed, cells) = (self.packed, self.shape.num_cells);
         spread::add_saturating(packed, self.memory.writable()?, other.words(), cells);
-        self.load.join(&other.load, self.shape.law().items(self.fill()));
+        self.load.join(&other.load, self.shape.law().new_of_fill(self.fill()));
         Ok(())
     }
 }

@@ -159,6 +159,10 @@ impl Filter for LayeredBloomFilter {
         self.law().fpr_of_fill(self.fill_of(0))
     }
 
+    fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
+        Some((Box::new(self.law()), self.fill_of(0)))
+    }
+
     fn fill(&self) -> f64 {
         crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
     }

@@ -338,8 +338,7 @@ where
                 packed.set(words, cell, joined);
             }
         }
-        let items = self.law().items(self.fill());
-        self.load.added = items.round().min(u64::MAX as f64) as u64;
+        self.load.join(&other.load, self.law().new_of_fill(self.fill()));
         Ok(())
     }
 }

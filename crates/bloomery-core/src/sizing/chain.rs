@@ -52,12 +52,17 @@ impl Stages {
 
     /// Rate of a chain whose stages, oldest first, have these `rates`.
     pub fn fpr(self, rates: &[f64]) -> f64 {
-        let missed = |rate: f64, before: &[f64]| -> f64 {
-            let seen = before.iter().filter(|earlier| **earlier > 0.0);
-            seen.map(|&earlier| 1.0 - earlier * (1.0 - self.avoidance(earlier, rate))).product()
-        };
-        let found = rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0);
-        found.map(|(j, &rate)| rate * missed(rate, &rates[..j])).sum::<f64>().min(1.0)
+        (0..rates.len()).map(|index| self.first_found(rates, index)).sum::<f64>().min(1.0)
+    }
+
+    /// Rate at which stage `index` of such a chain is the first to find an absent key.
+    pub fn first_found(self, rates: &[f64], index: usize) -> f64 {
+        let rate = rates[index];
+        if rate <= 0.0 {
+            return 0.0;
+        }
+        let seen = rates[..index].iter().filter(|earlier| **earlier > 0.0);
+        rate * seen.map(|&earlier| 1.0 - earlier * (1.0 - self.avoidance(earlier, rate))).product::<f64>()
     }
 }
 

@@ -111,7 +111,13 @@ impl Law for Classic {
     fn items_sd(&self, items: f64) -> f64 {
         // Linear counting over kn throws (Whang et al., 1990): sqrt(m (e^t - t - 1)) / k.
         let per_bit = self.throws(items) / self.num_bits as f64;
-        (self.num_bits as f64 * (per_bit.exp_m1() - per_bit)).max(0.0).sqrt() / f64::from(self.num_hashes)
+        // Infinity less infinity would be no number.
+        let scatter = if per_bit < 700.0 { per_bit.exp_m1() - per_bit } else { f64::INFINITY };
+        (self.num_bits as f64 * scatter).max(0.0).sqrt() / f64::from(self.num_hashes)
+    }
+
+    fn cell_worth(&self, items: f64) -> f64 {
+        (self.throws(items) / self.num_bits as f64).exp() / f64::from(self.num_hashes)
     }
 }
 

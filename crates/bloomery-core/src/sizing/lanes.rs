@@ -47,16 +47,16 @@ impl Lanes {
 
     /// Q(i)^lanes; `logs` has ln q(1) to ln q(T).
     fn found(&self, keys: f64, logs: &[f64]) -> f64 {
-        if keys <= 0.0 {
-            return 0.0;
-        }
-        let (mut binomial, mut all_set) = (1.0, 0.0);
-        for (s, log) in logs.iter().enumerate() {
-            binomial *= -(f64::from(self.per_lane) - s as f64) / (s as f64 + 1.0);
-            // The binomials with their signs add up to 0, so that 1 may be taken from each power.
-            all_set += binomial * (keys * log).exp_m1();
-        }
-        all_set.clamp(0.0, 1.0).powi(self.lanes as i32)
+        all_set(logs, keys).powi(self.lanes as i32)
+    }
+
+    /// Probabilities that two keys share 0, 1, ... of their cells of a lane.
+    fn shared(&self) -> Vec<f64> {
+        let per_lane = f64::from(self.per_lane);
+        let choose = |n: f64, k: u32| (0..k).fold(1.0, |product, j| product * (n - f64::from(j)) / f64::from(j + 1));
+        let all = choose(self.width as f64, self.per_lane);
+        let share = |j| choose(per_lane, j) * choose(self.width as f64 - per_lane, self.per_lane - j) / all;
+        (0..=self.per_lane).map(share).collect()
     }
 
     /// ln of the probability that a given cell is free after `items` keys.
@@ -91,8 +91,8 @@ impl Law for Lanes {
     }
 
     fn items_sd(&self, items: f64) -> f64 {
-        if items <= 0.0 {
-            return 0.0;
+        if items <= 0.0 || items.is_infinite() {
+            return items.max(0.0);
         }
         // Variance of the free cells: pairs in one lane, in one block, and in different blocks.
         let (width, lanes, blocks) = (self.width as f64, f64::from(self.lanes), self.blocks as f64);
@@ -109,6 +109,56 @@ impl Law for Lanes {
         // d(free cells)/dn = cells * P(free) * ln(1 - share); P(free)^2 was divided out above.
         variance.sqrt() / (cells * -(-self.share()).ln_1p())
     }
+
+    /// Blocks differ, in their keys and in what of their cells is set: with R the rate of a block and X its set
+    /// cells, what X does not tell of R is Var R - Cov(R, X)^2 / Var X, of one block, and a share of it of all.
+    fn fpr_sd(&self, items: f64) -> f64 {
+        if self.blocks == 1 || items <= 0.0 || items.is_infinite() {
+            return 0.0;
+        }
+        let (width, lanes, per_lane) = (self.width as f64, f64::from(self.lanes), self.per_lane as usize);
+        let logs: Vec<f64> = (1..=2 * self.per_lane).map(|s| self.log_avoids(s)).collect();
+        let (set, shared) = (|cells: usize, keys| all_set(&logs[..cells], keys), self.shared());
+        let mean = |f: &dyn Fn(f64) -> f64| binomial_mean(items, 1.0 / self.blocks as f64, f);
+        let rate = mean(&|keys| set(per_lane, keys).powi(self.lanes as i32));
+        let ones = mean(&|keys| lanes * width * set(1, keys));
+        // Second moments: two keys are found, two cells are set, a key is found and a cell is set.
+        let rates = mean(&|keys| {
+            let both = shared.iter().enumerate().map(|(same, chance)| chance * set(2 * per_lane - same, keys));
+            both.sum::<f64>().powi(self.lanes as i32)
+        });
+        let squares = mean(&|keys| {
+            let (one, two) = (width * set(1, keys), width * (width - 1.0) * set(2, keys));
+            lanes * (one + two) + lanes * (lanes - 1.0) * one * one
+        });
+        let joint = mean(&|keys| {
+            let (found, more) = (set(per_lane, keys), set(per_lane + 1, keys));
+            let own = self.per_lane as f64 * found + (width - f64::from(self.per_lane)) * more;
+            lanes * found.powi(self.lanes as i32 - 1) * own
+        });
+        let told = (joint - rate * ones).powi(2) / (squares - ones * ones).max(f64::MIN_POSITIVE);
+        ((rates - rate * rate - told).max(0.0) / self.blocks as f64).sqrt()
+    }
+
+    fn cell_worth(&self, items: f64) -> f64 {
+        let cells = self.width as f64 * f64::from(self.lanes) * self.blocks as f64;
+        (-self.log_free(items)).exp() / (cells * -(-self.share()).ln_1p())
+    }
+}
+
+/// Probability that given cells of a lane, one or more, are all set after so many keys; `logs` has ln q(1), ln q(2)
+/// and so on, one a cell.
+fn all_set(logs: &[f64], keys: f64) -> f64 {
+    if keys <= 0.0 {
+        return 0.0;
+    }
+    let (cells, mut binomial, mut sum) = (logs.len() as f64, 1.0, 0.0);
+    for (s, log) in logs.iter().enumerate() {
+        binomial *= -(cells - s as f64) / (s as f64 + 1.0);
+        // The binomials with their signs add up to 0, so that 1 may be taken from each power.
+        sum += binomial * (keys * log).exp_m1();
+    }
+    sum.clamp(0.0, 1.0)
 }
 
 /// E[f(i)], i ~ Binomial(n, p), by the ratio of neighbouring terms from the mode outwards: no

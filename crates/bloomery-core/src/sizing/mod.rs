@@ -11,7 +11,8 @@
 //! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
 //! * [`labels`]: cells that hold labels;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
-//! * [`chain`]: filters asked one after the other, and the stages of one that grows.
+//! * [`chain`]: filters asked one after the other, and the stages of one that grows;
+//! * [`estimates`]: how many keys there are, and how far off that may be.
 //!
 //! [`any_of`] and its kin are what they are made from; [`law`] hands them on by name.
 
@@ -21,6 +22,7 @@ mod chance;
 pub mod classic;
 pub mod counters;
 pub mod deletion;
+pub mod estimates;
 pub mod fingerprints;
 pub mod labels;
 pub mod lanes;
@@ -41,13 +43,26 @@ pub trait Law {
     fn fill(&self, items: f64) -> f64;
     /// The number of keys whose expected fill is `fill`; infinite at 1.
     fn items(&self, fill: f64) -> f64;
-    /// Standard deviation of [`Law::items`] around the true number.
+    /// Standard deviation of [`Law::items`] around the true number, to first order; infinite where that is.
     fn items_sd(&self, items: f64) -> f64;
+    /// How far the rate of one filter lies from the law at its fill: a standard deviation. Where a key may set any
+    /// cells, the fill tells the rate.
+    fn fpr_sd(&self, _items: f64) -> f64 {
+        0.0
+    }
+    /// Keys that one set cell more stands for.
+    fn cell_worth(&self, items: f64) -> f64;
 
-    /// [`Law::items`] of a fill, with its standard deviation.
+    /// [`Law::items`] of a fill, with the deviation to be stated: [`estimates`]. Both are infinite when all cells
+    /// are set, for then nothing tells which of many numbers it was.
     fn estimate(&self, fill: f64) -> (f64, f64) {
         let items = self.items(fill);
-        (items, self.items_sd(items))
+        (items, estimates::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
+    }
+
+    /// Of the keys that make this fill, those that were new when they came.
+    fn new_of_fill(&self, fill: f64) -> f64 {
+        estimates::new_among(self.items(fill), |items| self.fpr(items))
     }
 
     /// Rate at this fill.

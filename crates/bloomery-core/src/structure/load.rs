@@ -128,7 +128,8 @@ impl Load {
         self.occurrences = self.occurrences.saturating_sub(taken);
     }
 
-    /// After the cells of `other` came in: the distinct keys are what the cells say, within what can be.
+    /// After the cells of `other` came in: the keys that would have been new, had all been added to one filter, are
+    /// what the cells say (`estimate`), within what can be.
     pub fn join(&mut self, other: &Load, estimate: f64) {
         let (most, least) = (self.added.saturating_add(other.added), self.added.max(other.added));
         self.added = (estimate.round() as u64).clamp(least, most);

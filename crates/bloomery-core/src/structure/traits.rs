@@ -10,6 +10,7 @@ use crate::key::KeyHasher;
 use crate::key::source::CHUNK;
 pub use crate::key::source::HashSource;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
+use crate::sizing::Law;
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +55,10 @@ pub trait Filter: Send + Sync + Sized {
     fn num_added(&self) -> u64;
     /// Model rate of false positives at the present load.
     fn fpr(&self) -> f64;
+    /// Law and fill of the cells that look-ups ask, where keys leave nothing but set cells.
+    fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
+        None
+    }
     /// Share of set cells, counted.
     fn fill(&self) -> f64;
     /// Bytes of cells held.

@@ -146,14 +146,15 @@ impl BloomFilter {
 
     /// The filter of the keys of both: bit for bit what adding them all would have given.
     ///
-    /// Raises IncompatibleFilters, naming every field in which the two differ.
+    /// num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
+    /// their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in which the two differ.
     fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         self.combined(other, py, Core::unite)
     }
 
     /// A filter that finds every key of both, at the rate of its operands.
     ///
-    /// Raises IncompatibleFilters, naming every field in which the two differ.
+    /// num_added and approx_count() are those of intersection_count, though more bits are set. Raises IncompatibleFilters, naming every field in which the two differ.
     fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         self.combined(other, py, Core::intersect)
     }
@@ -196,18 +197,18 @@ impl BloomFilter {
         self.both(other, py, Core::certainly_disjoint).or_raise(py)
     }
 
-    /// Estimated number of keys in either, with its standard deviation.
+    /// Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are set.
     fn union_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
         self.both(other, py, Core::union_count).or_raise(py)
     }
 
     /// Estimated number of keys in both, with its standard deviation; noise for a small overlap
-    /// of large sets.
+    /// of large sets. (nan, inf) when all bits of the union are set: nothing is known then.
     fn intersection_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
         self.both(other, py, Core::intersection_count).or_raise(py)
     }
 
-    /// Estimated share of the union that is in both.
+    /// Estimated share of the union that is in both; nan when all bits of the union are set.
     fn jaccard(&self, py: Python<'_>, other: &Self) -> PyResult<f64> {
         self.both(other, py, Core::jaccard).or_raise(py)
     }

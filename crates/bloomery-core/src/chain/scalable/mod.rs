@@ -15,6 +15,7 @@ use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
+use crate::sizing::estimates::came_to_chain;
 use crate::structure::declaration::structure;
 use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
 
@@ -209,11 +210,10 @@ impl Filter for ScalableBloomFilter {
         self.plan.kind.stages().fpr(&self.chain.rates())
     }
 
-    /// Sum of the stages' estimates, with the deviation of independent terms.
+    /// With the keys that an earlier stage, or their own, took for known.
     fn estimated(&self) -> Option<(f64, f64)> {
-        let estimates = self.chain.stages.iter().filter_map(Filter::estimated);
-        let (sum, variance) = estimates.fold((0.0, 0.0), |(sum, variance), (n, sd)| (sum + n, variance + sd * sd));
-        Some((sum, variance.sqrt()))
+        let stages: Vec<_> = self.chain.stages.iter().map(Stage::passed).collect();
+        Some(came_to_chain(self.plan.kind.stages(), &stages).with_deviation())
     }
 
     fn container(&self) -> Container<'_> {

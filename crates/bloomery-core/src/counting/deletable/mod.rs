@@ -158,7 +158,8 @@ impl Filter for DeletableBloomFilter {
         bits::count_ones(self.words()) as f64 / self.regions.positions.num_bits as f64
     }
 
-    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count.
+    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count: after removals it is an
+    /// estimate from above, and the deviation that of the keys which would set as many.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.regions.positions.law().estimate(self.fill()))
     }
@@ -235,8 +236,7 @@ impl Mergeable for DeletableBloomFilter {
             }
             *word |= theirs;
         }
-        // After bits came from elsewhere, the count is what the bits say.
-        self.load.added = self.regions.positions.law().items(self.fill()).round() as u64;
+        self.load.join(&other.load, self.regions.positions.law().new_of_fill(self.fill()));
         Ok(())
     }
 }

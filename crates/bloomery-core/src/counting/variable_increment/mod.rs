@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
+use crate::sizing::estimates::new_among;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
@@ -199,7 +200,8 @@ impl Mergeable for VariableIncrementFilter {
         self.check_compatible(other)?;
         let (packed, cells) = (self.kernel.spread.packed, self.shape.num_cells);
         spread::add_saturating(packed, self.memory.writable()?, other.words(), cells);
-        self.load.join(&other.load, self.shape.occupancy().items(self.fill()));
+        let items = self.shape.occupancy().items(self.fill());
+        self.load.join(&other.load, new_among(items, |items| self.shape.fpr(items)));
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ fn space_is_what_the_documentation_says() {
 
 #[test]
 fn the_published_shares_are_passed_on() {
-    // variants.md B.23: 0.0799, 0.059 and 0.040 at loads 1, 0.95 and 0.90.
+    // Poisson bins: 0.0799, 0.059 and 0.040 at loads 1, 0.95 and 0.90.
     for (load, published) in [(1.0, 0.0799), (0.95, 0.059), (0.90, 0.040)] {
         assert!((passed_on(load, BIN_SIZE) - published).abs() < 0.0012, "{}", passed_on(load, BIN_SIZE));
         let mut filter = made(1_000_000, 1e-6);

@@ -4,53 +4,9 @@
 The native half of bloomery; import from `bloomery` instead.
 """
 
+from _typeshed import Incomplete
 import os
 from typing import Any, Final, Self, TypeAlias, final
-
-__all__ = [
-    "LINE_BYTES",
-    "AgingBloomFilter",
-    "ArrowColumn",
-    "BitSet",
-    "BloomFilter",
-    "CandidateDuplicates",
-    "CompactApproximator",
-    "CountingBloomFilter",
-    "CuckooFilter",
-    "DLeftCountingFilter",
-    "DeletableBloomFilter",
-    "DynamicCuckooFilter",
-    "LayeredBloomFilter",
-    "PrefixFilter",
-    "QuotientFilter",
-    "RetouchedBloomFilter",
-    "RollingBloomFilter",
-    "ScalableBloomFilter",
-    "SpatialBloomFilter",
-    "SpectralFilter",
-    "StableBloomFilter",
-    "VariableIncrementFilter",
-    "add_lines",
-    "capacity_at",
-    "check_lines",
-    "fast_paths",
-    "force_isa",
-    "format_numbers",
-    "fpr_at",
-    "hash_key",
-    "hash_many",
-    "isa",
-    "isas",
-    "law",
-    "layout_for",
-    "layouts",
-    "least_fpr",
-    "loads",
-    "open",
-    "shapes_within",
-    "size_for",
-    "variants",
-]
 
 LINE_BYTES: Final[int]
 
@@ -301,7 +257,7 @@ class AgingBloomFilter:
 @final
 class ArrowColumn:
     """
-    A finished column that any Arrow library takes over without copying its data twice.
+    A finished column that any Arrow library takes over without copying its data.
     """
     def __arrow_c_array__(self, /, requested_schema: object | None = None) -> tuple[object, object]:
         """
@@ -4947,6 +4903,8 @@ def variants() -> list[dict[str, Any]]:
     """
     One dict a variant: the registry from which classes, docs, tests and choices derive.
     """
+
+def __getattr__(name: str) -> Incomplete: ...
 
 _Filter: TypeAlias = (
     AgingBloomFilter

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import os
 import threading
 import weakref
 from pathlib import Path
@@ -18,7 +19,6 @@ from bloomery.errors import KeyTypeError, RemovedKeyError
 from bloomery.protocols import Addable, Removable
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
 __all__ = ["WithRemovals"]

@@ -14,10 +14,7 @@ impl Steps {
     /// True when `n` steps have passed at `now`: (now - began) parts >= n window.
     pub(super) fn passed(&self, n: u32, now: f64) -> bool {
         let (parts, n) = (f64::from(self.parts), f64::from(n));
-        // Knuth's difference: gone + lost is now - began without error.
-        let gone = now - self.began;
-        let back = gone - now;
-        let lost = (now - (gone - back)) - (self.began + back);
+        let (gone, lost) = sum(now, -self.began);
         let (left, right) = (gone * parts, n * self.window);
         if !(left - right).is_finite() {
             return left >= right;
@@ -31,8 +28,14 @@ impl Steps {
         if n == 0 {
             return self.began;
         }
-        let mut end = self.began + f64::from(n) * self.window / f64::from(self.parts);
-        // The estimate is off by three roundings at most.
+        let (n_steps, parts) = (f64::from(n), f64::from(self.parts));
+        let product = n_steps * self.window;
+        let step = product / parts;
+        let rest = (step.mul_add(-parts, product) + n_steps.mul_add(self.window, -product)) / parts;
+        let (rounded, lost) = sum(self.began, step);
+        // Off by few roundings, also where `began` and the steps cancel out.
+        let exact = rounded + (lost + rest);
+        let mut end = if exact.is_finite() { exact } else { rounded };
         for _ in 0..ROUNDINGS {
             end = if self.passed(n, end.next_down()) { end.next_down() } else { end };
         }
@@ -41,6 +44,13 @@ impl Steps {
         }
         end
     }
+}
+
+/// Knuth's sum: the two numbers returned are `a + b` without error.
+fn sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let of_b = sum - a;
+    (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PYTHONS ?= python3.12 python3.13 python3.14 python3.15
 PYTHON_FREE_THREADED ?= python3.14t
+TIME ?= 60
+TARGETS ?=
 BIN := .venv/bin
 STAMPS := build/stamps
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
@@ -18,7 +20,8 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo test test-interpreters test-free-threaded check bench stubs format clean
+.PHONY: help setup build demo test test-interpreters test-free-threaded test-durability fuzz asan tsan check bench stubs \
+	format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,18 @@ test-interpreters: build  ## Run the tests of keys, object reads and threads on 
 test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter without the GIL
 	scripts/interpreters.sh --free-threaded $(PYTHON_FREE_THREADED)
 
+test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 writers (some minutes)
+	BLOOMERY_KILLS=500 $(BIN)/python -m pytest -q tests/durability
+
+fuzz: setup  ## Run each fuzz target for TIME seconds (60); needs a C++ compiler
+	TIME=$(TIME) scripts/fuzz.sh $(TARGETS)
+
+asan: setup  ## Run the core's tests and the inputs kept for fuzzing under AddressSanitizer
+	scripts/sanitize.sh address
+
+tsan: setup  ## Run the core's tests that start threads under ThreadSanitizer
+	scripts/sanitize.sh thread
+
 check: build  ## Run every static check: format, lints, types, stubs, imports, examples
 	scripts/check.sh
 
@@ -55,7 +70,7 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 	$(BIN)/ruff check --fix
 
 clean:  ## Remove the virtual environment and everything built
-	rm -rf .venv build target dist .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv build target dist fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f src/bloomery/*.so
 
 $(STAMPS)/tools: requirements/test.txt requirements/dev.txt scripts/setup.sh

@@ -1,0 +1,265 @@
+"""Arrow arrays and streams by the C interface: any format, any offsets and views within the buffers, and lies.
+
+Buffers are as long as the length that is stated needs, so what is read is there; offsets, views, indices,
+bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out: negative
+numbers, missing buffers, offsets that go back, indices beyond the dictionary, capsules used twice.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from driver import Input, fuzz
+
+import bloomery  # after the driver, whose hooks it needs
+
+FILTER = bloomery.CountingBloomFilter(4000)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Schema(ctypes.Structure):
+    """ArrowSchema."""
+
+
+Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.POINTER(Schema)),
+    ("release", _RELEASE),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+class Array(ctypes.Structure):
+    """ArrowArray."""
+
+
+Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.POINTER(Array)),
+    ("release", _RELEASE),
+    ("private_data", ctypes.c_void_p),
+]
+
+_STREAM_SCHEMA = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Schema))
+_STREAM_NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Array))
+_STREAM_ERROR = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Stream(ctypes.Structure):
+    """ArrowArrayStream."""
+
+    _fields_ = (
+        ("get_schema", _STREAM_SCHEMA),
+        ("get_next", _STREAM_NEXT),
+        ("get_last_error", _STREAM_ERROR),
+        ("release", _RELEASE),
+        ("private_data", ctypes.c_void_p),
+    )
+
+
+@_RELEASE
+def release_schema(schema: int) -> None:
+    """Mark as released; the memory is Python's."""
+    Schema.from_address(schema).release = _RELEASE()
+
+
+@_RELEASE
+def release_array(array: int) -> None:
+    """As above."""
+    Array.from_address(array).release = _RELEASE()
+
+
+@_RELEASE
+def release_stream(stream: int) -> None:
+    """As above."""
+    Stream.from_address(stream).release = _RELEASE()
+
+
+_NEW = ctypes.pythonapi.PyCapsule_New
+_NEW.restype = ctypes.py_object
+_NEW.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+WIDTHS = {
+    "n": 0, "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "l": 8, "L": 8, "e": 2, "f": 4, "g": 8, "b": 1,
+    "u": 4, "z": 4, "U": 8, "Z": 8, "vu": 16, "vz": 16, "w:0": 0, "w:3": 3, "w:20": 20,
+}  # fmt: skip
+FORMATS = [*WIDTHS, "", "+s", "+l", "w:", "w:-1", "w:99999999999999999999", "w:18446744073709551615", "tdD", "\u00e9", "d:9,2"]
+DATA = 64
+
+
+class Lender:
+    """Owner of all memory of one column; lends it by the interface."""
+
+    def __init__(self, source: Input) -> None:
+        self.source = source
+        self.kept: list[Any] = []
+        self.lies = source.below(4) == 0
+        self.format = source.choice(FORMATS)
+        self.dictionary = source.below(6) == 0
+        self.indices = source.choice(["c", "C", "s", "i", "I", "l", "L", "u", "g"])
+        self.chunks = source.below(4)
+
+    def keep(self, value: Any) -> Any:
+        """Hold on to ``value`` until the lender goes."""
+        self.kept.append(value)
+        return value
+
+    def memory(self, size: int) -> int:
+        """The address of ``size`` bytes, the first of them from the input."""
+        data = self.source.take(min(size, self.source.below(200))).ljust(size, b"\0")
+        return ctypes.addressof(self.keep(ctypes.create_string_buffer(data, max(1, len(data)))))
+
+    def schema(self) -> Schema:
+        """The schema."""
+        made = Schema(format=(self.indices if self.dictionary else self.format).encode(), name=b"", flags=2)
+        made.release = release_schema
+        if self.dictionary:
+            inner = self.keep(Schema(format=self.format.encode(), name=b""))
+            inner.release = release_schema
+            made.dictionary = ctypes.pointer(inner)
+        self.keep(made)
+        return made
+
+    def offsets(self, count: int, width: int) -> int:
+        """Offsets into DATA bytes: in order, or not where lies are told."""
+        ends = [self.source.below(DATA + 1) for _ in range(count)]
+        if not self.lies:
+            ends.sort()
+        elif self.source.below(4) == 0:
+            ends = [end - 70 for end in ends]
+        kind = ctypes.c_int32 if width == 4 else ctypes.c_int64
+        return ctypes.addressof(self.keep((kind * max(1, count))(*ends)))
+
+    def views(self, count: int) -> int:
+        """Views: short ones within, long ones in the one buffer."""
+        made = bytearray()
+        for _ in range(count):
+            length = self.source.below(40)
+            if length <= 12:
+                made += length.to_bytes(4, "little") + self.source.take(length).ljust(12, b"\0")
+            else:
+                at = self.source.below(DATA - length)
+                made += length.to_bytes(4, "little") + bytes(4) + (0).to_bytes(4, "little") + at.to_bytes(4, "little")
+        return ctypes.addressof(self.keep(ctypes.create_string_buffer(bytes(made), max(1, len(made)))))
+
+    def array(self, kind: str, *, inner: bool = False) -> Array:
+        """An array of ``kind``."""
+        length, offset = self.source.below(40), self.source.choice((0, 0, 1, 7, 8, 9))
+        rows, width = length + offset, WIDTHS.get(kind, 8)
+        bits = self.memory((rows + 7) // 8) if self.source.below(2) else 0
+        if kind in {"u", "z", "U", "Z"}:
+            buffers = [bits, self.offsets(rows + 1, width), self.memory(DATA)]
+        elif kind in {"vu", "vz"}:
+            lengths = self.keep((ctypes.c_int64 * 1)(DATA))
+            buffers = [bits, self.views(rows), self.memory(DATA), ctypes.addressof(lengths)]
+        else:
+            buffers = [bits, self.memory(rows * width)]
+        nulls = self.source.choice((0, -1, 1, length))
+        if self.lies:
+            lie = self.source.below(6)
+            if lie == 0:
+                length = self.source.choice((-1, -(2**63), -length))
+            elif lie == 1:
+                offset = self.source.choice((-1, -(2**63)))
+            elif lie == 2:
+                buffers = buffers[: self.source.below(len(buffers))]
+            elif lie == 3:
+                buffers[self.source.below(len(buffers))] = 0
+            elif lie == 4:
+                nulls = self.source.choice((-2, 2**62, length + 1))
+        made = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers))
+        made.buffers = self.keep((ctypes.c_void_p * max(1, len(buffers)))(*buffers))
+        if self.lies and self.source.below(8) == 0:
+            made.n_buffers = self.source.choice((-1, 0))
+        made.release = release_array
+        if self.dictionary and not inner and not (self.lies and self.source.below(4) == 0):
+            made.dictionary = ctypes.pointer(self.array(self.format, inner=True))
+        return self.keep(made)
+
+    def column(self) -> Array:
+        """The array of the column, or its next chunk."""
+        return self.array(self.indices if self.dictionary else self.format)
+
+    def capsule(self, struct: Any, name: bytes) -> Any:
+        """The capsule of a structure, or one of another name."""
+        if self.lies and self.source.below(12) == 0:
+            name = b"arrow"
+        return _NEW(ctypes.addressof(struct), self.keep(ctypes.c_char_p(name)), None)
+
+
+class LentArray(Lender):
+    """A column that comes as one array."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.capsule(self.schema(), b"arrow_schema"), self.capsule(self.column(), b"arrow_array")
+
+
+class LentTwice(Lender):
+    """A column that lends the same capsules again, which are empty then."""
+
+    def __init__(self, source: Input) -> None:
+        super().__init__(source)
+        self.pair = self.capsule(self.schema(), b"arrow_schema"), self.capsule(self.column(), b"arrow_array")
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.pair
+
+
+class LentStream(Lender):
+    """A column that comes in chunks."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        def schema(_stream: int, out: Any) -> int:
+            ctypes.memmove(out, ctypes.byref(self.schema()), ctypes.sizeof(Schema))
+            return 5 if self.lies and self.source.below(8) == 0 else 0
+
+        def chunk(_stream: int, out: Any) -> int:
+            if self.chunks == 0:
+                ctypes.memset(out, 0, ctypes.sizeof(Array))
+                return 0
+            self.chunks -= 1
+            ctypes.memmove(out, ctypes.byref(self.column()), ctypes.sizeof(Array))
+            return 5 if self.lies and self.source.below(8) == 0 else 0
+
+        made = self.keep(Stream(_STREAM_SCHEMA(schema), _STREAM_NEXT(chunk), _STREAM_ERROR(lambda _: None)))
+        made.release = release_stream
+        return self.capsule(made, b"arrow_array_stream")
+
+
+#: RuntimeError: a stream that fails, or was consumed. ValueError: a capsule of another name.
+ALLOWED = (bloomery.BloomeryError, RuntimeError, ValueError)
+
+
+def target(source: Input) -> None:
+    """One input."""
+    column = source.choice((LentArray, LentArray, LentStream, LentTwice))
+    acts = [bloomery.hash_many, FILTER.contains_many, FILTER.update]
+    rest = source.data[1:]
+    lender = column(Input(rest))
+    for act in (source.choice(acts), bloomery.hash_many):
+        if column is not LentTwice:
+            lender = column(Input(rest))
+        try:
+            answer = act(lender)
+        except ALLOWED:
+            continue
+        if answer is not None:
+            len(answer)
+    if FILTER.num_added > 3500:
+        FILTER.clear()
+
+
+if __name__ == "__main__":
+    fuzz(target)

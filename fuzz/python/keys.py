@@ -1,0 +1,176 @@
+"""Key objects: whatever Python can make of some bytes is a key with one hash, or a KeyTypeError."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from driver import Input, fuzz
+
+import bloomery  # after the driver, whose hooks it needs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+import numpy as np
+
+FILTERS = [
+    bloomery.BloomFilter(1000),
+    bloomery.BloomFilter(1000, secret=b"sixteen secrets!"),
+    bloomery.CountingBloomFilter(1000),
+    bloomery.ScalableBloomFilter(1000),
+]
+
+
+class Text(str):
+    """Not exactly a str."""
+
+    __slots__ = ()
+
+
+class Number(int):
+    """Not exactly an int."""
+
+
+class Real(float):
+    """Not exactly a float."""
+
+
+class Octets(bytes):
+    """Not exactly bytes."""
+
+
+class Pair(tuple):
+    """Not exactly a tuple."""
+
+    __slots__ = ()
+
+
+class Stranger:
+    """No key, whatever it says of itself."""
+
+    dtype = "int64"
+
+    def item(self) -> Any:
+        """Itself."""
+        return self
+
+    def __index__(self) -> int:
+        return 5
+
+
+SCALARS = [
+    np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32,
+    np.float64, np.longdouble, np.complex64, np.bool_,
+]  # fmt: skip
+FIELDS = ["i4", "S3", "U2", "O", "f8", "V2", "(2,)i2", "M8[s]", "?", "S0"]
+
+
+def text(source: Input) -> str:
+    """Any code points, half pairs included."""
+    width = source.choice((1, 1, 2, 3))
+    units = source.take(width * source.below(40))
+    points = (int.from_bytes(units[i : i + width], "little") for i in range(0, len(units), width))
+    return "".join(chr(point % 0x110000) for point in points)
+
+
+def record(source: Input, stack: list[Any]) -> Any:
+    """A NumPy record; objects in it may be keys, or itself."""
+    names = [(f"f{i}", source.choice(FIELDS)) for i in range(source.below(4))]
+    made = np.zeros(1, names)
+    for name, kind in names:
+        if kind == "O":
+            made[name][0] = stack[-1] if stack and source.below(3) else made[0]
+        elif kind[0] in "if?":
+            made[name][0] = source.byte()
+    return made[0]
+
+
+def array(source: Input) -> Any:
+    """An array, which is no key, of one value or none."""
+    return np.array(source.byte(), source.choice(["i8", "O", "M8[ns]", "U1"])).reshape(source.choice([(), (1,), (1, 1)]))
+
+
+def unfinished(source: Input, stack: list[Any]) -> Any:
+    """A tuple of what came last; of one thing twice, so that depth doubles what it holds."""
+    count = source.below(5)
+    if source.below(8) == 0 and stack:
+        return (stack[-1], stack[-1])
+    taken = tuple(stack[len(stack) - count :]) if count else ()
+    del stack[len(stack) - len(taken) :]
+    return Pair(taken) if source.below(8) == 0 else taken
+
+
+MAKERS: list[Callable[[Input, list[Any]], Any]] = [
+    lambda source, _: text(source),
+    lambda source, _: source.take(source.below(80)),
+    lambda source, _: bytearray(source.take(source.below(20))),
+    lambda source, _: memoryview(source.take(24))[:: source.choice((1, 2, -1, 3))],
+    lambda source, _: memoryview(bytes(16)).cast(source.choice("bBhiqdfc?lnN")),
+    lambda source, _: source.number(source.choice((1, 2, 4, 8, 9, 16, 40))),
+    lambda source, _: source.choice((1, -1)) << source.byte() * 5,
+    lambda source, _: source.choice((True, False, None, ..., 1j, frozenset(), [], {}, 0.0, -0.0)),
+    lambda source, _: float(np.frombuffer(source.take(8).ljust(8, b"\0"), "<f8")[0]),
+    lambda source, _: uuid.UUID(bytes=source.take(16).ljust(16, b"\0")),
+    unfinished,
+    unfinished,
+    unfinished,
+    lambda source, _: source.choice(SCALARS)(source.byte() % 2 or source.byte() % 120),
+    lambda source, _: np.str_(text(source)),
+    lambda source, _: np.bytes_(source.take(source.below(9))),
+    lambda source, _: np.datetime64(source.byte(), source.choice(["s", "ns", "D", "Y"])),
+    lambda source, _: np.void(source.take(source.below(9)) or b"\0"),
+    record,
+    lambda source, _: array(source),
+    lambda source, _: Text(text(source)),
+    lambda source, _: Number(source.number(8)),
+    lambda source, _: Real(source.byte()),
+    lambda source, _: Octets(source.take(5)),
+    lambda _source, _: Stranger(),
+]
+
+
+def made(source: Input) -> list[Any]:
+    """The objects that the input describes."""
+    stack: list[Any] = []
+    while source and len(stack) < 50:
+        stack.append(source.choice(MAKERS)(source, stack))
+    return stack
+
+
+def check(filter_: Any, key: Any) -> bool:
+    """Hold all ways to hand in ``key`` to each other; False where it is refused, by all of them."""
+    try:
+        hashed = filter_.hash_key(key) if hasattr(filter_, "hash_key") else bloomery.hash_key(key)
+    except bloomery.KeyTypeError:
+        for act in (filter_.add, filter_.__contains__, lambda key: filter_.update([key])):
+            try:
+                act(key)
+            except bloomery.KeyTypeError:
+                continue
+            raise AssertionError("refused by hash_key and taken by another")
+        return False
+    assert 0 <= hashed < 2**64
+    filter_.add(key)
+    assert key in filter_
+    assert filter_.contains_many([key]) == [True]
+    return True
+
+
+def target(source: Input) -> None:
+    """One input."""
+    filter_ = source.choice(FILTERS)
+    keys = made(source)
+    good = [key for key in keys if check(filter_, key)]
+    assert all(filter_.contains_many(iter(good)))
+    assert filter_.contains_many(tuple(good)) == [True] * len(good)
+    try:
+        filter_.update(keys)
+    except bloomery.KeyTypeError:
+        assert len(good) < len(keys)
+    if filter_.num_added > 900:
+        filter_.clear()
+
+
+if __name__ == "__main__":
+    fuzz(target)

@@ -1,0 +1,121 @@
+"""The readers of the command line: lines, CSV, TSV and JSON lines, plain or compressed, in pieces of any size.
+
+Held to it: what is read comes out again byte for byte, each key has a hash, and what cannot be read is a
+`Refusal`. Coverage is that of the Python lines of the readers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+from typing import TYPE_CHECKING
+
+from driver import Input, Lines, fuzz
+
+import bloomery
+from bloomery.cli.failures import Refusal
+from bloomery.cli.io import compressed
+from bloomery.cli.io.blocks import Blocks
+from bloomery.cli.io.records import Records
+from bloomery.cli.stops import Stops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SELECTS = ["a", "1", "2", "9", "a.b", "b", "\u00e9", "", "."]
+
+
+class Pieces:
+    """A source that gives some bytes in pieces."""
+
+    def __init__(self, name: str, data: bytes, pieces: list[int]) -> None:
+        self.name, self.data, self.pieces = name, data, pieces or [64]
+        self.at = self.taken = self.turn = 0
+        self.size = len(data)
+
+    def ready(self, _timeout: float | None) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, target: memoryview) -> int:
+        """The next piece."""
+        self.turn += 1
+        count = min(len(target), 1 + self.pieces[self.turn % len(self.pieces)], len(self.data) - self.at)
+        target[:count] = self.data[self.at : self.at + count]
+        self.at += count
+        return count
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def cut(data: bytes, pieces: list[int]) -> Iterator[bytes]:
+    """The data in pieces."""
+    at = turn = 0
+    while at < len(data):
+        count = 1 + (pieces[turn % len(pieces)] if pieces else 64)
+        yield data[at : at + count]
+        at, turn = at + count, turn + 1
+
+
+def unpacked(source: Input, data: bytes, pieces: list[int]) -> bytes | None:
+    """What a compressed input holds; None where it is damaged."""
+    whole = gzip.compress(data[:200], 1, mtime=0) + bytes(source.below(3)) + data[200:] if source.below(2) else data
+    try:
+        given = b"".join(compressed.gunzip(cut(whole, pieces), "x"))
+    except Refusal:
+        return None
+    if whole is not data and not data[200:].strip(b"\0"):
+        assert given == data[:200]
+    return given
+
+
+def target(source: Input) -> None:
+    """One input: how it is read, then what is read."""
+    kind = source.choice(["lines", "csv", "tsv", "jsonl", "gzip"])
+    select, no_header = source.choice(SELECTS), bool(source.below(2))
+    pieces = [source.byte() for _ in range(source.below(5))]
+    size = 1 + source.byte()
+    parts = 1 + source.below(3)
+    data = source.data[source.at :]
+    step = len(data) // parts + 1
+    datas = [data[i : i + step] for i in range(0, len(data), step)]
+    stops = Stops()
+    if kind == "gzip":
+        unpacked(source, data, pieces)
+        return
+    inputs = [Pieces("in", part, pieces) for part in datas]
+    # Of all inputs but the last that are not empty, a last line without newline gets one.
+    expected = b"".join(
+        part if part.endswith(b"\n") or i == len(datas) - 1 or not part else part + b"\n"
+        for i, part in enumerate(datas)
+    )
+    blocks = Blocks(inputs, stops, size=size)
+    if kind == "lines":
+        read = [bytes(block) for block in blocks]
+        assert b"".join(read) == expected
+        assert all(block.endswith(b"\n") for block in read[:-1])
+        return
+    args = argparse.Namespace(select=select, no_header=no_header, format=kind)
+    out, headers = [], 0
+    try:
+        for batch in Records(args, blocks, inputs, stops):
+            out += batch.raws
+            headers += bool(batch.header)
+            assert len(batch.raws) == len(batch.keys)
+            for key in batch.keys:
+                if key is not None:
+                    bloomery.hash_key(key)
+    except Refusal as refusal:
+        assert str(refusal)
+        assert len(str(refusal)) < 2000 + 4 * len(data)
+        return
+    assert headers <= 1
+    if kind == "jsonl" or no_header:
+        assert b"".join(out) == expected
+
+
+if __name__ == "__main__":
+    sys.settrace(Lines("bloomery/cli/io", "/csv.py", "json/"))
+    fuzz(target)

@@ -1,0 +1,172 @@
+//! Every row of the registry: loading a file, and doing with the structure all it can do.
+
+use bloomery_core::cells::Memory;
+use bloomery_core::container::{Container, Parsed, Verify};
+use bloomery_core::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
+use bloomery_core::{Error, Result};
+
+/// The secret of the keyed golden file.
+const SECRET: &[u8; 16] = b"sixteen secrets!";
+
+/// The structure in `file`, as `loads` has it: every section used, and as long as it should be.
+fn load<F: Loadable>(parsed: &Parsed, file: &[u8]) -> Result<F> {
+    let mut used = 0;
+    let mut memory = |kind, index, words: u64| {
+        used += 1;
+        let span = parsed.section(kind, index)?;
+        if span.len as u64 != words.div_ceil(8).saturating_mul(64) {
+            return Err(Error::format("a section has another length"));
+        }
+        let mut memory = Memory::zeroed(words)?;
+        memory.copy_from_bytes(&file[span.offset..span.offset + span.len])?;
+        Ok(memory)
+    };
+    let secret = (parsed.header.secret_fingerprint != 0).then_some(SECRET);
+    let filter = F::load(&parsed.header, parsed.header.hasher(secret)?, &mut memory)?;
+    if used == parsed.sections.len() { Ok(filter) } else { Err(Error::format("sections that nothing names")) }
+}
+
+/// The bytes of the file.
+fn bytes(container: &Container<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(container.nbytes());
+    container.write_to(&mut bytes).expect("writing to memory");
+    bytes
+}
+
+/// What a structure saves is a file that loads, with the same bytes.
+fn reloads<F: Loadable>(filter: &F, when: &str) {
+    let written = bytes(&filter.container());
+    let parsed = Parsed::new(&written, Verify::Full).unwrap_or_else(|e| panic!("{when}: unreadable: {e}"));
+    match load::<F>(&parsed, &written) {
+        Ok(back) => assert!(bytes(&back.container()) == written, "{when}: another file after loading"),
+        Err(Error::Memory(_)) => {}
+        Err(error) => panic!("{when}: refused: {error}"),
+    }
+}
+
+/// What is told of a structure is sane.
+fn tells<F: Declared>(filter: &F) {
+    let (fpr, fill) = (filter.fpr(), filter.fill());
+    assert!((0.0..=1.0).contains(&fpr), "fpr {fpr}");
+    assert!((0.0..=1.0).contains(&fill), "fill {fill}");
+    if let Some((count, sd)) = filter.estimated() {
+        assert!(count >= 0.0 && sd >= 0.0, "count {count} +- {sd}");
+    }
+    assert!(filter.nbytes() > 0 && !filter.info().is_empty());
+}
+
+/// Keys that are tried on each structure.
+const KEYS: u64 = 8;
+
+/// One thing that a structure can do with a hash.
+type Ability<F> = fn(&mut F, u64);
+
+/// Does all that the structure in `file` can do. `put` adds a key; true when the structure took it.
+fn exercise<F>(parsed: &Parsed, file: &[u8], put: fn(&mut F, u64) -> bool, abilities: &[Ability<F>])
+where
+    F: Loadable + Declared,
+{
+    let Ok(mut filter) = load::<F>(parsed, file) else { return };
+    tells(&filter);
+    reloads(&filter, "as loaded");
+    let base = u64::from(crc32fast::hash(file));
+    let hasher = *filter.hasher();
+    let mut copy = filter.try_clone().ok();
+    for i in 0..KEYS {
+        let hash = if i % 2 == 0 { hasher.signed(i as i64) } else { hasher.signed((base + i) as i64) };
+        if put(&mut filter, hash) {
+            assert!(filter.contains_hash(hash), "a key that was just added is not found");
+        }
+        for ability in abilities {
+            ability(&mut filter, hash);
+        }
+    }
+    tells(&filter);
+    reloads(&filter, "after changes");
+    let hashes: Vec<u64> = (0..100).map(|i| hasher.signed(i)).collect();
+    let mut found = vec![0; hashes.len()];
+    filter.contains_hashes(&hashes, &mut found);
+    for (&hash, found) in hashes.iter().zip(found) {
+        assert_eq!(found != 0, filter.contains_hash(hash), "batch and single look differ");
+    }
+    if let Some(copy) = &mut copy {
+        assert!(copy.same_as(copy) && bytes(&copy.container()).len() <= file.len() + 4096);
+    }
+}
+
+/// Adds a key where that takes a key alone.
+fn put_key<F: Addable>(filter: &mut F, hash: u64) -> bool {
+    let _ = filter.newly_overfull();
+    match filter.add_hash(hash) {
+        Ok(_) => true,
+        Err(Error::Capacity(_) | Error::Memory(_) | Error::Parameter(_)) => false,
+        Err(error) => panic!("add: {error}"),
+    }
+}
+
+fn remove<F: Removable>(filter: &mut F, hash: u64) {
+    if hash % 3 == 0 {
+        let _ = filter.remove_hash(hash);
+    }
+}
+
+fn count<F: Countable>(filter: &mut F, hash: u64) {
+    assert_eq!(filter.count_hash(hash) > 0, filter.contains_hash(hash), "a key is counted that is not found");
+}
+
+/// With itself, whose keys are all there already: every one is still found.
+fn merge<F: Mergeable>(filter: &mut F, hash: u64) {
+    if hash % 5 != 0 {
+        return;
+    }
+    let (Ok(other), found) = (filter.try_clone(), filter.contains_hash(hash)) else { return };
+    if filter.merge(&other).is_ok() && found {
+        assert!(filter.contains_hash(hash), "a key is lost in a merge");
+    }
+}
+
+/// How a row adds.
+macro_rules! put {
+    (key $Class:ty) => { put_key::<$Class> };
+    (number $Class:ty) => { put_key::<$Class> };
+    (pair $Class:ty) => { |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok() };
+}
+
+/// What a capability adds to the exercise.
+macro_rules! ability {
+    (remove $Class:ty) => { remove::<$Class> };
+    (delete $Class:ty) => { remove::<$Class> };
+    (count $Class:ty) => { count::<$Class> };
+    (merge $Class:ty) => { merge::<$Class> };
+    (label $Class:ty) => { |filter: &mut $Class, hash| { filter.get_hash(hash); filter.label_rates(); } };
+    (value $Class:ty) => { |filter: &mut $Class, hash| { filter.get_hash(hash); } };
+    (intersect $Class:ty) => {
+        |filter: &mut $Class, _| if let Ok(other) = filter.try_clone() {
+            let _ = (filter.intersection_count(&other), filter.jaccard(&other), filter.intersect(&other));
+        }
+    };
+    (retouch $Class:ty) => {
+        |filter: &mut $Class, hash| { let _ = (filter.note_false_positive(hash), filter.clear_random(0.01, hash), filter.fnr()); }
+    };
+    ($other:ident $Class:ty) => { |_: &mut $Class, _| {} };
+}
+
+macro_rules! rows {
+    ({} $({
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: [$($can:ident)*], $($rest:tt)*
+    })*) => {
+        /// Loads `file` by the number in its header, and does with it all that the row can do.
+        pub fn check(file: &[u8]) {
+            let Ok(parsed) = Parsed::new(file, Verify::Full) else { return };
+            match parsed.header.variant {
+                $($number => {
+                    use bloomery_core::$family::$Class;
+                    exercise::<$Class>(&parsed, file, put!($adds $Class), &[$(ability!($can $Class)),*]);
+                })*
+                _ => {}
+            }
+        }
+    };
+}
+bloomery_core::variants!(rows! {});

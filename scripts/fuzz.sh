@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Runs each fuzz target for TIME seconds (60), or those that are named. New inputs and what broke a target are
+# kept under fuzz/work/; the exit code is 1 when a target broke. See fuzz/README.md.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seconds="${TIME:-60}"
+host="$(rustc -vV | sed -n 's/^host: //p')"
+build=fuzz/target
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
+
+command -v c++ >/dev/null || { echo "fuzz: libFuzzer needs a C++ compiler (on Debian: apt-get install g++)" >&2; exit 1; }
+
+# The targets in Rust, under AddressSanitizer, which a compiler of the stable channel has, too.
+build_rust() {
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS="$coverage -Zsanitizer=address" \
+        cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$build/rust"
+}
+
+# The extension with coverage, and libFuzzer as the library that its hooks find.
+build_python() {
+    RUSTFLAGS="$coverage" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=8 \
+        CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
+        PYO3_PYTHON="$PWD/.venv/bin/python" \
+        cargo build --quiet --release --locked --package bloomery-py --target "$host" --target-dir "$build/python"
+    local archive objects="$build/libfuzzer" package="$build/package/bloomery"
+    archive="$(find "$PWD/$build/rust" -name libfuzzer.a -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)"
+    rm -rf "$objects" "$build/package"
+    mkdir -p "$objects" "$package"
+    # Without the parts that only a program can have: main, and what runs before it.
+    (cd "$objects" && ar x "$archive" && rm -f -- *FuzzerMain.o *FuzzerInterceptors.o)
+    c++ -shared -o "$build/libdriver.so" "$objects"/*.o -lpthread
+    cp -r src/bloomery/. "$package"
+    rm -f "$package"/_core*.so
+    cp "$build/python/$host/release/lib_core.so" "$package/_core.abi3.so"
+}
+
+# run TARGET: for the time given, on the inputs that are kept; false when it broke.
+run() {
+    local target="$1" length=512 command
+    local work="fuzz/work/$target"
+    mkdir -p "$work"
+    local corpora=("$work")
+    [[ -d "fuzz/corpus/$target" ]] && corpora+=("fuzz/corpus/$target")
+    if [[ -e "fuzz/targets/$target.rs" ]]; then
+        command=("$build/rust/$host/release/$target")
+        length=4096
+    else
+        command=(.venv/bin/python "fuzz/python/$target.py")
+    fi
+    # Files of every structure are inputs as they are.
+    [[ "$target" == container ]] && corpora+=(tests/golden) && length=8192
+    echo "fuzz: $target, $seconds s"
+    ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
+        BLOOMERY_FUZZ_DRIVER="$build/libdriver.so" BLOOMERY_FUZZ_LAST="fuzz/work/$target.last" \
+        PYTHONPATH="$build/package" OPENBLAS_NUM_THREADS=1 \
+        "${command[@]}" -max_total_time="$seconds" -max_len="$length" -timeout=20 -print_final_stats=1 \
+        -artifact_prefix="fuzz/work/$target-" "${corpora[@]}" >"fuzz/work/$target.log" 2>&1 || {
+        tail -n 40 "fuzz/work/$target.log"
+        echo "fuzz: $target broke; the input is fuzz/work/$target-*, or what fuzz/work/$target.last begins with"
+        return 1
+    }
+    grep -E ' DONE |number_of_executed_units|average_exec' "fuzz/work/$target.log"
+}
+
+targets=("$@")
+if ((${#targets[@]} == 0)); then
+    targets=(container text keys arrow buffers readers)
+fi
+build_rust
+for target in "${targets[@]}"; do
+    [[ -e "fuzz/python/$target.py" ]] && build_python && break
+done
+broken=0
+for target in "${targets[@]}"; do
+    run "$target" || broken=1
+done
+exit "$broken"

@@ -1,0 +1,124 @@
+"""A disk that is full at any moment is an error that names it: old files stay whole, nothing is left over.
+
+On a small file system in memory where one may be mounted.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from durability.killing import names, rounds
+
+import bloomery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = 4096
+SIZE = 1 << 20
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    except OSError:
+        mounted = False
+    if not mounted:
+        pytest.skip("no file system may be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path, free: int) -> None:
+    """Leave ``free`` bytes of the disk."""
+    with (disk / "filler").open("wb", buffering=0) as filler:
+        with suppress(OSError):
+            while True:
+                filler.write(bytes(PAGE))
+        filler.truncate(filler.tell() - free)
+
+
+def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:
+    path = disk / "filter.bloom"
+    old, new = bloomery.BloomFilter(1000, seed=1), bloomery.BloomFilter(40_000, seed=2)
+    new.update(range(1000))
+    needed = -(-len(new.to_bytes()) // PAGE)
+    steps = range(needed) if rounds(1) > 1 else (0, 1, needed // 2, needed - 1)
+    for pages in steps:
+        old.save(path)
+        fill(disk, pages * PAGE)
+        with pytest.raises(OSError, match=r"[Nn]o space left") as refused:
+            new.save(path)
+        assert str(path) in str(refused.value)
+        assert path.read_bytes() == old.to_bytes()
+        assert names(disk) == {"filter.bloom", "filler"}
+        (disk / "filler").unlink()
+    new.save(path)
+    assert bloomery.open(path, verify="full") == new
+
+
+def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
+    state = disk / "s"
+    program = [sys.executable, "-c", "import sys; from bloomery.cli import main; sys.exit(main(sys.argv[1:]))"]
+    command = [*program, "dedup", "-q", "--expected", "40000", "--kind", "bloom", "--state", str(state)]
+    first = b"".join(b"%d\n" % i for i in range(1000))
+    subprocess.run(command, input=first, check=True, capture_output=True)
+    before = state.read_bytes()
+    rng = random.Random(2)
+    for _ in range(rounds(2, 0.04)):
+        fill(disk, rng.randrange(len(before) // PAGE) * PAGE)
+        for options in ([], ["--memory", "40M"]):
+            # The lines went out; only remembering them failed, which is told.
+            done = subprocess.run([*command, *options], input=first + b"new\n", capture_output=True, check=False)
+            assert done.returncode == 2
+            assert done.stdout in {b"", b"new\n"}
+            assert b"No space left" in done.stderr
+            assert b"Traceback" not in done.stderr
+            assert state.read_bytes() == before
+            assert names(disk) == {"s", "filler"}
+        (disk / "filler").unlink()
+    done = subprocess.run(command, input=first + b"new\n", check=True, capture_output=True)
+    assert done.stdout == b"new\n"
+
+
+IN_PLACE = """
+import sys
+import bloomery
+try:
+    with bloomery.open(sys.argv[1], mode="r+") as f:
+        f.update(range(10_000))
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files with holes elsewhere are another matter")
+def test_a_file_with_holes_on_a_full_disk_is_an_error_and_no_signal(disk: Path) -> None:
+    path = disk / "sparse.bloom"
+    data = bloomery.BloomFilter(100_000).to_bytes()
+    with path.open("wb") as file:
+        file.write(data[:PAGE])
+        file.truncate(len(data))  # the rest is zeros, and takes no room yet
+    fill(disk, 0)
+    command = [sys.executable, "-c", IN_PLACE, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.returncode
+    assert "No space left" in done.stdout
+    assert str(path) in done.stdout
+    (disk / "filler").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert all(bloomery.open(path, verify="full").contains_many(range(10_000)))
+    assert os.stat(path).st_blocks * 512 >= len(data)

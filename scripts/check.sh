@@ -18,6 +18,7 @@ run() {
 }
 
 run "rustfmt" cargo fmt --all --check -- --color never
+run "rustfmt of fuzz" cargo fmt --manifest-path fuzz/Cargo.toml --check -- --color never
 run "clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py

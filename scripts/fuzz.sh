@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for TIME seconds (60), or those that are named. New inputs and what broke a target are
-# kept under fuzz/work/; the exit code is 1 when a target broke. See fuzz/README.md.
+# Runs each fuzz target, or those that are named, for TIME seconds (60); with RUNS=0 the inputs at hand only. New
+# inputs and what broke a target are kept under fuzz/work/; the exit code is 1 when a target broke. See fuzz/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,8 +42,8 @@ run() {
     local target="$1" length=512 command
     local work="fuzz/work/$target"
     mkdir -p "$work"
+    .venv/bin/python fuzz/corpus.py unpack "$target" "$work"
     local corpora=("$work")
-    [[ -d "fuzz/corpus/$target" ]] && corpora+=("fuzz/corpus/$target")
     if [[ -e "fuzz/targets/$target.rs" ]]; then
         command=("$build/rust/$host/release/$target")
         length=4096
@@ -56,7 +56,7 @@ run() {
     ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
         BLOOMERY_FUZZ_DRIVER="$build/libdriver.so" BLOOMERY_FUZZ_LAST="fuzz/work/$target.last" \
         PYTHONPATH="$build/package" OPENBLAS_NUM_THREADS=1 \
-        "${command[@]}" -max_total_time="$seconds" -max_len="$length" -timeout=20 -print_final_stats=1 \
+        "${command[@]}" -max_total_time="$seconds" -runs="${RUNS:--1}" -max_len="$length" -timeout=20 -print_final_stats=1 \
         -artifact_prefix="fuzz/work/$target-" "${corpora[@]}" >"fuzz/work/$target.log" 2>&1 || {
         tail -n 40 "fuzz/work/$target.log"
         echo "fuzz: $target broke; the input is fuzz/work/$target-*, or what fuzz/work/$target.last begins with"

@@ -14,7 +14,7 @@ case "$kind" in
 address)
     export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0
     RUSTFLAGS="-Zsanitizer=address" "${test[@]}"
-    TIME=0 scripts/fuzz.sh container text
+    RUNS=0 scripts/fuzz.sh container text
     ;;
 thread)
     export TSAN_OPTIONS=halt_on_error=1

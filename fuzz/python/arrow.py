@@ -1,8 +1,8 @@
-"""Arrow arrays and streams by the C interface: any format, any offsets and views within the buffers, and lies.
+"""Arrow arrays and streams by the C interface: any format, offsets and views within the buffers, and lies.
 
 Buffers are as long as the length that is stated needs, so what is read is there; offsets, views, indices,
-bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out: negative
-numbers, missing buffers, offsets that go back, indices beyond the dictionary, capsules used twice.
+bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out:
+negative numbers, missing buffers, offsets that go back, indices beyond the dictionary, capsules used twice.
 """
 
 from __future__ import annotations
@@ -95,7 +95,19 @@ WIDTHS = {
     "n": 0, "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "l": 8, "L": 8, "e": 2, "f": 4, "g": 8, "b": 1,
     "u": 4, "z": 4, "U": 8, "Z": 8, "vu": 16, "vz": 16, "w:0": 0, "w:3": 3, "w:20": 20,
 }  # fmt: skip
-FORMATS = [*WIDTHS, "", "+s", "+l", "w:", "w:-1", "w:99999999999999999999", "w:18446744073709551615", "tdD", "\u00e9", "d:9,2"]
+FORMATS = [
+    *WIDTHS,
+    "",
+    "+s",
+    "+l",
+    "w:",
+    "w:-1",
+    "w:99999999999999999999",
+    "w:18446744073709551615",
+    "tdD",
+    "\u00e9",
+    "d:9,2",
+]
 DATA = 64
 
 
@@ -151,7 +163,12 @@ class Lender:
                 made += length.to_bytes(4, "little") + self.source.take(length).ljust(12, b"\0")
             else:
                 at = self.source.below(DATA - length)
-                made += length.to_bytes(4, "little") + bytes(4) + (0).to_bytes(4, "little") + at.to_bytes(4, "little")
+                made += (
+                    length.to_bytes(4, "little")
+                    + bytes(4)
+                    + (0).to_bytes(4, "little")
+                    + at.to_bytes(4, "little")
+                )
         return ctypes.addressof(self.keep(ctypes.create_string_buffer(bytes(made), max(1, len(made)))))
 
     def array(self, kind: str, *, inner: bool = False) -> Array:
@@ -168,17 +185,7 @@ class Lender:
             buffers = [bits, self.memory(rows * width)]
         nulls = self.source.choice((0, -1, 1, length))
         if self.lies:
-            lie = self.source.below(6)
-            if lie == 0:
-                length = self.source.choice((-1, -(2**63), -length))
-            elif lie == 1:
-                offset = self.source.choice((-1, -(2**63)))
-            elif lie == 2:
-                buffers = buffers[: self.source.below(len(buffers))]
-            elif lie == 3:
-                buffers[self.source.below(len(buffers))] = 0
-            elif lie == 4:
-                nulls = self.source.choice((-2, 2**62, length + 1))
+            length, offset, nulls = self.lie(length, offset, nulls, buffers)
         made = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers))
         made.buffers = self.keep((ctypes.c_void_p * max(1, len(buffers)))(*buffers))
         if self.lies and self.source.below(8) == 0:
@@ -187,6 +194,21 @@ class Lender:
         if self.dictionary and not inner and not (self.lies and self.source.below(4) == 0):
             made.dictionary = ctypes.pointer(self.array(self.format, inner=True))
         return self.keep(made)
+
+    def lie(self, length: int, offset: int, nulls: int, buffers: list[int]) -> tuple[int, int, int]:
+        """Length, offset and count of nulls, one of them or the buffers untrue."""
+        which = self.source.below(6)
+        if which == 0:
+            length = self.source.choice((-1, -(2**63), -length))
+        elif which == 1:
+            offset = self.source.choice((-1, -(2**63)))
+        elif which == 2:
+            del buffers[self.source.below(len(buffers)) :]
+        elif which == 3:
+            buffers[self.source.below(len(buffers))] = 0
+        elif which == 4:
+            nulls = self.source.choice((-2, 2**62, length + 1))
+        return length, offset, nulls
 
     def column(self) -> Array:
         """The array of the column, or its next chunk."""

@@ -6,11 +6,10 @@ import array
 import ctypes
 from typing import Any
 
+import numpy as np
 from driver import Input, fuzz
 
 import bloomery  # after the driver, whose hooks it needs
-
-import numpy as np
 
 FILTER = bloomery.CountingBloomFilter(4000)
 KINDS = "bBhHiIqQefdgFD?SUVOMm"
@@ -21,7 +20,10 @@ CASTS = "bBhHiIlLqQnNfd?c"
 def dtype(source: Input) -> np.dtype[Any]:
     """A type of items, sizes of 0, swapped bytes and records included."""
     if source.below(6) == 0:
-        fields = [(source.choice(["a", "b", "é", "c d"]) + str(i), source.choice(FIELDS)) for i in range(source.below(4))]
+        fields = [
+            (source.choice(["a", "b", "é", "c d"]) + str(i), source.choice(FIELDS))
+            for i in range(source.below(4))
+        ]
         return np.dtype(fields, align=bool(source.below(2)))
     kind = source.choice(KINDS)
     if kind in "SUV":
@@ -38,7 +40,7 @@ def numpy(source: Input) -> Any:
     rows = source.below(70)
     if kind.hasobject:
         made = np.zeros(rows, kind)
-        if kind == object:
+        if kind.kind == "O":
             made[:] = [source.choice(["a", 1, 2.5, b"x", None, ("t", 1)]) for _ in range(rows)]
     else:
         data = source.take(rows * max(1, kind.itemsize))
@@ -54,7 +56,7 @@ def numpy(source: Input) -> Any:
     if shape == 0:
         return made.reshape(1, -1)
     if shape == 1:
-        return made[:1].reshape(())if rows else made
+        return made[:1].reshape(()) if rows else made
     if shape < 6:
         return made[:: (-1, 2, 3, -2)[shape - 2]]
     if shape == 6:
@@ -74,11 +76,18 @@ def plain(source: Input) -> Any:
         width = array.array(code).itemsize
         return array.array(code, source.take(source.below(9) * width).ljust(8 * width, b"\1")[: 8 * width])
     if which == 1:
-        return memoryview(source.take(16).ljust(16, b"\0")).cast(source.choice(CASTS))[:: source.choice((1, -1, 2))]
+        return memoryview(source.take(16).ljust(16, b"\0")).cast(source.choice(CASTS))[
+            :: source.choice((1, -1, 2))
+        ]
     if which == 2:
         return memoryview(bytes(16)).cast("B", (4, 4))
     if which == 3:
-        return (source.choice([ctypes.c_int, ctypes.c_double, ctypes.c_char, ctypes.c_void_p, ctypes.c_longdouble]) * 5)()
+        return (
+            source.choice(
+                [ctypes.c_int, ctypes.c_double, ctypes.c_char, ctypes.c_void_p, ctypes.c_longdouble]
+            )
+            * 5
+        )()
     if which == 4:
         return memoryview(bytearray(source.take(9)))
     return memoryview(np.zeros(source.below(5), dtype(source)) if source.below(2) else b"")

@@ -1,8 +1,8 @@
 """Runs a Python function under libFuzzer, guided by the coverage of the extension.
 
 The extension is built with LLVM's coverage and leaves its hooks open; the driver, libFuzzer as a shared
-library, is loaded before it and closes them. What is not one of the errors that a target allows, a panic above
-all, aborts, and libFuzzer keeps the input.
+library, is loaded before it and closes them. What is not one of the errors that a target allows, a panic
+above all, aborts, and libFuzzer keeps the input.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import mmap
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Input:
 
 
 def _last() -> mmap.mmap:
-    """The input at hand, with its length before it: what is left where the stack overflowed and nothing was said."""
-    with open(os.environ["BLOOMERY_FUZZ_LAST"], "w+b") as file:
+    """The input at hand, with its length before it: all that is left where the stack overflowed."""
+    with Path(os.environ["BLOOMERY_FUZZ_LAST"]).open("w+b") as file:
         file.truncate(1 << 20)
         return mmap.mmap(file.fileno(), 0)
 
@@ -80,10 +81,13 @@ def fuzz(target: Callable[[Input], None]) -> None:
             os.abort()
         return 0
 
-    arguments = [os.fsencode(argument) for argument in sys.argv]
+    # libFuzzer starts itself anew for a merge, by the first of its arguments.
+    arguments = [os.fsencode(argument) for argument in [f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]]]
     values = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
     pointer = ctypes.pointer(ctypes.cast(values, ctypes.POINTER(ctypes.c_char_p)))
-    sys.exit(_LIBRARY.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(arguments))), pointer, _CALLBACK(one)))
+    sys.exit(
+        _LIBRARY.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(arguments))), pointer, _CALLBACK(one))
+    )
 
 
 class Lines:
@@ -112,7 +116,9 @@ class Lines:
         base = self.bases.get(code)
         if base is None:
             counted = any(part in code.co_filename for part in self.parts)
-            base = self.bases[code] = hash((code.co_filename, code.co_firstlineno)) % self.SIZE if counted else -1
+            base = self.bases[code] = (
+                hash((code.co_filename, code.co_firstlineno)) % self.SIZE if counted else -1
+            )
         return None if base < 0 else self.line
 
     def line(self, frame: Any, event: str, _argument: Any) -> Any:

@@ -88,14 +88,19 @@ def record(source: Input, stack: list[Any]) -> Any:
 
 def array(source: Input) -> Any:
     """An array, which is no key, of one value or none."""
-    return np.array(source.byte(), source.choice(["i8", "O", "M8[ns]", "U1"])).reshape(source.choice([(), (1,), (1, 1)]))
+    return np.array(source.byte(), source.choice(["i8", "O", "M8[ns]", "U1"])).reshape(
+        source.choice([(), (1,), (1, 1)])
+    )
 
 
 def unfinished(source: Input, stack: list[Any]) -> Any:
-    """A tuple of what came last; of one thing twice, so that depth doubles what it holds."""
+    """A tuple of what came last; or of one thing twice, and so on, so that depth doubles what it holds."""
     count = source.below(5)
-    if source.below(8) == 0 and stack:
-        return (stack[-1], stack[-1])
+    if source.below(8) == 0 and stack and not isinstance(stack[-1], tuple):
+        made = stack[-1]
+        for _ in range(source.choice((1, 3, 10, 40))):
+            made = (made, made)
+        return made
     taken = tuple(stack[len(stack) - count :]) if count else ()
     del stack[len(stack) - len(taken) :]
     return Pair(taken) if source.below(8) == 0 else taken
@@ -148,7 +153,7 @@ def check(filter_: Any, key: Any) -> bool:
                 act(key)
             except bloomery.KeyTypeError:
                 continue
-            raise AssertionError("refused by hash_key and taken by another")
+            raise AssertionError("refused by hash_key and taken by another") from None
         return False
     assert 0 <= hashed < 2**64
     filter_.add(key)

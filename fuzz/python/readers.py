@@ -1,4 +1,4 @@
-"""The readers of the command line: lines, CSV, TSV and JSON lines, plain or compressed, in pieces of any size.
+"""The readers of the command line: lines, CSV, TSV, JSON lines and gzip, in pieces of any size.
 
 Held to it: what is read comes out again byte for byte, each key has a hash, and what cannot be read is a
 `Refusal`. Coverage is that of the Python lines of the readers.
@@ -61,7 +61,11 @@ def cut(data: bytes, pieces: list[int]) -> Iterator[bytes]:
 
 def unpacked(source: Input, data: bytes, pieces: list[int]) -> bytes | None:
     """What a compressed input holds; None where it is damaged."""
-    whole = gzip.compress(data[:200], 1, mtime=0) + bytes(source.below(3)) + data[200:] if source.below(2) else data
+    whole = (
+        gzip.compress(data[:200], 1, mtime=0) + bytes(source.below(3)) + data[200:]
+        if source.below(2)
+        else data
+    )
     try:
         given = b"".join(compressed.gunzip(cut(whole, pieces), "x"))
     except Refusal:

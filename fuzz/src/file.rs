@@ -81,8 +81,26 @@ pub fn repair(file: &mut Vec<u8>) {
 
 /// Values at which arithmetic turns.
 const EDGES: [u64; 20] = [
-    0, 1, 2, 7, 8, 63, 64, 65, 255, 256, 1 << 16, (1 << 31) - 1, 1 << 32, 1 << 52, 1 << 62, (1 << 63) - 1, 1 << 63,
-    u64::MAX - 1, u64::MAX, 0x7ff8_0000_0000_0000,
+    0,
+    1,
+    2,
+    7,
+    8,
+    63,
+    64,
+    65,
+    255,
+    256,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 32,
+    1 << 52,
+    1 << 62,
+    (1 << 63) - 1,
+    1 << 63,
+    u64::MAX - 1,
+    u64::MAX,
+    0x7ff8_0000_0000_0000,
 ];
 
 /// One change of a parameter, of the variant, or of a run of cells; `None` where `file` has none of these.

@@ -127,28 +127,57 @@ fn merge<F: Mergeable>(filter: &mut F, hash: u64) {
 
 /// How a row adds.
 macro_rules! put {
-    (key $Class:ty) => { put_key::<$Class> };
-    (number $Class:ty) => { put_key::<$Class> };
-    (pair $Class:ty) => { |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok() };
+    (key $Class:ty) => {
+        put_key::<$Class>
+    };
+    (number $Class:ty) => {
+        put_key::<$Class>
+    };
+    (pair $Class:ty) => {
+        |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok()
+    };
 }
 
 /// What a capability adds to the exercise.
 macro_rules! ability {
-    (remove $Class:ty) => { remove::<$Class> };
-    (delete $Class:ty) => { remove::<$Class> };
-    (count $Class:ty) => { count::<$Class> };
-    (merge $Class:ty) => { merge::<$Class> };
-    (label $Class:ty) => { |filter: &mut $Class, hash| { filter.get_hash(hash); filter.label_rates(); } };
-    (value $Class:ty) => { |filter: &mut $Class, hash| { filter.get_hash(hash); } };
+    (remove $Class:ty) => {
+        remove::<$Class>
+    };
+    (delete $Class:ty) => {
+        remove::<$Class>
+    };
+    (count $Class:ty) => {
+        count::<$Class>
+    };
+    (merge $Class:ty) => {
+        merge::<$Class>
+    };
+    (label $Class:ty) => {
+        |filter: &mut $Class, hash| {
+            filter.get_hash(hash);
+            filter.label_rates();
+        }
+    };
+    (value $Class:ty) => {
+        |filter: &mut $Class, hash| {
+            filter.get_hash(hash);
+        }
+    };
     (intersect $Class:ty) => {
-        |filter: &mut $Class, _| if let Ok(other) = filter.try_clone() {
-            let _ = (filter.intersection_count(&other), filter.jaccard(&other), filter.intersect(&other));
+        |filter: &mut $Class, _| {
+            if let Ok(other) = filter.try_clone() {
+                let _ = (filter.intersection_count(&other), filter.jaccard(&other), filter.intersect(&other));
+            }
         }
     };
     (retouch $Class:ty) => {
-        |filter: &mut $Class, hash| { let _ = (filter.note_false_positive(hash), filter.clear_random(0.01, hash), filter.fnr()); }
+        |filter: &mut $Class, hash| {
+            let _ = (filter.note_false_positive(hash), filter.clear_random(0.01, hash), filter.fnr());
+        }
     };
-    ($other:ident $Class:ty) => { |_: &mut $Class, _| {} };
+    ($other:ident $Class:ty) => {
+        |_: &mut $Class, _| {}
+    };
 }
 
 macro_rules! rows {

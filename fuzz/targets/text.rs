@@ -14,7 +14,10 @@ use libfuzzer_sys::fuzz_target;
 fn naive(block: &[u8]) -> Vec<(&[u8], &[u8])> {
     let lines = block.split_inclusive(|&byte| byte == b'\n');
     let key = |line: &'_ [u8]| line.strip_suffix(b"\n").map_or(line.len(), <[u8]>::len);
-    lines.map(|line| (line, &line[..key(line)])).map(|(line, key)| (line, key.strip_suffix(b"\r").unwrap_or(key))).collect()
+    lines
+        .map(|line| (line, &line[..key(line)]))
+        .map(|(line, key)| (line, key.strip_suffix(b"\r").unwrap_or(key)))
+        .collect()
 }
 
 fn concat<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {

@@ -1,4 +1,4 @@
-"""Programs that are killed at random moments, and how often: few in `make test`, as the issue asks at length."""
+"""Programs that are killed at random moments: few in `make test`, hundreds in `make test-durability`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def start(program: str, *arguments: object, **options: Any) -> subprocess.Popen[
 
 
 def kill(process: subprocess.Popen[bytes], rng: random.Random, longest: float) -> list[bytes]:
-    """Kill ``process`` within ``longest`` seconds after 0 to 4 lines of it; all whole lines that it printed."""
+    """Kill ``process`` up to ``longest`` seconds after 0 to 4 lines of it; the whole lines it printed."""
     assert process.stdout is not None
     printed = [process.stdout.readline() for _ in range(rng.randrange(5))]
     time.sleep(rng.uniform(0, longest))

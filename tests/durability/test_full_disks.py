@@ -5,7 +5,6 @@ On a small file system in memory where one may be mounted.
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -71,7 +70,11 @@ def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:
 
 def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
     state = disk / "s"
-    program = [sys.executable, "-c", "import sys; from bloomery.cli import main; sys.exit(main(sys.argv[1:]))"]
+    program = [
+        sys.executable,
+        "-c",
+        "import sys; from bloomery.cli import main; sys.exit(main(sys.argv[1:]))",
+    ]
     command = [*program, "dedup", "-q", "--expected", "40000", "--kind", "bloom", "--state", str(state)]
     first = b"".join(b"%d\n" % i for i in range(1000))
     subprocess.run(command, input=first, check=True, capture_output=True)
@@ -81,7 +84,9 @@ def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
         fill(disk, rng.randrange(len(before) // PAGE) * PAGE)
         for options in ([], ["--memory", "40M"]):
             # The lines went out; only remembering them failed, which is told.
-            done = subprocess.run([*command, *options], input=first + b"new\n", capture_output=True, check=False)
+            done = subprocess.run(
+                [*command, *options], input=first + b"new\n", capture_output=True, check=False
+            )
             assert done.returncode == 2
             assert done.stdout in {b"", b"new\n"}
             assert b"No space left" in done.stderr
@@ -121,4 +126,4 @@ def test_a_file_with_holes_on_a_full_disk_is_an_error_and_no_signal(disk: Path) 
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert all(bloomery.open(path, verify="full").contains_many(range(10_000)))
-    assert os.stat(path).st_blocks * 512 >= len(data)
+    assert path.stat().st_blocks * 512 >= len(data)

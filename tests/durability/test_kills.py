@@ -46,7 +46,11 @@ def saved_in_turn(variant: Variant, folder: Path) -> list[bytes]:
 
 
 # One variant each whose file is one section, several, or grows; all are saved by the same code.
-SAVED = [next(iter(variants_with("map", "keys"))), variants_with("grow")[0], variants_with("remove", "grow")[0]]
+SAVED = [
+    next(iter(variants_with("map", "keys"))),
+    variants_with("grow")[0],
+    variants_with("remove", "grow")[0],
+]
 
 
 @pytest.mark.parametrize("variant", SAVED, ids=lambda variant: variant.id)
@@ -149,7 +153,9 @@ def test_a_killed_run_with_a_state_forgets_no_line_and_remembers_none_unprinted(
     subprocess.run(command, check=True, stderr=subprocess.PIPE, timeout=60)
     printed = set(output.read_bytes().splitlines(keepends=True))
     assert len(set(lines) - printed) <= 40
-    assert bloomery.open(state, verify="full").contains_many([line[:-1] for line in lines]) == [True] * len(lines)
+    assert bloomery.open(state, verify="full").contains_many([line[:-1] for line in lines]) == [True] * len(
+        lines
+    )
 
 
 WRITER = """

@@ -221,8 +221,29 @@ impl Writer {
         map(&self.file, &self.path)
     }
 
+    /// Has the disk give room to the holes of the file: with none left, writing to one through a mapping would end in
+    /// a signal.
+    #[cfg(unix)]
+    fn fill_holes(&self) -> std::io::Result<()> {
+        use std::os::unix::fs::{FileExt, MetadataExt};
+        let (found, mut page) = (self.file.metadata()?, [0; 4096]);
+        if found.blocks() * 512 >= found.len() {
+            return Ok(());
+        }
+        for at in (0..found.len()).step_by(page.len()) {
+            let part = &mut page[..4096.min(found.len() - at) as usize];
+            self.file.read_exact_at(part, at)?;
+            if part.iter().all(|&byte| byte == 0) {
+                self.file.write_all_at(part, at)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Maps the file, shared and writable.
     pub fn map_mut(&self) -> Result<MmapMut> {
+        #[cfg(unix)]
+        self.fill_holes().map_err(|e| Error::io(e, &self.path))?;
         // SAFETY: as for `map`; the lock keeps other writers of this library out.
         unsafe { MmapMut::map_mut(&self.file) }.map_err(|e| Error::io(e, &self.path))
     }

@@ -19,7 +19,8 @@ fn keys(seed: u64) -> Vec<u64> {
 
 fn bytes(filter: &BloomFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.container().write_to(&mut bytes).unwrap();
+    let container = filter.container();
+    container.write_with(&container.head().unwrap(), &mut bytes).unwrap();
     bytes
 }
 
@@ -27,7 +28,8 @@ fn bytes(filter: &BloomFilter) -> Vec<u8> {
 fn adding_and_looking_up_on_threads_is_that_of_one_thread() {
     let layouts = registry::VARIANTS[0].layouts;
     for (seed, &layout) in layouts.iter().enumerate() {
-        let make = || BloomFilter::for_capacity(KEYS as u64, 0.01, &[("layout", layout)], KeyHasher::seeded(0)).unwrap();
+        let make =
+            || BloomFilter::for_capacity(KEYS as u64, 0.01, &[("layout", layout)], KeyHasher::seeded(0)).unwrap();
         let [mut one, mut many, mut silent] = [0, 1, 2].map(|_| make());
         let source = keys(seed as u64);
         let [mut new_to_one, mut new_to_many] = [0, 1].map(|_| vec![9; KEYS]);

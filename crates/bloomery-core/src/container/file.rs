@@ -167,7 +167,10 @@ impl Writer {
             lock(&file, &path)?;
             // A file that was replaced between the two calls is nobody's any more.
             if is_same(&file, &path) {
-                return Ok(Writer { file, process: std::process::id(), path });
+                let writer = Writer { file, process: std::process::id(), path };
+                #[cfg(unix)]
+                writer.fill_holes().map_err(|e| Error::io(e, &writer.path))?;
+                return Ok(writer);
             }
         }
         Err(Error::io(
@@ -221,8 +224,8 @@ impl Writer {
         map(&self.file, &self.path)
     }
 
-    /// Has the disk give room to the holes of the file: with none left, writing to one through a mapping would end in
-    /// a signal.
+    /// Has the disk give room to the holes of the file: with none left, touching one through a mapping would end in a
+    /// signal (on a file system in memory reading as well).
     #[cfg(unix)]
     fn fill_holes(&self) -> std::io::Result<()> {
         use std::os::unix::fs::{FileExt, MetadataExt};
@@ -242,8 +245,6 @@ impl Writer {
 
     /// Maps the file, shared and writable.
     pub fn map_mut(&self) -> Result<MmapMut> {
-        #[cfg(unix)]
-        self.fill_holes().map_err(|e| Error::io(e, &self.path))?;
         // SAFETY: as for `map`; the lock keeps other writers of this library out.
         unsafe { MmapMut::map_mut(&self.file) }.map_err(|e| Error::io(e, &self.path))
     }

@@ -172,7 +172,8 @@ class State:
         if self._working is None:
             seen.save(self._target)
             return
-        seen.flush()
+        # Closed first: under the state's name, a file that is marked as open would be refused after a kill.
+        seen.close()
         self._working.replace(self._target)
         self._working = None
         descriptor = os.open(self._target.parent, os.O_RDONLY)

@@ -77,7 +77,7 @@ def refused(work: str) -> None:
 
 @pytest.mark.parametrize("work", ["f.to_bytes()", "pickle.dumps(f)"])
 def test_a_filter_whose_bytes_find_no_room_is_a_memory_error(work: str) -> None:
-    refused(f"f = bloomery.BloomFilter(7 * 10**8); {work}")
+    refused(f"f = bloomery.BloomFilter(10**9); {work}")
 
 
 def test_hashes_that_find_no_room_in_a_list_are_a_memory_error() -> None:
@@ -106,7 +106,7 @@ def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (600_000 << 10,) * 2);"
     program = limited + "import sys; from bloomery.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
-        [sys.executable, "-c", program, "dedup", "-q", str(source)],
+        [sys.executable, "-c", program, "dedup", "-q", "--max-line", "1G", str(source)],
         capture_output=True,
         timeout=120,
         check=False,

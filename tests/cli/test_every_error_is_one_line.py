@@ -149,7 +149,7 @@ def test_a_name_that_is_not_text_is_a_name(ask, folder, command):
 @pytest.mark.parametrize("command", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize(
     "path",
-    ["folder", "missing/x", "f/x", "loop/x", "n" * 250, "n" * 5000, "", b"missing/" + NAME],
+    ["folder", "missing/x", "f/x", "loop/x", "n" * 300, "n" * 5000, "", b"missing/" + NAME],
     ids=lambda path: repr(path[:12]),
 )
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_printed(ask, folder, command, path):

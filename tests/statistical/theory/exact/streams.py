@@ -121,10 +121,16 @@ def estimate_std(n: int, m: int, k: int) -> Decimal:
     return (m * g(dec(n * k) / m)).sqrt() / k
 
 
+def stated(variance: Decimal, t: Decimal, k: int) -> Decimal:
+    """The deviation with half a bit, e^t/2k keys, but at most three times the variance."""
+    half = t.exp() / k / 2
+    return (variance + min(3 * variance, half * half)).sqrt()
+
+
 @exactly(counted)
 def estimate_items(ones: int, m: int, k: int) -> tuple[Decimal, Decimal]:
     t = load(ones, m)
-    return m * t / k, (m * g(t)).sqrt() / k
+    return m * t / k, stated(m * g(t) / k**2, t, k)
 
 
 @exactly(counted)
@@ -145,7 +151,7 @@ def estimate_intersection(a: int, b: int, either: int, m: int, k: int) -> tuple[
     in_a, in_b, in_or = (load(ones, m) for ones in (a, b, either))
     both = in_a + in_b - in_or
     spread = g(in_or) - g(in_a) - g(in_b) + 2 * g(both)
-    return both * m / k, (m * spread).sqrt() / k
+    return both * m / k, stated(m * spread / k**2, in_or, k)
 
 
 @exactly(two_counted)

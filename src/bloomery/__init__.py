@@ -12,6 +12,7 @@ Classes and functions are native; ``bloomery.theory`` holds the formulas, ``bloo
 exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no other package.
 """
 
+from bloomery import _core
 from bloomery._core import (
     AgingBloomFilter,
     BitSet,
@@ -53,6 +54,8 @@ from bloomery.errors import (
 )
 
 __version__ = "0.1.0"
+
+_core.watch_forks()  # so that a forked child finds every filter sound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,54 @@
 The native half of bloomery; import from `bloomery` instead.
 """
 
-from _typeshed import Incomplete
 import os
 from typing import Any, Final, Self, TypeAlias, final
+
+__all__ = [
+    "LINE_BYTES",
+    "AgingBloomFilter",
+    "ArrowColumn",
+    "BitSet",
+    "BloomFilter",
+    "CandidateDuplicates",
+    "CompactApproximator",
+    "CountingBloomFilter",
+    "CuckooFilter",
+    "DLeftCountingFilter",
+    "DeletableBloomFilter",
+    "DynamicCuckooFilter",
+    "LayeredBloomFilter",
+    "PrefixFilter",
+    "QuotientFilter",
+    "RetouchedBloomFilter",
+    "RollingBloomFilter",
+    "ScalableBloomFilter",
+    "SpatialBloomFilter",
+    "SpectralFilter",
+    "StableBloomFilter",
+    "VariableIncrementFilter",
+    "add_lines",
+    "capacity_at",
+    "check_lines",
+    "fast_paths",
+    "force_isa",
+    "format_numbers",
+    "fpr_at",
+    "hash_key",
+    "hash_many",
+    "isa",
+    "isas",
+    "law",
+    "layout_for",
+    "layouts",
+    "least_fpr",
+    "loads",
+    "open",
+    "shapes_within",
+    "size_for",
+    "variants",
+    "watch_forks",
+]
 
 LINE_BYTES: Final[int]
 
@@ -4904,7 +4949,10 @@ def variants() -> list[dict[str, Any]]:
     One dict a variant: the registry from which classes, docs, tests and choices derive.
     """
 
-def __getattr__(name: str) -> Incomplete: ...
+def watch_forks() -> None:
+    """
+    Has every fork from now on go through the gate; the package calls it when it is imported.
+    """
 
 _Filter: TypeAlias = (
     AgingBloomFilter

@@ -1,6 +1,8 @@
 //! Batches on several threads leave the bits, and give the answers, of one thread. `make tsan` runs this under
 //! ThreadSanitizer.
 
+#![allow(clippy::unwrap_used)] // a test says no more
+
 use bloomery_core::bloom::BloomFilter;
 use bloomery_core::hash::splitmix;
 use bloomery_core::key::KeyHasher;

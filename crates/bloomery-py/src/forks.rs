@@ -56,32 +56,32 @@ pub(crate) fn pass() -> Change {
 }
 
 #[cfg(unix)]
-mod handlers {
-    use super::{FORK, GATE, GENERATION, LOOK, LOOKS, Ordering, sleep};
-
-    pub(super) extern "C" fn before() {
-        GATE.fetch_add(FORK, Ordering::AcqRel);
-        for _ in 0..LOOKS {
-            if GATE.load(Ordering::Acquire).is_multiple_of(FORK) {
-                return;
-            }
-            sleep(LOOK);
+extern "C" fn before() {
+    GATE.fetch_add(FORK, Ordering::AcqRel);
+    for _ in 0..LOOKS {
+        if GATE.load(Ordering::Acquire).is_multiple_of(FORK) {
+            return;
         }
-    }
-
-    pub(super) extern "C" fn in_parent() {
-        GATE.fetch_sub(FORK, Ordering::Release);
-    }
-
-    pub(super) extern "C" fn in_child() {
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-        GATE.store(0, Ordering::Release);
+        sleep(LOOK);
     }
 }
 
-/// Has every fork from now on go through the gate.
 #[cfg(unix)]
-pub(crate) fn watch() -> PyResult<()> {
+extern "C" fn in_parent() {
+    GATE.fetch_sub(FORK, Ordering::Release);
+}
+
+#[cfg(unix)]
+extern "C" fn in_child() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    GATE.store(0, Ordering::Release);
+}
+
+/// Has every fork from now on go through the gate; the package calls it when it is imported.
+#[cfg(unix)]
+#[pyfunction]
+#[pyo3(signature = () -> "None")]
+pub(crate) fn watch_forks() -> PyResult<()> {
     type Handler = extern "C" fn();
     unsafe extern "C" {
         fn pthread_atfork(before: Handler, in_parent: Handler, in_child: Handler) -> std::ffi::c_int;
@@ -89,13 +89,14 @@ pub(crate) fn watch() -> PyResult<()> {
     static DONE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // SAFETY: POSIX's declaration; the handlers allocate nothing and take no lock, and stay where they are, since the
     // interpreter unloads no extension.
-    let done =
-        DONE.get_or_init(|| unsafe { pthread_atfork(handlers::before, handlers::in_parent, handlers::in_child) == 0 });
+    let done = DONE.get_or_init(|| unsafe { pthread_atfork(before, in_parent, in_child) == 0 });
     if *done { Ok(()) } else { Err(PyMemoryError::new_err("the system has no memory to watch for forks")) }
 }
 
 /// There are no forks here.
 #[cfg(not(unix))]
-pub(crate) fn watch() -> PyResult<()> {
+#[pyfunction]
+#[pyo3(signature = () -> "None")]
+pub(crate) fn watch_forks() -> PyResult<()> {
     Ok(())
 }

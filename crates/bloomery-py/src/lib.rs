@@ -53,6 +53,8 @@ macro_rules! module {
             #[pymodule_export]
             use super::cpython::fast_paths;
             #[pymodule_export]
+            use super::forks::watch_forks;
+            #[pymodule_export]
             use super::functions::{
                 capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, law, layout_for, layouts, least_fpr,
                 loads, open, shapes_within, size_for, variants,
@@ -61,11 +63,6 @@ macro_rules! module {
             const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
-
-            #[pymodule_init]
-            fn init(_module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
-                super::forks::watch()
-            }
         }
     };
 }

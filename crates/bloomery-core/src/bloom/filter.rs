@@ -17,7 +17,7 @@ use crate::scheme::ahead::mark;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
-use crate::sizing::estimates::new_among;
+use crate::sizing::whole::new_among;
 use crate::structure::batch::useful_threads;
 use crate::structure::declaration::{choice, structure};
 use crate::structure::load::{Load, load_answers};

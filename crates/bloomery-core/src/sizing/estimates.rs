@@ -23,6 +23,7 @@
 
 use super::Law;
 use super::chain::Stages;
+use super::whole::of_whole;
 
 /// An estimate, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,15 +42,6 @@ impl Estimate {
     }
 }
 
-/// The variance to be stated of what comes in units: see above.
-pub fn of_whole(variance: f64, unit: f64) -> f64 {
-    if variance.is_finite() {
-        variance.max(0.0) + (3.0 * variance.max(0.0)).min(unit * unit / 4.0)
-    } else {
-        f64::INFINITY
-    }
-}
-
 /// Keys of both sets, `a + b - union`, from the estimates of each and of the union: below 0 now and then where there
 /// are none. NaN, with an infinite variance, when all cells of the union are set: nothing is known then.
 ///
@@ -62,19 +54,6 @@ pub fn common(law: &dyn Law, a: f64, b: f64, union: f64) -> Estimate {
     let items = a + b - union;
     let spread = variance(union) - variance(a) - variance(b) + 2.0 * variance(items.max(0.0));
     Estimate { items, variance: of_whole(spread, law.cell_worth(union)) }
-}
-
-/// Of so many different keys, those that were new when they came: all but those that a look-up, of rate `fpr` at so
-/// many keys, found. By Simpson's rule over 32 parts.
-pub fn new_among(items: f64, fpr: impl Fn(f64) -> f64) -> f64 {
-    if !items.is_finite() {
-        return items;
-    }
-    let known = (0..=32).map(|part| {
-        let weight = if part % 32 == 0 { 1.0 } else { f64::from(2 + part % 2 * 2) };
-        weight * fpr(items * f64::from(part) / 32.0)
-    });
-    items * (1.0 - known.sum::<f64>() / 96.0)
 }
 
 /// Keys that came to a table which holds `stored` of them, those that were new, and has rate `fpr` now. The rate
@@ -143,6 +122,7 @@ mod tests {
     use super::*;
     use crate::sizing::classic::Classic;
     use crate::sizing::lanes::Lanes;
+    use crate::sizing::whole::new_among;
 
     #[test]
     fn what_cannot_differ_is_exact_and_what_is_saturated_is_unknown() {

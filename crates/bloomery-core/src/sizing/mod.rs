@@ -29,6 +29,7 @@ pub mod lanes;
 mod laws;
 pub mod occupancy;
 pub mod stable;
+pub mod whole;
 
 pub use chance::{all_of, any_among, any_of, each_of};
 pub use laws::law;
@@ -57,12 +58,12 @@ pub trait Law {
     /// are set, for then nothing tells which of many numbers it was.
     fn estimate(&self, fill: f64) -> (f64, f64) {
         let items = self.items(fill);
-        (items, estimates::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
+        (items, whole::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
     }
 
     /// Of the keys that make this fill, those that were new when they came.
     fn new_of_fill(&self, fill: f64) -> f64 {
-        estimates::new_among(self.items(fill), |items| self.fpr(items))
+        whole::new_among(self.items(fill), |items| self.fpr(items))
     }
 
     /// Rate at this fill.

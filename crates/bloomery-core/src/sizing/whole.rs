@@ -1,0 +1,23 @@
+//! What keys being whole, and counted only when new, does to a number of them: see [`super::estimates`].
+
+/// The variance to be stated of what comes in units: half a unit in quadrature, at most three times the variance.
+pub fn of_whole(variance: f64, unit: f64) -> f64 {
+    if variance.is_finite() {
+        variance.max(0.0) + (3.0 * variance.max(0.0)).min(unit * unit / 4.0)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Of so many different keys, those that were new when they came: all but those that a look-up, of rate `fpr` at so
+/// many keys, found. By Simpson's rule over 32 parts.
+pub fn new_among(items: f64, fpr: impl Fn(f64) -> f64) -> f64 {
+    if !items.is_finite() {
+        return items;
+    }
+    let known = (0..=32).map(|part| {
+        let weight = if part % 32 == 0 { 1.0 } else { f64::from(2 + part % 2 * 2) };
+        weight * fpr(items * f64::from(part) / 32.0)
+    });
+    items * (1.0 - known.sum::<f64>() / 96.0)
+}

@@ -60,9 +60,10 @@ impl Plan {
         stage_keys(self.initial_capacity as f64, self.growth, index as u32)
     }
 
-    /// Rate of stage `index`, whether it can be had or not.
+    /// Rate of stage `index`, whether it can be had or not. Without the bound a file of 384 bytes could state millions
+    /// of keys at 0.9999 and ask for gigabytes with the next stage.
     fn rate(&self, index: usize) -> f64 {
-        stage_rate(self.fpr, self.tightening, index as u32)
+        stage_rate(self.fpr, self.tightening, index as u32).min(HIGHEST)
     }
 
     /// True when a stage can have this rate, if there is memory for it.
@@ -119,9 +120,9 @@ impl Plan {
         if capacity != keys as u64 && !near {
             return false;
         }
-        // Fewer bits than any filter needs for its rate, n lg(1/p), and the next stage would be out of all proportion
-        // to the file; half of them, since this is no place to be exact.
-        if (stage.nbytes() * 16) as f64 <= keys * -rate.log2() - 512.0 {
+        // With less memory than its numbers ask for, the next stage would be out of all proportion to the file; half of
+        // it, since this is no place to be exact.
+        if self.kind.nbytes(capacity, rate).map_or(true, |needed| stage.nbytes() < needed / 2) {
             return false;
         }
         let planned = self.rate(index);

@@ -146,6 +146,11 @@ impl Geometry {
         fingerprints::quotient(items as f64, self.fingerprint_bits())
     }
 
+    /// Bytes of the arrays, in whole lines.
+    pub fn nbytes(self) -> u64 {
+        self.words().iter().map(|words| words.next_multiple_of(8) * 8).sum()
+    }
+
     /// Words of the two bit arrays, of the offsets and of the slots.
     pub fn words(self) -> [u64; 3] {
         [2 * self.blocks(), self.blocks().div_ceil(8), self.blocks() * u64::from(self.slot_bits())]

@@ -23,10 +23,12 @@
 //!
 //! * [`words`]: select in a word, and runs of bits moved by some places;
 //! * [`geometry`]: how many bits of what;
+//! * `growth`: a table of twice as many slots;
 //! * [`slots`]: finding, inserting and removing one fingerprint; `sound`: whether a table contradicts itself;
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;
+mod growth;
 pub mod slots;
 mod sound;
 mod stored;
@@ -109,6 +111,8 @@ pub struct QuotientFilter {
     load: Load,
     /// Slots in use.
     used: u64,
+    /// Most bytes of cells that growing may make.
+    max_bytes: u64,
 }
 
 impl QuotientFilter {
@@ -116,13 +120,12 @@ impl QuotientFilter {
     pub fn construct(capacity: u64, fpr: f64, counting: bool, hasher: KeyHasher) -> Result<Self> {
         let load = Load::new(capacity, fpr)?;
         let geometry = Geometry::for_capacity(capacity, fpr, counting)?;
-        Ok(QuotientFilter { slots: Slots::new(geometry)?, hasher, load, used: 0 })
+        Ok(QuotientFilter { slots: Slots::new(geometry)?, hasher, load, used: 0, max_bytes: u64::MAX })
     }
 
     /// Bytes of the three arrays of such a filter.
     fn cell_bytes(capacity: u64, fpr: f64, counting: bool) -> Result<u64> {
-        let words = Geometry::for_capacity(capacity, fpr, counting)?.words();
-        Ok(words.iter().map(|words| words.next_multiple_of(8) * 8).sum())
+        Ok(Geometry::for_capacity(capacity, fpr, counting)?.nbytes())
     }
 
     /// Bits of quotient, remainder and counter.
@@ -195,8 +198,8 @@ impl QuotientFilter {
     #[inline(always)]
     fn find(&self, hash: u64) -> bool {
         let (quotient, remainder) = self.split(hash);
-        // A damaged table is answered like an absent key.
-        self.slots.is_occupied(quotient) && self.slots.locate(quotient, remainder).is_some_and(|place| place.found)
+        // Where a walk gives up, nothing says that the key is absent.
+        self.slots.is_occupied(quotient) && self.slots.locate(quotient, remainder).is_none_or(|place| place.found)
     }
 
     #[inline(always)]
@@ -240,29 +243,6 @@ impl QuotientFilter {
         self.used = self.used.saturating_sub(1);
         self.load.uncount(only);
         Ok(true)
-    }
-
-    /// Doubles the slots by moving one bit from remainder to quotient; no key is needed, and no
-    /// answer changes. The capacity doubles, and with it the rate there; `target_fpr` follows. On an
-    /// error nothing has changed.
-    pub fn grow(&mut self) -> Result<()> {
-        self.check_writable()?;
-        let mut geometry = self.geometry();
-        if geometry.remainder_bits == 1 {
-            return Err(Error::Capacity(
-                "the remainders have no bit left to give; build a new filter from the keys".into(),
-            ));
-        }
-        geometry.quotient_bits += 1;
-        geometry.remainder_bits -= 1;
-        let geometry = geometry.check().map_err(|error| Error::Capacity(error.to_string()))?;
-        let (slots, census) = build(geometry, &[&self.slots])?;
-        let capacity = self.load.capacity.saturating_mul(2);
-        let fpr = self.load.target_fpr.max(geometry.fpr(capacity));
-        let mut load = Load::new(capacity, fpr)?;
-        load.added = census.distinct;
-        (self.slots, self.load, self.used) = (slots, load, census.used);
-        Ok(())
     }
 }
 
@@ -363,7 +343,8 @@ impl Countable for QuotientFilter {
         let (quotient, remainder) = self.split(hash);
         match self.slots.locate(quotient, remainder) {
             Some(place) if place.found => self.slots.copies(quotient, &place),
-            _ => 0,
+            Some(_) => 0,
+            None => u64::from(self.slots.is_occupied(quotient)),
         }
     }
 

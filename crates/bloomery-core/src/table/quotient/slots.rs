@@ -17,6 +17,10 @@ pub(super) const FAR: u64 = 255;
 /// Jumps from run end to run end before slots are walked along.
 const JUMPS: u32 = 32;
 
+/// Blocks that a look-up in a mapped table, which nobody may have checked, walks forwards: the reach of an add in slots
+/// (see [`Geometry::reach`]), and one at either end. Backwards it walks four times as far.
+const MAPPED_WALK: u64 = (1 << 10) + 2;
+
 /// Where a remainder is, or where it would go.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -40,6 +44,8 @@ pub struct Slots {
     offsets: Memory,
     /// Remainders (and counters), packed.
     cells: Memory,
+    /// Blocks that a walk goes along before it gives up.
+    walk: u64,
 }
 
 impl Slots {
@@ -51,7 +57,9 @@ impl Slots {
 
     /// A table over memory of the lengths that [`Geometry::words`] names.
     pub fn over(geometry: Geometry, [bits, offsets, cells]: [Memory; 3]) -> Result<Self> {
-        Ok(Slots { geometry, packed: geometry.cells()?, bits, offsets, cells })
+        // What is mapped is only looked up in; a file that lies would make every look-up walk all of it (5 ms for 17 MB).
+        let walk = if bits.is_mapped() { MAPPED_WALK.min(geometry.blocks()) } else { geometry.blocks() };
+        Ok(Slots { geometry, packed: geometry.cells()?, bits, offsets, cells, walk })
     }
 
     /// The three arrays: bits, offsets, slots.
@@ -156,7 +164,7 @@ impl Slots {
     fn after_runend(&self, from: u64, mut rank: u64) -> Option<u64> {
         let mut block = from >> 6;
         let mut word = self.runends_word(block) & (u64::MAX << (from & 63));
-        for _ in 0..=self.geometry.blocks() {
+        for _ in 0..=self.walk {
             let ones = u64::from(word.count_ones());
             if rank <= ones {
                 return Some((block << 6) + u64::from(select(word, rank as u32 - 1)) + 1);
@@ -193,7 +201,7 @@ impl Slots {
     #[cold]
     fn far_offset(&self, block: u64) -> Option<u64> {
         let blocks = self.geometry.blocks();
-        let back = (1..blocks).find(|back| self.stored_offset(block + blocks - back) < FAR)?;
+        let back = (1..blocks.min(4 * self.walk)).find(|back| self.stored_offset(block + blocks - back) < FAR)?;
         let (start, end) = ((block + blocks - back) << 6, (block + blocks) << 6);
         let (from, runs) = (start + self.stored_offset(start >> 6), self.count_occupied(start, end));
         let stop = if runs == 0 { from } else { self.after_runend(from, runs)? };
@@ -221,6 +229,9 @@ impl Slots {
         let stop = if rank == 0 { from } else { self.after_runend(from, u64::from(rank))? };
         if !occupied {
             return Some(Place { slot: stop.max(quotient), found: false, occupied, stop });
+        }
+        if stop.saturating_sub(quotient) > self.walk << 6 {
+            return None;
         }
         // Backwards, so that the end of the run need not be told from its beginning first.
         let mut slot = stop;

@@ -1,8 +1,8 @@
 //! A quotient filter from its file.
 //!
 //! Opening looks at the header alone, unless every byte is to be checked: then runs, offsets and the number of slots in
-//! use must agree. Cells that no table could have are met by the operations otherwise: they end, and answer "absent" or
-//! that the file is damaged.
+//! use must agree. Cells that no table could have are met by the operations otherwise: they end soon, and answer
+//! "perhaps" or that the file is damaged.
 
 use super::geometry::Geometry;
 use super::slots::Slots;
@@ -27,7 +27,11 @@ impl Loadable for QuotientFilter {
         }
         let [bits, offsets, cells] = geometry.words();
         let memories = [memory(KINDS[0], 0, bits)?, memory(KINDS[1], 0, offsets)?, memory(KINDS[2], 0, cells)?];
-        Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used })
+        Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
+    }
+
+    fn bound(&mut self, max_bytes: u64) {
+        self.max_bytes = max_bytes;
     }
 
     fn check_cells(&self) -> Result<()> {

@@ -27,6 +27,7 @@ fn filter(quotient_bits: u32, remainder_bits: u32, counter_bits: u32) -> Quotien
         hasher: KeyHasher::seeded(0),
         load: Load::new(geometry.limit(), 0.5).unwrap(),
         used: 0,
+        max_bytes: u64::MAX,
     }
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
@@ -13,72 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from concurrency.calls import Scene, calls_of, scene
+from concurrency.watching import MOST, TRIES, least_of_longest, watch
 from support import LONG, Keys, Variant, every_variant, variants_with
 
 import bloomery
-
-MOST = 0.010
-#: A machine with other work interrupts the thread that watches for longer: the best of some tries counts.
-TRIES = 25
-
-
-class Watch:
-    """A thread that asks for the interpreter again and again, and notes the longest time it had to wait."""
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        last = time.perf_counter()
-        while not self._stop.is_set():
-            time.sleep(0.0002)
-            now = time.perf_counter()
-            self.longest = max(self.longest, now - last)
-            last = now
-
-    def during(self, call: Callable[[], object]) -> float:
-        """The longest wait while ``call`` ran."""
-        time.sleep(0.001)
-        self.longest = 0.0
-        answer = call()
-        # A call that never lets go is noted when it has ended.
-        time.sleep(0.001)
-        longest = self.longest
-        del answer  # which takes the interpreter its time where it is a large bytes
-        return longest
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stop.set()
-        self._thread.join()
-
-
-@contextmanager
-def watch() -> Iterator[Watch]:
-    """A watch, with an interpreter that changes threads at once where Python code runs."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    gc.disable()
-    made = Watch()
-    try:
-        yield made
-    finally:
-        made.stop()
-        gc.enable()
-        sys.setswitchinterval(interval)
-
-
-def least_of_longest(watching: Watch, call: Callable[[], object]) -> float:
-    """The longest wait during ``call``, in the best of some tries."""
-    best = float("inf")
-    for _ in range(TRIES):
-        best = min(best, watching.during(call))
-        if best < MOST:
-            break
-    return best
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def test_numbers_that_cannot_be(format_: bytes, wrong: str) -> None:
 
 
 @pytest.mark.parametrize("format_", LAYOUTS)
-@pytest.mark.parametrize("at", [None, 1, 4095])
+@pytest.mark.parametrize("at", [None, 1, 4095, 2**63, 2**64 - 4096])
 def test_data_where_none_can_be(format_: bytes, at: int | None) -> None:
     plain = LAYOUTS[format_]
     for i in range(1, len(plain)):

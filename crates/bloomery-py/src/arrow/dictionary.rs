@@ -9,6 +9,7 @@ use super::nulls::Nulls;
 use super::stated::{Stated, refused};
 use crate::errors::OrRaise;
 use crate::keys::column::Column;
+use crate::turns;
 
 /// Values hashed beforehand at most, in 32 MB; in a longer dictionary each row hashes its own.
 const BEFOREHAND: usize = 1 << 22;
@@ -33,15 +34,19 @@ impl Dictionary {
         let (py, len, distinct) = (stated.py, stated.len, values.len());
         // A null may have any index.
         let is_outside = |i: usize| indices.get(i) >= distinct && nulls.is_valid(i);
-        if let Some(i) = (0..len).find(|&i| is_outside(i)) {
+        if let Some(i) = turns::over(py, len, || (0..len).find(|&i| is_outside(i))) {
             return Err(refused(
                 py,
                 format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize),
             ));
         }
         let beforehand = if distinct <= len && distinct <= BEFOREHAND { distinct } else { 0 };
-        let mut hashes = zeroed(beforehand).or_raise(py)?;
-        values.fill(0, &mut hashes);
+        let hashed = || {
+            let mut hashes = zeroed(beforehand)?;
+            values.fill(0, &mut hashes);
+            Ok(hashes)
+        };
+        let hashes = py.detach(hashed).or_raise(py)?;
         Ok(Dictionary { values, hashes, indices, len })
     }
 }

@@ -18,6 +18,7 @@ use super::nulls::Nulls;
 use super::stated::{Stated, format_of, is_plausible, refused};
 use crate::errors::{OrRaise, key_type};
 use crate::keys::HASHED_AT_A_TIME;
+use crate::turns;
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
 pub(crate) struct Chunk {
@@ -39,7 +40,7 @@ impl Chunk {
             hashes.push(hash.unwrap_or_default());
             valid.push(u8::from(hash.is_some()));
             if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
-                items.py().check_signals()?;
+                turns::breathe(items.py())?;
             }
         }
         let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
@@ -182,7 +183,7 @@ fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> P
     let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
     if !matches!(null_values, Nulls::None) {
         let rows = Nulls::Values { rows: Box::new(nulls), indices, values: Box::new(null_values) };
-        nulls = if rows.any(stated.len) { rows } else { Nulls::None };
+        nulls = if turns::over(py, stated.len, || rows.any(stated.len)) { rows } else { Nulls::None };
     }
     Ok(Chunk { source, nulls, _owner: array })
 }

@@ -12,6 +12,11 @@ pub(crate) struct Indices {
     class: u8,
 }
 
+// SAFETY: a read-only view of memory that its chunk keeps alive, as `Column` is.
+unsafe impl Sync for Indices {}
+// SAFETY: as above.
+unsafe impl Send for Indices {}
+
 impl Indices {
     /// Those of a column whose format is `format`.
     pub(super) fn of(stated: &Stated<'_>, format: &str) -> PyResult<Self> {

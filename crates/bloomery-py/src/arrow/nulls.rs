@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use super::indices::Indices;
 use super::stated::{Stated, refused};
+use crate::turns;
 
 /// The nulls of a column; what it points to belongs to the chunk.
 pub(crate) enum Nulls {
@@ -19,6 +20,11 @@ pub(crate) enum Nulls {
     Values { rows: Box<Nulls>, indices: Indices, values: Box<Nulls> },
 }
 
+// SAFETY: a read-only view of memory that its chunk keeps alive, as `Column` is.
+unsafe impl Sync for Nulls {}
+// SAFETY: as above.
+unsafe impl Send for Nulls {}
+
 impl Nulls {
     /// As the array states them. Its count of nulls is not relied on.
     pub(super) fn of(format: &str, stated: &Stated<'_>) -> PyResult<Self> {
@@ -33,7 +39,8 @@ impl Nulls {
             return Ok(Nulls::None);
         }
         let bits = Nulls::Bits { bits: stated.rows(0, 0).and(Ok(bits))?, first: stated.offset };
-        Ok(if bits.any(stated.len) { bits } else { Nulls::None })
+        let len = stated.len;
+        Ok(if turns::over(stated.py, len, || bits.any(len)) { bits } else { Nulls::None })
     }
 
     /// Whether row `i` is none; there must be such a row.

@@ -80,7 +80,12 @@ impl<'a> Stated<'a> {
             return Err(refused(self.py, format!("{} buffers where its type has more", self.array.n_buffers)));
         }
         // SAFETY: `buffers` has `n_buffers` entries, aligned as checked.
-        Ok(unsafe { *self.array.buffers.add(i) }.cast())
+        let start: *const u8 = unsafe { *self.array.buffers.add(i) }.cast();
+        // No process has memory in the upper half of all addresses.
+        if start as usize > isize::MAX as usize {
+            return Err(refused(self.py, format!("data at {start:?}")));
+        }
+        Ok(start)
     }
 }
 

@@ -120,8 +120,15 @@ macro_rules! removable_methods {
             c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class.",
             []
         );
+        crate::classes::hot::hot_items!(
+            $Class,
+            c"discard",
+            Discard,
+            c"discard($self, key, /)\n--\n\nAs remove, but answers: True when the key was removed, False when it was certainly absent.",
+            []
+        );
 
-        /// What `classes::hot` replaces, for its signature.
+        /// What `classes::hot` replaces, for its signatures.
         #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
@@ -132,17 +139,17 @@ macro_rules! removable_methods {
                 let hash = scalar::hash_key(&self.hasher, key)?;
                 shared::remove_one(&self.lock, hash, key)
             }
-        }
 
-        #[pymethods]
-        impl $Class {
             /// As remove, but answers: True when the key was removed, False when it was certainly absent.
             #[pyo3(signature = (key: "object", /))]
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
                 self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
             }
+        }
 
+        #[pymethods]
+        impl $Class {
             /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

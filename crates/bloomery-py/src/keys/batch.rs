@@ -20,6 +20,7 @@ use crate::arrow::nulls::Nulls;
 use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
+use crate::turns;
 
 /// What is done with hashes: adding, checking, or handing them out.
 pub(crate) trait Operation {
@@ -244,27 +245,34 @@ fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: 
     let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
     let skips = O::SKIPS_NULLS && chunk.has_nulls();
     let mut column = wanted.then(|| Writer::with_room::<O::Out>(py, len, chunk.has_nulls())).transpose()?;
-    let mut marks: Vec<u8> = zeroed(room(chunk.has_nulls())).or_raise(py)?;
-    let mut hashes: Vec<u64> = zeroed(room(skips)).or_raise(py)?;
-    let mut outs: Vec<O::Out> = zeroed(room(wanted)).or_raise(py)?;
+    let mut marks = zeros::<u8>(py, room(chunk.has_nulls()))?;
+    let mut hashes = zeros::<u64>(py, room(skips))?;
+    let mut outs = zeros::<O::Out>(py, room(wanted))?;
     for start in (0..len).step_by(PORTION) {
         let rows = PORTION.min(len - start);
         let valid = marks.get_mut(..rows).unwrap_or_default();
-        chunk.nulls.mark(start, valid);
+        turns::over(py, valid.len(), || chunk.nulls.mark(start, valid));
         let out = outs.get_mut(..rows).unwrap_or_default();
         let part = Part { source: &*chunk.source, start, len: rows };
         if skips {
-            part.fill(0, &mut hashes[..rows]);
+            py.detach(|| part.fill(0, &mut hashes[..rows]));
             keys_alone(operation, py, &mut hashes[..rows], valid, wanted.then_some(&mut *out))?;
         } else {
             operation.run(py, &part, wanted.then_some(&mut *out))?;
         }
         if let Some(column) = &mut column {
-            column.append(out, valid);
+            turns::over(py, rows, || column.append(out, valid));
         }
         py.check_signals()?;
     }
+    // 40 MB of pages go back.
+    turns::over(py, len, || drop((marks, hashes, outs)));
     Ok(column.map(Writer::finish::<O::Out>))
+}
+
+/// Room for the rows of a portion, which takes the system 5 ms.
+fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T>> {
+    turns::over(py, len, || zeroed(len)).or_raise(py)
 }
 
 /// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
@@ -278,17 +286,21 @@ fn keys_alone<O: Operation>(
     let rows = || (0..valid.len()).filter(|&i| valid[i] != 0);
     // No row moves behind its place, so that no second copy is needed; nor does an answer on its way back.
     let mut number = 0;
-    for i in rows() {
-        hashes[number] = hashes[i];
-        number += 1;
-    }
+    turns::over(py, valid.len(), || {
+        for i in rows() {
+            hashes[number] = hashes[i];
+            number += 1;
+        }
+    });
     operation.run(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
-        out[number..].fill(O::Out::default());
-        for i in (0..valid.len()).rev().filter(|&i| valid[i] != 0) {
-            number -= 1;
-            out[i] = std::mem::take(&mut out[number]);
-        }
+        turns::over(py, valid.len(), || {
+            out[number..].fill(O::Out::default());
+            for i in rows().rev() {
+                number -= 1;
+                out[i] = std::mem::take(&mut out[number]);
+            }
+        });
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::column::{Column, Fixed, Values};
 use crate::errors::{key_type, parameter};
+use crate::turns;
 
 /// The values of `keys`, which supports the buffer protocol, hashed in place, and the buffer that keeps them alive;
 /// `None` for Python objects, which are iterated over instead.
@@ -39,6 +40,9 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opti
             "the buffer holds pointers to its values (suboffsets); pass bytes, a list or an array",
         ));
     }
+    if isize::try_from(buffer.shape()[0]).is_err() {
+        return Err(key_type(py, "the buffer states a negative number of values; pass a list or an array"));
+    }
     let format = buffer.format().to_string_lossy();
     let Some(class) = parse(&format, buffer.item_size()) else {
         if format == "O" {
@@ -63,7 +67,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opti
     // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. Its
     // length in bytes tells no number of items of 0 bytes, its shape does.
     let column = unsafe { Column::new(hasher, values, buffer.shape()[0]) };
-    if !column.is_valid_text() {
+    if !turns::over(py, column.points(), || column.is_valid_text()) {
         return Err(key_type(py, "a str key must encode to UTF-8, one of these holds a lone surrogate"));
     }
     Ok(Some((column, buffer)))

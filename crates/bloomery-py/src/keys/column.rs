@@ -58,6 +58,11 @@ pub(crate) struct Views {
     pub(crate) sizes: *const u8,
 }
 
+// SAFETY: a read-only view, as `Column` below.
+unsafe impl Sync for Views {}
+// SAFETY: as above.
+unsafe impl Send for Views {}
+
 impl Views {
     /// Whether element `i` lies inside its view, as short ones do, or inside a buffer.
     ///
@@ -130,6 +135,12 @@ impl Column {
             Values::Fixed { base, stride, class: Fixed::U64 | Fixed::I64 } => Some((base, stride)),
             _ => None,
         }
+    }
+
+    /// Code points in a UTF-32 column; none in others.
+    pub(crate) fn points(&self) -> usize {
+        let Values::Fixed { class: Fixed::Utf32(points), .. } = self.values else { return 0 };
+        points.saturating_mul(self.len)
     }
 
     /// False when a UTF-32 column holds something that is no character (a lone surrogate).

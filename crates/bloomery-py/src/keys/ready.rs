@@ -6,12 +6,14 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
+use super::HASHED_AT_A_TIME;
 use super::batch::{self, Operation};
 use super::buffer;
 use super::column::Column;
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::errors::{OrRaise, key_type, parameter};
+use crate::turns;
 
 /// Column values as they are, for hashes computed elsewhere.
 struct Ready<'a> {
@@ -92,8 +94,11 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
     for hash in hashes.try_iter()? {
         reserve(&mut values, 1).or_raise(py)?;
         values.push(one(&hash?)?);
+        if values.len().is_multiple_of(HASHED_AT_A_TIME) {
+            turns::breathe(py)?;
+        }
     }
-    let mut out = zeroed(values.len()).or_raise(py)?;
+    let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
     operation.run(py, &values.as_slice(), Some(&mut out))?;
     O::Out::to_list(py, &out)
 }

@@ -28,8 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Unite and save."""
     from bloomery.cli.filters.files import save
+    from bloomery.cli.io.output import require_writable
     from bloomery.cli.report import note, report
 
+    require_writable(args.out)
     merged = _merged(args)
     save(merged, args.out)
     estimates = hasattr(merged, "approx_count")

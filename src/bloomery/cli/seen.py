@@ -72,7 +72,22 @@ def run(args: argparse.Namespace) -> int:
                 state.save(seen)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
-    return 0
+    return 1 if _overfull(seen, lines, new) else 0
+
+
+def _overfull(seen: Seen, lines: int, new: int) -> bool:
+    """Say, with ``--quiet`` too, that more lines were wrongly answered than --fpr allows; return whether."""
+    from bloomery.cli.filters.overfull import is_overfull, most_lost
+    from bloomery.cli.report import complain
+
+    if not is_overfull(seen):
+        return False
+    most = most_lost(seen, new, lines - new)
+    if most <= max(0.5, seen.target_fpr * lines):
+        return False
+    text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
+    complain(f"{text}: up to {most:,.0f} lines taken for old may be new; give more --expected")
+    return True
 
 
 def _empty(args: argparse.Namespace) -> Seen:
@@ -80,7 +95,7 @@ def _empty(args: argparse.Namespace) -> Seen:
     from bloomery.cli.filters.make import growing, sized
     from bloomery.cli.filters.secret import draw
 
-    # SipHash: 8 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
+    # SipHash: 1 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
     draw(args, keyed=args.state is None)
     if args.expected is not None:
         if grows(args.kind):

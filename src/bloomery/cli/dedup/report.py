@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
 from bloomery.cli.dedup import memory
-from bloomery.cli.filters.kinds import forgets
+from bloomery.cli.filters.overfull import is_overfull, most_lost
 from bloomery.cli.report import complain, note, report
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Fewer expected losses than this are none.
 _NO_LINE = 0.5
+#: From this rate on more new lines are dropped than kept, and the kept ones no longer tell how many.
+_VOID = 0.5
 
 
 def tell(args: argparse.Namespace, job: Job) -> bool:
@@ -26,11 +28,19 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
     """
     stats = _stats(args, job)
     seen, lost = job.seen, stats["expected_wrongly_dropped"]
-    overfull = seen.num_added > seen.capacity and not forgets(seen)
-    broken = overfull and lost > max(_NO_LINE, seen.target_fpr * (job.tally.kept + lost))
+    overfull = is_overfull(seen)
+    allowed = max(_NO_LINE, seen.target_fpr * (job.tally.kept + lost))
+    most = 0.0 if args.verify or not overfull else most_lost(seen, 0, stats["dropped"])
+    void = overfull and not args.verify and stats["dropped"] > 0 and seen.fpr() >= _VOID
+    broken = overfull and (void or max(lost, most) > allowed)
     if overfull:
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
-        text += f": probably {lost:,.0f} new lines or more were dropped" if broken else ""
+        if broken:
+            text += f": it takes {seen.fpr():.0%} of new lines for known"
+        if lost > allowed:
+            text += f", and probably dropped {lost:,.0f} of them or more"
+        elif broken:
+            text += f", and up to {max(most, stats['dropped'] * void):,.0f} of the lines dropped may be new"
         say = complain if broken else partial(note, args)
         say(f"{text}; give more --memory or --expected, or --verify")
     free = bool(args.no_output or args.output) and args.output != "-" and args.json

@@ -172,6 +172,28 @@ def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, f
     return mean, math.sqrt(variance / len(values))
 
 
+def scatter_of_mean(values: Iterable[float]) -> tuple[float, float]:
+    """Mean of independent ``values``, and how far chance may put it: SIGMAS deviations, measured on them."""
+    measured = list(values)
+    mean, sd = pooled(measured, 0.0, 1)
+    return mean, student(SIGMAS, len(measured) - 1) * sd
+
+
+def chance(expected: float, largest: float = 1.0, sigmas: float = SIGMAS) -> float:
+    """How far a sum of independent parts, none above ``largest``, may be from its mean ``expected``.
+
+    Bernstein's bound at the probability of ``sigmas`` deviations: it holds for few and rare events too.
+    """
+    logs = math.log(2.0 / math.erfc(sigmas / math.sqrt(2))) * largest
+    return logs / 3 + math.sqrt(logs * logs / 9 + 2 * logs * expected)
+
+
+def half_digit(figure: str) -> float:
+    """What rounding may have taken from a published figure: half a unit of its last digit."""
+    mantissa, _, exponent = figure.partition("e")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) * (1 + 1e-9)
+
+
 def student(normal_quantile: float, freedom: int) -> float:
     """Quantile of Student's t as probable as ``normal_quantile``: for a deviation measured on few samples.
 

@@ -88,20 +88,29 @@ def loads(variant: Variant) -> list[int]:
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01])
 @pytest.mark.parametrize("variant", ESTIMATING)
-def test_two_deviations_hold_the_number_of_keys(
-    variant: Variant, fpr: float, request: pytest.FixtureRequest
-) -> None:
-    if variant.layout == "split" and variant.can("stages") and fpr == 0.1:
-        reason = (
-            "91.8 % at five stages: the rates of stages of five blocks of 256 bits scatter beyond their law"
-        )
-        request.applymarker(pytest.mark.xfail(reason=reason))
+def test_two_deviations_hold_the_number_of_keys(variant: Variant, fpr: float) -> None:
     for items in loads(variant):
         told = []
         for seed in range(TRIALS):
             made = variant.make(CAPACITY, fpr, seed=seed)
             told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count())
         check(f"{variant.id} {fpr}", told, items, few=variant.can("stages"))
+
+
+@pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
+def test_two_deviations_hold_the_keys_of_many_stages(
+    variant: Variant, request: pytest.FixtureRequest
+) -> None:
+    """Where the rates of early stages are most of the doubt: the keys after them are many."""
+    if variant.kind == "prefix":
+        reason = "89.8 % at 2000: not the scatter but the mean is off, by 0.8 deviations, 0.08 % of the keys"
+        request.applymarker(pytest.mark.xfail(reason=reason))
+    for capacity in (CAPACITY, 10 * CAPACITY):
+        items, told = 25 * capacity, []
+        for seed in range(TRIALS):
+            made = variant.make(capacity, 0.1, seed=seed)
+            told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count())
+        check(f"{variant.id} of {capacity} and more", told, items, few=True)
 
 
 #: Keys of the first filter alone, of both, and of the second alone, as shares of those of the union.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support import SCALE, SIGMAS
+from support import SCALE, SIGMAS, chance
 
 import bloomery
 from bloomery import CapacityWarning, CuckooFilter, DynamicCuckooFilter, FilterFull, theory
@@ -21,11 +21,8 @@ def keys(count: int, seed: int) -> npt.NDArray[np.int64]:
 
 
 def bound(rate: float, probes: int, held: int) -> float:
-    """Deviation that chance alone exceeds once in 16,000 cases.
-
-    The probes are a sample, and so are the fingerprints: 1.5 / sqrt(keys) of the rate varies with them.
-    """
-    return (SIGMAS + 1) * (math.sqrt(rate * (1 - rate) / probes) + 1.5 * rate / math.sqrt(held)) + 4 / probes
+    """Deviation that chance alone seldom exceeds: the probes are a sample, and so are the fingerprints."""
+    return chance(rate * probes) / probes + SIGMAS * rate / math.sqrt(held)
 
 
 def plain(bits: int, compared: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, pooled
+from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, scatter_of_mean, student
 
 import bloomery
 from bloomery import theory
@@ -100,20 +100,24 @@ def test_windows_of_time_remember_and_forget_by_the_clock(make: Any, generations
 @pytest.mark.parametrize("cell_bits", [1, 2, 4, 8])
 @pytest.mark.parametrize(("capacity", "fpr"), [(300, 0.1), (1000, 0.01), (5000, 0.01), (2000, 0.001)])
 def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, fpr: float) -> None:
-    rates, probes, law = [], 50_000 * SCALE, theory.stable_zeros
+    rates, zeros, probes = [], [], 10_000 * SCALE
     for seed in range(6):
         stable = bloomery.StableBloomFilter(capacity, fpr, cell_bits=cell_bits, seed=seed)
         keys = Keys("random", seed)
         stable.update(keys.take(40 * capacity))
-        zeros = law(stable.num_cells, stable.num_hashes, stable.decrements, 2**cell_bits - 1)
-        assert 1.0 - stable.fill == pytest.approx(
-            zeros, abs=6 * math.sqrt(3 * zeros * (1 - zeros) / stable.num_cells)
-        )
+        told = []
         for _ in range(5):
             stable.update(keys.take(5 * capacity))
-            rates.append(float(stable.contains_many(keys.take(probes)).mean()))
-    mean, sd = pooled(rates, fpr, probes)
-    assert 0.75 * fpr - SIGMAS * sd <= mean <= fpr + SIGMAS * sd, mean / fpr
+            zeros.append(1.0 - stable.fill)
+            told.append(float(stable.contains_many(keys.take(probes)).mean()))
+        rates.append(sum(told) / 5)
+    shape = (stable.num_cells, stable.num_hashes, stable.decrements, 2**cell_bits - 1)
+    mean, off = scatter_of_mean(np.reshape(zeros, (-1, 5)).mean(axis=1))
+    assert abs(mean - theory.stable_zeros(*shape)) <= off
+    mean, sd = pooled(rates, fpr, 5 * probes)
+    law = theory.stable_limit_fpr(*shape)
+    assert law <= fpr
+    assert abs(mean - law) <= student(SIGMAS, len(rates) - 1) * sd, mean / law
 
 
 @pytest.mark.parametrize("capacity", [1000, 10_000, 100_000])
@@ -126,23 +130,22 @@ def test_half_of_the_keys_outlive_the_capacity(capacity: int) -> None:
     ages = np.arange(2 * capacity)[::-1]
     found = stable.contains_many(stream)
     for age in (0.1, 0.5, 1.0, 1.5):
-        near = abs(ages - age * capacity) < 0.05 * capacity
-        assert float(found[near].mean()) == pytest.approx(stable.recall(age * capacity), abs=0.12)
+        near = abs(ages - age * capacity) < capacity // 20
+        law = float(np.mean([stable.recall(int(each)) for each in ages[near][::10]]))
+        assert abs(float(found[near].mean()) - law) <= SIGMAS * binomial_sd(law, int(near.sum()))
     assert stable.recall(capacity) >= 0.5
     assert stable.recall(0) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("hashes", "decrements", "top", "zeros", "fpr"), [(3, 36, 3, 0.787, 0.0101), (2, 18, 1, 0.898, None)]
-)
+@pytest.mark.parametrize(("hashes", "decrements", "top", "zeros"), [(3, 36, 3, "0.786"), (2, 18, 1, "0.900")])
 def test_a_plain_simulation_gives_the_published_figures(
-    hashes: int, decrements: int, top: int, zeros: float, fpr: float | None
+    hashes: int, decrements: int, top: int, zeros: str
 ) -> None:
     cells, steps = 1000, 60_000
     rng = np.random.default_rng(2)
     state = np.zeros(cells, np.int64)
     starts, places = rng.integers(0, cells, steps), rng.integers(0, cells, (steps, hashes))
-    empty, rate, samples = 0.0, 0.0, 0
+    empty, rates = [], []
     offsets = np.arange(decrements)
     for step in range(steps):
         run = (starts[step] + offsets) % cells
@@ -150,9 +153,12 @@ def test_a_plain_simulation_gives_the_published_figures(
         state[places[step]] = top
         if step > 5000 and step % 20 == 0:
             share = float((state > 0).mean())
-            empty, rate, samples = empty + 1 - share, rate + share**hashes, samples + 1
-    assert empty / samples == pytest.approx(zeros, abs=0.004)
-    law = theory.stable_fpr(cells, hashes, decrements, top)
-    assert rate / samples == pytest.approx(law, rel=0.04)
-    if fpr is not None:
-        assert rate / samples == pytest.approx(fpr, rel=0.04)
+            empty.append(1 - share)
+            rates.append(share**hashes)
+    # A cell is written or cleared about once in 40 steps: parts of 1100 steps know nothing of each other.
+    mean, off = scatter_of_mean(np.reshape(empty[:2700], (50, -1)).mean(axis=1))
+    law = theory.stable_zeros(cells, hashes, decrements, top)
+    assert abs(law - float(zeros)) <= half_digit(zeros)
+    assert abs(mean - law) <= off
+    mean, off = scatter_of_mean(np.reshape(rates[:2700], (50, -1)).mean(axis=1))
+    assert abs(mean - theory.stable_limit_fpr(cells, hashes, decrements, top)) <= off

@@ -95,26 +95,32 @@ pub struct Passed {
 
 /// Keys that came to a chain, oldest stage first: what came to each stage is what passed those before it.
 ///
-/// All but the newest stage were full when a later one took its first key. What is wrong with the rate of a stage is
-/// wrong for all keys that came after it.
+/// All but the newest stage were full when a later one took its first key. What is wrong with the rate f of a stage is
+/// wrong for all keys N that came after it: the share that passes is a product with 1 - f, so N / (1 - f) of it.
 pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
     let rates: Vec<f64> = stages.iter().map(|stage| stage.fpr).collect();
-    let mut later: f64 = stages.iter().map(|stage| stage.came.items).sum();
-    if !later.is_finite() {
+    if stages.iter().any(|stage| !stage.came.items.is_finite()) {
         return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
     }
-    let (mut items, mut lost, mut spread, mut found) = (0.0, 0.0, 0.0, 0.0f64);
-    for (index, stage) in stages.iter().enumerate() {
-        let (pass, passed) = ((1.0 - found).max(f64::MIN_POSITIVE), stage.came);
-        later -= passed.items;
-        items += passed.items / pass;
-        lost += (passed.variance + passed.items * found) / (pass * pass);
-        // Those that it found itself are the variance of what came to it.
-        let asked = later + if stage.fpr > 0.0 { passed.variance / stage.fpr } else { 0.0 };
-        spread += (asked * stage.fpr_sd / pass).powi(2);
+    let mut found = 0.0f64;
+    let passing = |index| {
+        let pass = (1.0 - found).max(f64::MIN_POSITIVE);
         found += kind.first_found(&rates, index);
+        pass
+    };
+    let passes: Vec<f64> = (0..stages.len()).map(passing).collect();
+    let (mut later, mut lost, mut spread) = (0.0, 0.0, 0.0);
+    // Newest first.
+    for (stage, pass) in stages.iter().zip(passes).rev() {
+        let passed = stage.came;
+        // Those that it found itself are the variance of what came to it.
+        let asked = later + if stage.fpr > 0.0 { passed.variance / stage.fpr / pass } else { 0.0 };
+        let missed = (1.0 - stage.fpr).max(f64::MIN_POSITIVE);
+        spread += (asked * stage.fpr_sd / missed).powi(2);
+        lost += (passed.variance + passed.items * (1.0 - pass)) / (pass * pass);
+        later += passed.items / pass;
     }
-    Estimate { items, variance: of_whole(lost, 1.0) + spread }
+    Estimate { items: later, variance: of_whole(lost, 1.0) + spread }
 }
 
 #[cfg(test)]

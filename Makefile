@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup build demo test test-interpreters test-free-threaded test-durability fuzz asan tsan check bench stubs \
-	format clean
+	format wheels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 	cargo fmt --all
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
+	scripts/wheels.sh
 
 clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,68 @@
+"""Checks built wheels: `python scripts/audit_wheels.py WHEEL...`.
+
+A wheel holds the licences, the type marker and a bill of materials; it is below 3 MB; and its extension asks
+for no symbol of the C library newer than its name promises. Prints a line a wheel; exit code 1 if one fails.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+LARGEST = 3_000_000
+HOLDS = (
+    r".*/licenses/LICENSE",
+    r".*/licenses/THIRD-PARTY-LICENSES",
+    r"bloomery/py\.typed",
+    r".*/sboms/.*\.json",
+)
+
+
+def newest_glibc(extension: bytes) -> tuple[int, ...]:
+    """The newest version of glibc whose symbols the extension needs."""
+    newest: tuple[int, ...] = (0,)
+    for section in ELFFile(io.BytesIO(extension)).iter_sections():
+        if isinstance(section, GNUVerNeedSection):
+            for _, needed in section.iter_versions():
+                names = [re.fullmatch(r"GLIBC_([\d.]+)", version.name) for version in needed]
+                newest = max([newest, *(tuple(map(int, name[1].split("."))) for name in names if name)])
+    return newest
+
+
+def faults(path: Path) -> list[str]:
+    """What is wrong with the wheel."""
+    found = []
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        found += [f"has no {want}" for want in HOLDS if not any(re.fullmatch(want, name) for name in names)]
+        extension = next((name for name in names if name.endswith(".so")), None)
+        promised = re.search(r"manylinux_(\d+)_(\d+)", path.name)
+        if extension and promised:
+            needs = newest_glibc(wheel.read(extension))
+            if needs > tuple(map(int, promised.groups())):
+                found.append(f"needs glibc {'.'.join(map(str, needs))}")
+        elif extension and "musllinux" in path.name and newest_glibc(wheel.read(extension)) > (0,):
+            found.append("needs glibc")
+    size = path.stat().st_size
+    return found + ([f"is {size:,} bytes, at most {LARGEST:,} are wanted"] if size > LARGEST else [])
+
+
+def main() -> int:
+    """See the top of this file."""
+    failed = 0
+    for path in map(Path, sys.argv[1:]):
+        wrong = faults(path)
+        failed += bool(wrong)
+        verdict, why = ("FAILED ", ": " + "; ".join(wrong)) if wrong else ("ok     ", "")
+        print(f"{verdict} {path.name}, {path.stat().st_size:,} bytes{why}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

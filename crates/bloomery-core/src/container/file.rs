@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 
 /// A path that names another file each of so many times is not worth waiting for.
 const ATTEMPTS: u32 = 100;
-/// How often a lock is asked for before its holder counts as a writer, and how long between.
-const LOCK_ATTEMPTS: u32 = 10;
+/// How often a lock is asked for before its holder counts as a writer, and how long between: on a busy machine a
+/// save may be held up between giving the file its name and letting it go.
+const LOCK_ATTEMPTS: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// How a file is opened.
@@ -132,7 +133,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     for attempt in 1.. {
         match file.try_lock() {
             Ok(()) => break,
-            // A save that has just put the file there holds it for some microseconds.
+            // A save that has just put the file there holds it for some microseconds, if nothing holds it up.
             Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => {
                 let why = "another writer has the filter open; only one may write in place";

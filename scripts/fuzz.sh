@@ -26,7 +26,10 @@ build_python() {
         PYO3_PYTHON="$PWD/.venv/bin/python" \
         cargo build --quiet --release --locked --package bloomery-py --target "$host" --target-dir "$build/python"
     local archive objects="$build/libfuzzer" package="$build/package/bloomery"
-    archive="$(find "$PWD/$build/rust" -name libfuzzer.a -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)"
+    # Apart from the targets in Rust: an interpreter has no AddressSanitizer.
+    cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --package libfuzzer-sys --target "$host" \
+        --target-dir "$build/driver"
+    archive="$(find "$PWD/$build/driver" -name libfuzzer.a -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)"
     rm -rf "$objects" "$build/package"
     mkdir -p "$objects" "$package"
     # Without the parts that only a program can have: main, and what runs before it.

@@ -104,7 +104,7 @@ def target(source: Input) -> None:
     args = argparse.Namespace(select=select, no_header=no_header, format=kind)
     out, headers = [], 0
     try:
-        for batch in Records(args, blocks, inputs, stops):
+        for batch in Records(args, inputs, stops, longest=1 << 20):
             out += batch.raws
             headers += bool(batch.header)
             assert len(batch.raws) == len(batch.keys)

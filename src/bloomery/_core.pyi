@@ -382,7 +382,8 @@ class BitSet:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -611,7 +612,8 @@ class BloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -679,7 +681,8 @@ class BloomFilter:
         """
         A filter that finds every key of both, at the rate of its operands.
 
-        num_added and approx_count() are those of intersection_count, though more bits are set. Raises IncompatibleFilters, naming every field in which the two differ.
+        num_added and approx_count() are those of intersection_count, though more bits are set. Raises
+        IncompatibleFilters, naming every field in which the two differ.
         """
     def intersection_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
@@ -800,11 +803,13 @@ class BloomFilter:
         The filter of the keys of both: bit for bit what adding them all would have given.
 
         num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
-        their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in which the two differ.
+        their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in
+        which the two differ.
         """
     def union_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
-        Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are set.
+        Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are
+        set.
         """
     def update(self, /, keys: object, *, threads: int = ...) -> None:
         """
@@ -935,7 +940,8 @@ class CompactApproximator:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -1182,7 +1188,8 @@ class CountingBloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -1956,7 +1963,8 @@ class DeletableBloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -2498,7 +2506,8 @@ class LayeredBloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -3690,7 +3699,8 @@ class ScalableBloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def at_least_rate(self, /) -> int:
@@ -3919,7 +3929,8 @@ class SpatialBloomFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def areas(self, /) -> int:
@@ -4171,7 +4182,8 @@ class SpectralFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:
@@ -4642,7 +4654,8 @@ class VariableIncrementFilter:
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
         """
     @property
     def capacity(self, /) -> int:

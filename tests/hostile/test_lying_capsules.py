@@ -175,6 +175,13 @@ def test_sizes_of_buffers_below_zero(sizes: bytes) -> None:
     refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
 
 
+def test_hashes_that_no_library_lists_are_refused() -> None:
+    column = Column(schema(b"L"), array(2, None, words(5, 7, kind="Q")))
+    for call in (bloomery.BloomFilter(10).add_hashed, bloomery.BloomFilter(10).contains_hashed):
+        with pytest.raises(bloomery.KeyTypeError, match="cannot be listed"):
+            call(column)
+
+
 INDEX_KINDS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q"}
 
 

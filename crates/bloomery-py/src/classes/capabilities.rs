@@ -102,7 +102,8 @@ macro_rules! estimating_methods {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             ///
             /// Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-            /// that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set.
+            /// that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+            /// made of stages can miss these bounds: their page tells where.
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
                 self.lock.look(py, |filter| filter.estimated().unwrap_or((0.0, 0.0)))
             }

@@ -147,14 +147,16 @@ impl BloomFilter {
     /// The filter of the keys of both: bit for bit what adding them all would have given.
     ///
     /// num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
-    /// their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in which the two differ.
+    /// their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in
+    /// which the two differ.
     fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         self.combined(other, py, Core::unite)
     }
 
     /// A filter that finds every key of both, at the rate of its operands.
     ///
-    /// num_added and approx_count() are those of intersection_count, though more bits are set. Raises IncompatibleFilters, naming every field in which the two differ.
+    /// num_added and approx_count() are those of intersection_count, though more bits are set. Raises
+    /// IncompatibleFilters, naming every field in which the two differ.
     fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         self.combined(other, py, Core::intersect)
     }
@@ -197,7 +199,8 @@ impl BloomFilter {
         self.both(other, py, Core::certainly_disjoint).or_raise(py)
     }
 
-    /// Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are set.
+    /// Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are
+    /// set.
     fn union_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
         self.both(other, py, Core::union_count).or_raise(py)
     }

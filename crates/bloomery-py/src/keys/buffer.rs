@@ -3,6 +3,7 @@
 use bloomery_core::key::KeyHasher;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 
 use super::column::{Column, Fixed, Values};
 use crate::errors::{key_type, parameter};
@@ -45,8 +46,12 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opti
     }
     let format = buffer.format().to_string_lossy();
     let Some(class) = parse(&format, buffer.item_size()) else {
-        if format == "O" {
+        if format == "O" && !keys.is_instance_of::<PyMemoryView>() {
             return Ok(None);
+        }
+        if format == "O" {
+            // Its own iterator cannot read them either.
+            return Err(key_type(py, "a memoryview does not hand out Python objects; pass the array that it views"));
         }
         if is_swapped(&format) {
             let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";

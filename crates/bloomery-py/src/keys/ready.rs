@@ -68,8 +68,14 @@ pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 
 /// The hashes of a pyarrow, Polars or pandas column; hash_many() gives a null for a null.
 fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
-    let list = if hashes.hasattr("to_list")? { "to_list" } else { "to_pylist" };
-    Chunk::of(&hashes.call_method0(list)?, |hash| {
+    let mut list = None;
+    for name in ["to_list", "to_pylist"] {
+        if list.is_none() && hashes.hasattr(name)? {
+            list = Some(hashes.call_method0(name)?);
+        }
+    }
+    let remedy = "hashes in this column cannot be listed; pass a NumPy array, a list, or a column of pyarrow";
+    Chunk::of(&list.ok_or_else(|| key_type(hashes.py(), remedy))?, |hash| {
         // pandas.NA is the only value of a class of its own.
         let null = hash.is_none() || hash.get_type().name()? == "NAType";
         if null { Ok(None) } else { one(hash).map(Some) }

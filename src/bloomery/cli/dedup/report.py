@@ -30,8 +30,10 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
     seen, lost = job.seen, stats["expected_wrongly_dropped"]
     overfull = is_overfull(seen)
     allowed = max(_NO_LINE, seen.target_fpr * (job.tally.kept + lost))
-    most = 0.0 if args.verify or not overfull else most_lost(seen, 0, stats["dropped"])
-    void = overfull and not args.verify and stats["dropped"] > 0 and seen.fpr() >= _VOID
+    most, void = 0.0, False
+    if overfull and not args.verify:
+        void = stats["dropped"] > 0 and seen.fpr() >= _VOID
+        most = stats["dropped"] if void else most_lost(seen, 0, stats["dropped"])
     broken = overfull and (void or max(lost, most) > allowed)
     if overfull:
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
@@ -40,7 +42,7 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
         if lost > allowed:
             text += f", and probably dropped {lost:,.0f} of them or more"
         elif broken:
-            text += f", and up to {max(most, stats['dropped'] * void):,.0f} of the lines dropped may be new"
+            text += f", and up to {most:,.0f} of the lines dropped may be new"
         say = complain if broken else partial(note, args)
         say(f"{text}; give more --memory or --expected, or --verify")
     free = bool(args.no_output or args.output) and args.output != "-" and args.json

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+#: Those of them that the system has; Windows knows no SIGHUP.
+_STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 class Stops:
     """While active, a signal raises `Interrupted` inside a wait for input, else at the next one.
 
@@ -27,7 +31,7 @@ class Stops:
 
     def __enter__(self) -> Self:
         """Install the handlers, leaving ignored signals ignored (nohup, background jobs)."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _STOPS:
             before = signal.getsignal(number)
             if before is signal.SIG_IGN:
                 continue

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bloomery import _core
+from bloomery import _core, _folders
 from bloomery.errors import FormatError
 
 if TYPE_CHECKING:
@@ -42,13 +41,13 @@ def save(home: Path, parts: Mapping[str, Any]) -> None:
         tag = uuid.uuid4().hex
         names = {part: _name(part, tag) for part in parts}
         _write(home / _NOTE, tag)
-        _sync(home)
+        _folders.sync(home)
         for part, filter_ in parts.items():
             filter_.save(home / names[part])
         fresh = home / _fresh_manifest(tag)
         _write(fresh, json.dumps({"format": _FORMAT, "version": _VERSION, **names}) + "\n")
         fresh.replace(home / _MANIFEST)
-        _sync(home)
+        _folders.sync(home)
         for old in before.values():
             (home / old).unlink(missing_ok=True)
         (home / _NOTE).unlink(missing_ok=True)
@@ -105,15 +104,12 @@ def _remove_leftovers(home: Path, parts: Iterable[str], named: Mapping[str, str]
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
     """Wait until no other save is at work in the folder."""
-    if sys.platform == "win32":  # no flock there: one writer at a time is the caller's care
+    if not _folders.has_locks():
         yield
         return
-    import fcntl
-
     descriptor = os.open(home, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _folders.lock(descriptor, wait=True)
         yield
     finally:
         os.close(descriptor)
@@ -125,16 +121,6 @@ def _write(path: Path, text: str) -> None:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())
-
-
-def _sync(home: Path) -> None:
-    """Wait until the names in the folder are on the disk."""
-    if os.name == "posix":
-        entry = os.open(home, os.O_RDONLY)
-        try:
-            os.fsync(entry)
-        finally:
-            os.close(entry)
 
 
 def _read(home: Path, parts: Iterable[str]) -> list[str]:

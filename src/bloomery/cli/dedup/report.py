@@ -85,6 +85,10 @@ def _lines(args: argparse.Namespace, stats: dict[str, Any]) -> list[str]:
         f"lines out           {stats['lines_out']:,}",
         f"wrongly dropped     {'0 (verified)' if args.verify else f'{lost} expected'}",
         f"speed               {units.size_text(stats['bytes_per_second'])}/s",
-        f"peak memory         {units.size_text(stats['peak_memory'])}"
+        f"peak memory         {_peak(stats['peak_memory'])}"
         + (f" of {units.size_text(args.memory)}" if args.memory else ""),
     ]
+
+
+def _peak(nbytes: int | None) -> str:
+    return "not told by this system" if nbytes is None else units.size_text(nbytes)

@@ -74,7 +74,7 @@ def _left(args: argparse.Namespace, inputs: Sequence[Source]) -> int:
     _core.add_lines(scratch, block, kept=True, dropped=True)
     _core.add_lines(scratch, block, kept=True, dropped=bool(args.dupes_output))
     del scratch, block
-    used = memory.peak() + args.memory // _SLACK + line_bytes(args, block_size(args.memory))
+    used = memory.used() + args.memory // _SLACK + line_bytes(args, block_size(args.memory))
     if any(source.windowed for source in inputs):
         used += window(args.memory)
     if args.select:

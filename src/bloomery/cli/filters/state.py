@@ -5,19 +5,18 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bloomery
-from bloomery import _core
+from bloomery import _core, _folders
 from bloomery.cli.failures import Refusal, explain
 from bloomery.cli.filters.files import check_options, load
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.filters.secret import secret_from
-from bloomery.cli.io.output import beside, is_special
+from bloomery.cli.io.output import NO_LINKS, beside, is_special
 from bloomery.cli.units import size_text
 from bloomery.errors import FilterFull
 from bloomery.recipes.dedup import remember
@@ -62,10 +61,13 @@ def held(path: str | None) -> Iterator[None]:
     The lock is a file beside it, since the state itself is replaced. Where it cannot be made, the
     state cannot be saved either, which is told now and not after the work.
     """
-    if path is None or sys.platform == "win32":  # no flock there
+    if path is None:
         yield
         return
     target = _target_of(path)
+    if not _folders.has_locks():
+        yield
+        return
     lock = target.with_name(f".{target.name}.lock")
     descriptor = _locked(lock, path)
     try:
@@ -78,20 +80,17 @@ def held(path: str | None) -> Iterator[None]:
 
 def _locked(lock: Path, path: str) -> int:
     """Return the descriptor of ``lock``, locked until it is closed."""
-    import fcntl
-
+    flags = os.O_RDONLY | os.O_CREAT | NO_LINKS
     while True:
         try:
-            descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+            descriptor = os.open(lock, flags, 0o666)
         except OSError as error:
             raise Refusal(f"{path}: its directory cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _folders.lock(descriptor, wait=False)
         except BlockingIOError:
             os.close(descriptor)
             raise Refusal(f"{path}: another run uses this state; wait for it, or name another") from None
-        except OSError:  # a file system without locks
-            return descriptor
         # The run that held it may have removed it between our two calls: then it guards nothing.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
@@ -176,11 +175,7 @@ class State:
         seen.close()
         self._working.replace(self._target)
         self._working = None
-        descriptor = os.open(self._target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _folders.sync(self._target.parent)
 
     def drop_working_copy(self) -> None:
         """Remove what is left of an unsaved copy."""

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Block
 
 
+#: Of systems that have it: a link put in a file's place is not followed.
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+#: Windows would else write a carriage return before each newline.
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
 def is_special(path: str) -> bool:
     """Tell whether ``path`` exists and is no regular file, so that it must not be replaced."""
     try:
@@ -33,12 +39,12 @@ def beside(target: Path, ending: str) -> tuple[int, Path]:
         former = target.stat()
     except OSError:
         former = None
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS | _BINARY
     descriptor = os.open(path, flags, 0o666 if former is None else 0o600)
     if former is not None:
-        with suppress(OSError):  # only root gives files away
+        with suppress(OSError, AttributeError):  # only root gives files away, and not on every system
             os.fchown(descriptor, former.st_uid, former.st_gid)
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):
             os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
     return descriptor, path
 
@@ -72,7 +78,7 @@ class Output:
             require_output()
             self._descriptor = 1
         elif is_special(path):
-            self._descriptor = os.open(path, os.O_WRONLY)
+            self._descriptor = os.open(path, os.O_WRONLY | _BINARY)
         else:
             # A link stays a link: the file behind it is replaced.
             self._target = Path(os.path.realpath(path))

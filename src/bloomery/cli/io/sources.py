@@ -124,7 +124,10 @@ class Source:
         if self.size is not None or self._rest or self._head or self._chunks is not None:
             return True
         raw = self._raw()
-        return bool(self._head) or bool(select.select([raw], [], [], timeout)[0])
+        try:
+            return bool(self._head) or bool(select.select([raw], [], [], timeout)[0])
+        except OSError:  # Windows asks sockets only: a block is taken as it is, and a wait is a read
+            return timeout != 0
 
     def close(self) -> None:
         """Let go of the file."""

@@ -1,0 +1,110 @@
+"""What other systems lack: signals, modules, functions, and folders that can be opened as files."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+
+import bloomery as package
+from bloomery.cli import parser
+
+#: Takes away what Windows does not have. Python's own `subprocess` wants some of it: it is imported before.
+POORER = """
+import doctest, importlib, io, os, pathlib, select, signal, subprocess, sys, tempfile, uuid
+for name in ("SIGHUP", "SIGPIPE", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGSTOP", "pthread_sigmask", "setitimer"):
+    delattr(signal, name)
+for name in ("resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "syslog"):
+    sys.modules[name] = None
+for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK", "O_CLOEXEC", "fchown", "chown", "fchmod", "fork",
+             "sysconf", "getuid", "geteuid", "getgid", "statvfs", "pread", "pwrite"):
+    if hasattr(os, name):
+        delattr(os, name)
+_open, _io_open = os.open, io.open
+def no_folders(path, *rest, **named):
+    if not isinstance(path, int) and os.path.isdir(path):
+        raise PermissionError(13, "Permission denied", os.fspath(path))
+    return _open(path, *rest, **named)
+def no_proc(path, *rest, **named):
+    if not isinstance(path, int) and os.fspath(path).startswith("/proc/"):
+        raise FileNotFoundError(2, "No such file or directory", os.fspath(path))
+    return _io_open(path, *rest, **named)
+def sockets_only(*files):
+    raise OSError(10038, "not a socket")
+os.open, io.open, select.select = no_folders, no_proc, sockets_only
+os.chdir(sys.argv.pop(1))
+"""
+
+COMMAND = """
+from bloomery.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def modules():
+    """Every module of the package by its name; `__main__` runs the command line when it is imported."""
+    found = pkgutil.walk_packages(package.__path__, "bloomery.")
+    return ["bloomery", *(part.name for part in found if part.name != "bloomery.__main__")]
+
+
+def run(program, directory, *words):
+    """Run ``program`` on the poorer system."""
+    command = (sys.executable, "-c", POORER + program, str(directory), *words)
+    return subprocess.run(command, capture_output=True, timeout=120)
+
+
+def test_every_module_is_imported_and_its_examples_run(tmp_path):
+    many = f"""
+failed = []
+for name in {modules()!r}:
+    try:
+        if doctest.testmod(importlib.import_module(name)).failed:
+            failed.append(name)
+    except Exception as error:
+        failed.append(f"{{name}}: {{error!r}}")
+sys.exit("\\n".join(failed) or 0)
+"""
+    done = run(many, tmp_path)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+
+
+COMMANDS = [
+    ["build", "f", "in"],
+    ["build", "--kind", "counting", "c", "in"],
+    ["dedup", "in"],
+    ["dedup", "--verify", "in"],
+    ["dedup", "--memory", "500M", "in"],
+    ["dedup", "--memory", "500M", "--state", "s", "in"],
+    ["dedup", "--memory", "500M", "--state", "s", "in"],
+    ["dedup", "--state", "t", "-o", "out", "in"],
+    ["dedup", "--json", "--select", "1", "--format", "tsv", "--no-header", "in"],
+    ["seen", "--state", "u", "in"],
+    ["seen", "--state", "u", "--mark", "in"],
+    ["check", "f", "in"],
+    ["info", "--verify", "full", "f"],
+    ["merge", "m", "f", "f"],
+    ["plan", "--items", "1e6", "--fpr", "0.01"],
+    ["completion", "bash"],
+]
+
+
+def test_every_command_runs(tmp_path):
+    (tmp_path / "in").write_bytes(b"a\nb\na\n")
+    for words in COMMANDS:
+        done = run(COMMAND, tmp_path, *words)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (words, done.stderr.decode())
+    assert {words[0] for words in COMMANDS} == set(parser.COMMANDS)
+
+
+def test_filters_in_a_folder_are_saved_and_opened(tmp_path):
+    code = """
+from bloomery import BloomFilter
+from bloomery.compose import WithRemovals
+made = WithRemovals(BloomFilter(100), BloomFilter(100))
+made.add("a")
+made.save("folder")
+made.save("folder")
+sys.exit("a" not in WithRemovals.open("folder"))
+"""
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr.decode()

@@ -81,7 +81,33 @@ def test_plan_marks_what_does_not_fit(bloomery, refused):
         "choices"
     ]
     assert all(row["nbytes"] <= 1 << 20 and row["fpr"] <= 1e-3 for row in rows)
-    assert "two of" in refused(bloomery("plan", "--items", "5"))
+    assert "two of" in refused(bloomery("plan", "--fpr", "0.1"))
+    assert "two of" in refused(bloomery("plan", "--memory", "1M"))
+
+
+@pytest.mark.parametrize("text", ["1M", "1m", "1000K", "1e6", "1_000_000", "1000000", "0.001G"])
+def test_counts_are_written_as_people_write_them(bloomery, text):
+    assert json.loads(bloomery("plan", "--items", text, "--json", check=0).stdout)["asked"]["items"] == 10**6
+
+
+@pytest.mark.parametrize("text", ["M", "1MM", "1X", "0M", "1.5", "0.0001K", "-1M", "1Mi", "infM", "nanK"])
+def test_counts_that_are_none_are_refused(bloomery, refused, text):
+    assert text in refused(bloomery("plan", f"--items={text}"))
+
+
+@pytest.mark.parametrize("needs", [[], ["--needs", "remove"], ["--needs", "merge", "--universe", "10M"]])
+def test_the_json_of_a_plan_is_complete(bloomery, needs):
+    told = json.loads(bloomery("plan", "--items", "1M", "--json", *needs, check=0).stdout)
+    assert (told["asked"]["items"], told["asked"]["fpr"], told["asked"]["memory"]) == (10**6, 0.01, None)
+    assert told["asked"]["needs"] == needs[1:2]
+    assert [row["recommended"] for row in told["choices"]].count(True) == 1
+    for row in told["choices"]:
+        made = eval(row["python"], vars(package).copy())  # what a plan says is to be pasted
+        assert (type(made).__name__, made.nbytes) == (row["class"], row["nbytes"])
+        assert (getattr(made, "layout", row["layout"]) == row["layout"]) or row["layout"] == "auto"
+        assert set(needs[1:2]) <= set(row["capabilities"])
+        assert row["num_hashes"] in {None, getattr(made, "num_hashes", None)}
+        assert row["add_ns_per_key"] is None or row["add_ns_per_key"] > 0
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,12 @@ def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str) -> None
         metavar="NAME",
         help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
     )
-    group.add_argument("--layout", choices=["auto", *layouts], default="auto", help="arrangement of the bits")
+    group.add_argument(
+        "--layout",
+        choices=["auto", *layouts],
+        default="auto",
+        metavar="NAME",
+        help=f"arrangement of the bits: {', '.join(['auto', *layouts])} (default: auto)",
+    )
     group.add_argument("--seed", type=units.seed, metavar="N", help=f"seed of the hash ({seed})")
     add_secret(group)  # type: ignore[arg-type]

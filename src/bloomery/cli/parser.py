@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-from typing import TYPE_CHECKING, NoReturn, Protocol
+import textwrap
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
 from bloomery.cli import build, check, completion, dedup, info, merge, plan, seen
@@ -44,9 +46,35 @@ COMMANDS: dict[str, Command] = {
 }
 
 DESCRIPTION = """Have I seen this line? Bloom filters for files and streams."""
-EPILOG = """exit codes: 0 done, or all found; 1 some absent (check); 2 an error, told in one line on
-stderr, or a closed pipe; 130 stopped by Ctrl-C. Sizes: 500K, 64M, 2G (powers of 1024). Input may be
-gzip or zstd; "-" is standard input."""
+EPILOG = """"bloomery help COMMAND" tells more of one. Exit codes: 0 done, or all found; 1 some absent
+(check); 2 an error, told in one line on stderr, or a closed pipe; 130 stopped by Ctrl-C. Sizes: 500K,
+64M, 2G (powers of 1024); numbers of keys: 500K, 1M, 1e6 (powers of 1000). Input may be gzip or zstd;
+"-" is standard input."""
+#: Between two paragraphs.
+_APART = "\n\n"
+_WIDEST = 100
+
+
+class Wrapped(argparse.HelpFormatter):
+    """Wraps texts to the terminal; what is indented, such as an example, stays as it is."""
+
+    def __init__(self, prog: str, **named: Any) -> None:
+        """Take the width of the terminal, to what is pleasant to read."""
+        super().__init__(prog, width=min(shutil.get_terminal_size().columns - 2, _WIDEST), **named)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return _wrap(text, width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        def paragraph(part: str) -> str:
+            return part if part.startswith("  ") else "\n".join(_wrap(part, width))
+
+        return textwrap.indent("\n".join(paragraph(part) for part in text.split(_APART)), indent)
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return ``text`` in lines; a name such as ``d-left`` stays whole, to be searched for and copied."""
+    return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,6 +92,9 @@ class Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of a command, whose options may stand between its files."""
     parser, commands = _parsers()
+    if arguments[:1] == ["help"]:
+        asked = [word for word in arguments[1:] if word not in {"help", "--help", "-h"}]
+        arguments = [*asked[:1], "--help"]
     if arguments and arguments[0] in commands:
         # Not through the parent: argparse does not intermix where there are subparsers.
         return commands[arguments[0]].parse_intermixed_args(_only_options_dashed(arguments[1:]))
@@ -89,7 +120,13 @@ def build_parser() -> Parser:
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
-    parser = Parser(prog="bloomery", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser = Parser(
+        prog="bloomery",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=Wrapped,
+        allow_abbrev=False,
+    )
     parser.add_argument("-V", "--version", action="version", version=f"bloomery {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
     for name, command in COMMANDS.items():
@@ -98,8 +135,8 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}. {command.DETAIL}".strip(),
-            epilog=f"example:\n  {command.EXAMPLE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=f"example:{_APART}  {command.EXAMPLE}",
+            formatter_class=Wrapped,
             allow_abbrev=False,
         )
         command.configure(sub)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from bloomery.plan import Choice
 
 HELP = "compare what filters for so many items would cost"
-DETAIL = """Give two of --items, --fpr and --memory; with all three, what does not fit is marked. Without
---needs the table has the layouts of the plain filter; with it, every structure that can do what is
-needed, and when it may have false negatives. The times are expected of batches on one core,
-within a factor of two."""
+DETAIL = """Give two of --items, --fpr and --memory, or --items alone for a rate of 1 %; with all
+three, what does not fit is marked. Without --needs the table has the layouts of the plain filter; with
+it, every structure that can do what is needed, and when it may have false negatives. The times are
+expected of batches on one core, within a factor of two."""
 EXAMPLE = "bloomery plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
+_FPR = 0.01
 _ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
 _NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>7} {:>7}  {}"
 
@@ -57,19 +58,50 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.report import report
     from bloomery.plan import choices
 
+    if args.fpr is None and args.memory is None:
+        args.fpr = _FPR
     needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
     left_out: dict[str, str] = {}
     rows = choices(
         args.items, args.fpr, memory=args.memory, needs=needed, universe=args.universe, left_out=left_out
     )
-    stats = [asdict(row) | {"nbytes": row.nbytes, "bits_per_key": row.bits_per_key} for row in rows]
     lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
     lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
-    report(args, {"choices": stats, "left_out": left_out}, lines, stdout_is_free=True)
+    asked = {name: getattr(args, name) for name in ("items", "fpr", "memory", "universe")}
+    stats = {
+        "asked": asked | {"needs": needed},
+        "choices": [_stats(args, row) for row in rows],
+        "left_out": left_out,
+    }
+    report(args, stats, lines, stdout_is_free=True)
     return 0 if rows[0].recommended else 1
+
+
+def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
+    """Return all that is known of a choice, None for what is not, and the call that builds it."""
+    from bloomery import registry
+
+    structure = registry.row_named(row.structure)
+    layout = None if row.layout == "-" else row.layout
+    if structure["adds"] == "number":
+        call = f"{structure['class']}({args.universe})"
+    else:
+        fpr = row.fpr if args.fpr is None else args.fpr
+        chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
+        call = f"{structure['class']}({row.items}, {fpr!r}{chosen})"
+    return asdict(row) | {
+        "layout": layout,
+        "num_hashes": row.num_hashes or None,
+        "add_ns_per_key": row.add_ns_per_key or None,
+        "nbytes": row.nbytes,
+        "bits_per_key": row.bits_per_key,
+        "class": structure["class"],
+        "capabilities": structure["capabilities"],
+        "python": call,
+    }
 
 
 def _layouts(rows: list[Choice]) -> list[str]:

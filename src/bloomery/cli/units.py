@@ -8,6 +8,7 @@ import re
 from bloomery.cli.printable import shortened
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_THOUSANDS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _STEP = 1024
 #: A buffer of fewer bytes is slow.
@@ -35,12 +36,17 @@ def line_size(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Read ``1000000``, ``1_000_000`` or ``1e6``; at least 1."""
+    """Read ``1000000``, ``1_000_000``, ``1e6`` or ``1M``; K, M, G and T are powers of 1000. At least 1."""
+    written, times = text.strip(), 1
+    if written[-1:].upper() in _THOUSANDS:
+        written, times = written[:-1], _THOUSANDS[written[-1:].upper()]
     try:
-        number = float(text)
-        whole = int(text) if text.replace("_", "").isdigit() else int(number)
+        number = float(written) * times
+        whole = int(written) * times if written.replace("_", "").isdigit() else int(number)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of keys") from None
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a number; write 1000000, 1e6 or 1M"
+        ) from None
     if whole < 1 or number != int(number):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {shortened(text)}")
     return whole
@@ -92,3 +98,16 @@ def size_text(number: float) -> str:
 def rate_text(value: float) -> str:
     """Write a small number with three digits, without noise."""
     return f"{value:.3g}"
+
+
+def duration_text(seconds: float) -> str:
+    """Write 4520 seconds as ``1 h 15 min``, 90 as ``1 min 30 s``.
+
+    >>> duration_text(4520), duration_text(90), duration_text(3.2)
+    ('1 h 15 min', '1 min 30 s', '3 s')
+    """
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

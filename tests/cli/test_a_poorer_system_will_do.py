@@ -80,6 +80,8 @@ COMMANDS = [
     ["dedup", "--json", "--select", "1", "--format", "tsv", "--no-header", "in"],
     ["seen", "--state", "u", "in"],
     ["seen", "--state", "u", "--mark", "in"],
+    ["insert", "f", "in"],
+    ["insert", "--in-place", "f", "in"],
     ["check", "f", "in"],
     ["info", "--verify", "full", "f"],
     ["merge", "m", "f", "f"],

@@ -1,4 +1,4 @@
-"""Help of every command: found in the usual ways, as wide as the terminal, and progress that says how long."""
+"""Help of every command: found in the usual ways, as wide as the terminal; progress that says how long."""
 
 from __future__ import annotations
 

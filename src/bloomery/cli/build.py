@@ -38,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
     from bloomery.cli.filters.files import save
+    from bloomery.cli.filters.fill import fill
     from bloomery.cli.filters.kinds import grows
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             blocks = Blocks(inputs, stops, longest=longest)
             progress.follow(blocks)
         seen = _empty(args, capacity)
-        lines = _fill(args, seen, blocks, inputs, stops, progress)
+        lines = fill(args, seen, blocks, inputs, stops, progress)
         progress.clear()
         save(seen, args.out)
     stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
@@ -104,32 +105,3 @@ def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
             )
         return growing(args, _FIRST_STAGE, fpr, quick=False)
     return sized(args, capacity, fpr, quick=False)
-
-
-def _fill(args: argparse.Namespace, seen: Seen, blocks: Any, inputs: Any, stops: Any, progress: Any) -> int:
-    from bloomery import _core
-    from bloomery.cli.filters.kinds import row_of
-    from bloomery.recipes.dedup import add_new, fresh, remember
-
-    # Copies of one line would fill a few slots and then be refused.
-    once = row_of(seen)["once"]
-    lines = 0
-    if args.select:
-        from bloomery.cli.io.records import Records
-        from bloomery.cli.limits import longest_line
-
-        for batch in Records(args, inputs, stops, longest=longest_line(args)):
-            keys = [key for key in batch.keys if key is not None]
-            add_new(keys, seen) if once else seen.update(keys)
-            lines += len(batch.keys)
-            progress.show()
-        return lines
-    for block in blocks:
-        if once:
-            records, _, new, _ = fresh(block, seen)
-            remember(new, seen)
-        else:
-            records = _core.add_lines(seen, block, kept=False)[0]
-        lines += records
-        progress.show()
-    return lines

@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import build, check, completion, dedup, info, merge, plan, seen
+from bloomery.cli import build, check, completion, dedup, info, insert, merge, plan, seen
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "dedup": dedup,
     "seen": seen,
     "build": build,
+    "insert": insert,
     "check": check,
     "info": info,
     "merge": merge,

@@ -35,28 +35,28 @@ _PAUSE = 20
 _COPY = 1 << 20
 
 
-def _target_of(path: str) -> Path:
+def _target_of(path: str, role: str) -> Path:
     """Return the file behind the links of ``path``; what can be no state is refused before any work."""
     target = Path(os.path.realpath(path))
     if not path:
-        raise Refusal("--state names a file, got an empty text; name one, or drop it")
+        raise Refusal(f"{role} names a file, got an empty text; name one, or drop it")
     if len(os.fsencode(target.name)) > _LONGEST_NAME:
         raise Refusal(
             f"{path}: its name is longer than {_LONGEST_NAME} bytes, and it is saved beside itself under a "
             "longer one; shorten it"
         )
     if target.is_dir():
-        raise Refusal(f"{path}: is a directory; --state names a file")
+        raise Refusal(f"{path}: is a directory; {role} names a file")
     if is_special(path):
-        raise Refusal(f"{path}: is a device or a pipe; --state names a file")
+        raise Refusal(f"{path}: is a device or a pipe; {role} names a file")
     if not target.parent.is_dir():
         raise Refusal(f"{path}: its directory does not exist")
     return target
 
 
 @contextmanager
-def held(path: str | None) -> Iterator[None]:
-    """Keep other runs from the state at ``path``: of two, the last to save would undo the other.
+def held(path: str | None, role: str = "--state") -> Iterator[None]:
+    """Keep other runs from the filter at ``path``: of two, the last to save would undo the other.
 
     The lock is a file beside it, since the state itself is replaced. Where it cannot be made, the
     state cannot be saved either, which is told now and not after the work.
@@ -64,7 +64,7 @@ def held(path: str | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    target = _target_of(path)
+    target = _target_of(path, role)
     if not _folders.has_locks():
         yield
         return
@@ -90,7 +90,7 @@ def _locked(lock: Path, path: str) -> int:
             _folders.lock(descriptor, wait=False)
         except BlockingIOError:
             os.close(descriptor)
-            raise Refusal(f"{path}: another run uses this state; wait for it, or name another") from None
+            raise Refusal(f"{path}: another run uses this file; wait for it, or name another") from None
         # The run that held it may have removed it between our two calls: then it guards nothing.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
@@ -123,7 +123,7 @@ class State:
         self.path = path
         self._args = args
         self._working: Path | None = None
-        self._target = _target_of(path)
+        self._target = _target_of(path, "--state")
         self.exists = self._target.exists()
         self._saved = time.monotonic()
         self._took = 0.0

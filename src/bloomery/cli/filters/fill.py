@@ -1,0 +1,55 @@
+"""All lines of the inputs into a filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery import _core
+from bloomery.cli.filters.kinds import row_of
+from bloomery.recipes.dedup import add_new, fresh, remember
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.sources import Source
+    from bloomery.cli.progress import Progress
+    from bloomery.cli.stops import Stops
+
+
+def fill(
+    args: argparse.Namespace,
+    seen: Seen,
+    blocks: Blocks,
+    inputs: Sequence[Source],
+    stops: Stops,
+    progress: Progress,
+) -> int:
+    """Add every line, or with ``--select`` the key of every record; return how many were read.
+
+    A filter that counts gets every line, a table each different line once.
+    """
+    # Copies of one line would fill a few slots and then be refused.
+    once = row_of(seen)["once"]
+    lines = 0
+    if args.select:
+        from bloomery.cli.io.records import Records
+        from bloomery.cli.limits import longest_line
+
+        for batch in Records(args, inputs, stops, longest=longest_line(args)):
+            keys = [key for key in batch.keys if key is not None]
+            add_new(keys, seen) if once else seen.update(keys)
+            lines += len(batch.keys)
+            progress.show()
+        return lines
+    for block in blocks:
+        if once:
+            records, _, new, _ = fresh(block, seen)
+            remember(new, seen)
+        else:
+            records = _core.add_lines(seen, block, kept=False)[0]
+        lines += records
+        progress.show()
+    return lines

@@ -8,6 +8,7 @@ from bloomery.cli import units
 from bloomery.cli.failures import Refusal
 from bloomery.cli.io.roles import require_different
 from bloomery.cli.options import QUIET, add_inputs, add_shape, add_state
+from bloomery.cli.window import window
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bloomery.cli.answers import Answers
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.filters.state import State
+    from bloomery.cli.filters.time import Time
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
 
@@ -23,10 +25,16 @@ __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 HELP = "filter a live stream by what came by before"
 DETAIL = """Every line is answered as soon as it is whole. With --state the filter lives on from run to
 run; it is saved every --save-every seconds and at the end, also on Ctrl-C and on a closed pipe. A
---kind that forgets by design passes a line as new when the last one like it is long ago."""
+--kind that forgets by design passes a line as new when the last one like it is long ago: give it a
+--window, of time (90s, 15min, 1h, 7d) or of different lines (1000000, 1M). A line is remembered for one
+window after it came last, at least, and for two at most. Time is that of this machine when a line comes."""
 EXAMPLE = "tail -F app.log | bloomery seen --state seen.bloom --new-only"
 FPR = 1e-6
 _FIRST_STAGE = 1 << 16
+#: A clock that is set right by less is not worth a line.
+_SET_BACK = 1.0
+#: Lines in a window of time where --expected does not say: 12 MiB at a millionth.
+_IN_WINDOW = 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +46,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--old-only", action="store_true", help="print lines that came by before")
     group.add_argument("--mark", action="store_true", help='print all lines, behind "new" or "old" and a tab')
     parser.add_argument(
-        "--expected", type=units.count, metavar="N", help="number of different lines to expect"
+        "--expected",
+        type=units.count,
+        metavar="N",
+        help="number of different lines to expect; in a --window of time 1M of them, unless given",
+    )
+    parser.add_argument(
+        "--window",
+        type=window,
+        metavar="LENGTH",
+        help="remember a line for this time, such as 15min, or until so many other lines came, such as 1M",
     )
     add_shape(parser, fpr=FPR, seed="default: drawn for each run, as a secret where there is no --state")
 
@@ -47,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Answer until the input ends."""
     from bloomery.cli.filters.kinds import FORGETS, forgets, row_of
     from bloomery.cli.filters.state import State, held
+    from bloomery.cli.filters.time import Time
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
     from bloomery.cli.io.sources import sources
@@ -60,19 +78,23 @@ def run(args: argparse.Namespace) -> int:
         output = Output(None)
         state = State(args.state, args) if args.state else None
         seen = state.load() if state and state.exists else _empty(args)
-        if forgets(seen):
+        if forgets(seen) and args.window is None:
             note(args, FORGETS.format(row_of(seen)["name"]))
+        time = Time(seen)
+        if time.behind > _SET_BACK:
+            late = units.duration_text(time.behind)
+            note(args, f"the clock is {late} behind that of the state: its lines are remembered longer")
         blocks = Blocks(
             inputs, stops, size=1 << 16, longest=longest_line(args), tick=args.save_every if state else None
         )
         try:
-            lines, new = _answer_all(_answers(args, seen, output), blocks, state)
+            lines, new = _answer_all(_answers(args, seen, output), blocks, state, time)
         finally:
             if state:
                 state.save(seen)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
-    return 1 if _overfull(seen, lines, new) else 0
+    return 1 if _overfull(seen, lines, new) or time.crowded() else 0
 
 
 def _overfull(seen: Seen, lines: int, new: int) -> bool:
@@ -97,6 +119,8 @@ def _empty(args: argparse.Namespace) -> Seen:
 
     # SipHash: 1 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
     draw(args, keyed=args.state is None)
+    if args.window is not None:
+        return _windowed(args)
     if args.expected is not None:
         if grows(args.kind):
             raise Refusal(f"--kind {args.kind} grows: it does not take --expected")
@@ -104,6 +128,20 @@ def _empty(args: argparse.Namespace) -> Seen:
     if args.kind is not None and not grows(args.kind):
         raise Refusal(f"--kind {args.kind} has a fixed size: give --expected")
     return growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
+
+
+def _windowed(args: argparse.Namespace) -> Seen:
+    from bloomery.cli.filters import make
+    from bloomery.cli.filters.kinds import windowed
+
+    known = [row["name"] for row in windowed()]
+    if args.kind is None:
+        args.kind = known[0]
+    if args.kind not in known:
+        raise Refusal(f"--kind {args.kind} has no --window; {' and '.join(known)} have one")
+    if args.window.lines is not None and args.expected is not None:
+        raise Refusal("--window counts lines here, so it says how many to expect: drop --expected")
+    return make.windowed(args, args.window, args.expected or _IN_WINDOW, args.fpr or FPR)
 
 
 def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
@@ -118,11 +156,13 @@ def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
     return answers.New(seen, output, remember_printed if args.state else remember)
 
 
-def _answer_all(answers: Answers, blocks: Blocks, state: State | None) -> tuple[int, int]:
+def _answer_all(answers: Answers, blocks: Blocks, state: State | None, time: Time) -> tuple[int, int]:
     """Answer every line, and save the state from time to time; return (lines, new lines)."""
     lines = new = 0
     for block in blocks:
+        time.pass_by()
         records, fresh = answers.answer(block)
+        time.look()
         lines, new = lines + records, new + fresh
         if state:
             state.save_in_time(answers.seen)

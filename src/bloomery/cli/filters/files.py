@@ -49,6 +49,13 @@ def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
         "layout": (None if args.layout == "auto" else args.layout, getattr(seen, "layout", None)),
         "expected": (getattr(args, "expected", None), None if grows(kind) else _made_for(seen)),
     }
+    window = getattr(args, "window", None)
+    if window is not None:
+        have = getattr(seen, "window", None)
+        lines = seen.capacity if hasattr(seen, "window") and have is None else None
+        if (window.lines, window.seconds) != (lines, have):
+            shown = "none" if lines is have is None else f"{lines:,} lines" if have is None else f"{have:g} s"
+            asked["window"] = (str(window), shown)
     if getattr(args, "memory", None) is not None and args.expected is None:
         del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
     wrong = [

@@ -28,6 +28,11 @@ def grows(kind: str | None) -> bool:
     return kind is not None and registry.row_named(kind)["role"] == "growing"
 
 
+def windowed() -> list[registry.Row]:
+    """Return the rows of --kind that --window can be given to: those made with a window of lines or time."""
+    return [row for row in kinds() if any(name == "window" for name, _, _ in row["parameters"])]
+
+
 def row_of(seen: Seen) -> registry.Row:
     """Return the registry row of a filter."""
     return next(row for row in registry.rows() if registry.class_of(row) is type(seen))

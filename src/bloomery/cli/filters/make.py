@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.window import Window
 
 
 def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -> Seen:
@@ -25,6 +26,13 @@ def sized(args: argparse.Namespace, capacity: int, fpr: float, *, quick: bool) -
     if quick and layout == "auto":
         layout = quick_layout(capacity, fpr)
     return registry.class_of(registry.with_role("plain"))(capacity, fpr, layout=layout, **hashing(args))
+
+
+def windowed(args: argparse.Namespace, window: Window, expected: int, fpr: float) -> Seen:
+    """Return a filter that remembers for ``window``; in one of time ``expected`` lines come."""
+    if window.lines is not None:
+        return _of_kind(args, window.lines, fpr)
+    return _of_kind(args, expected, fpr, window=window.seconds)
 
 
 def growing(args: argparse.Namespace, first: int, fpr: float, *, quick: bool) -> Seen:

@@ -20,6 +20,7 @@ from bloomery.cli.io.output import NO_LINKS, beside, is_special
 from bloomery.cli.units import size_text
 from bloomery.errors import FilterFull
 from bloomery.recipes.dedup import remember
+from bloomery.recipes.seen import Clock
 
 if TYPE_CHECKING:
     import argparse
@@ -136,7 +137,10 @@ class State:
         found = load(self.path, self._args, verify="full")
         check_options(found, self.path, self._args)
         if nbytes is None:
-            return found.copy()
+            copy = found.copy()
+            if getattr(copy, "window", None) is not None:
+                Clock(copy).tick()  # what has expired since the state was saved
+            return copy
         if found.nbytes > nbytes:
             raise Refusal(
                 f"{self.path}: the state has {size_text(found.nbytes)}, --memory leaves {size_text(nbytes)}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
 from bloomery.cli.io.roles import require_different
-from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape
+from bloomery.cli.options import QUIET, add_hashes, add_inputs, add_records, add_shape
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_shape(parser, fpr=FPR, seed="default 0")
     add_records(parser)
+    add_hashes(parser)
 
 
 def run(args: argparse.Namespace) -> int:

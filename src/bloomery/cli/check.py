@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomery.cli.options import add_inputs, add_secret
+from bloomery.cli.options import add_hashes, add_inputs, add_secret
 
 if TYPE_CHECKING:
     import argparse
 
+    from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.output import Output
+    from bloomery.cli.io.typed import Typed
+    from bloomery.cli.progress import Progress
+
 HELP = "print the lines that a filter holds"
 DETAIL = """Exit code 0: all lines were found (wrongly, for some, with the filter's rate); 1: some are
-certainly absent; 2: an error."""
+certainly absent; 2: an error. With --hex and --sha1-of no line is printed, nor shown where it is typed
+on a terminal: the exit code answers, and the numbers of --count and --json."""
 EXAMPLE = "bloomery check words.bloom --absent typed.txt"
 QUIET = "print nothing and stop at the first absent line: the exit code answers"
 
@@ -26,38 +33,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--verify", choices=("header", "full"), default="header", help="how much of FILTER to check"
     )
     add_secret(parser)
+    add_hashes(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look all lines up; return 0 when none was absent, else 1."""
-    from bloomery import _core
     from bloomery.cli.filters.files import load
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
     from bloomery.cli.io.sources import sources
+    from bloomery.cli.io.typed import Typed, is_typed
     from bloomery.cli.limits import longest_line
     from bloomery.cli.progress import Progress
-    from bloomery.cli.report import report
+    from bloomery.cli.report import note, report
     from bloomery.cli.stops import Stops
 
     seen = load(args.filter, args, verify=args.verify)
-    printing = not (args.count or args.quiet)
-    output = Output(None) if printing else None
-    lines = found = 0
+    secret = args.hex or args.sha1_of
+    output = None if args.count or args.quiet or secret else Output(None)
     with Stops() as stops:
-        blocks = Blocks(sources(args.files), stops, longest=longest_line(args))
+        typed = secret and is_typed(args.files)
+        blocks = Typed(stops) if typed else Blocks(sources(args.files), stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
-        for block in blocks:
-            records, hits, inside, outside = _core.check_lines(
-                seen, block, found=printing and not args.absent, absent=printing and args.absent
-            )
-            lines, found = lines + records, found + hits
-            if output:
-                output.write(inside or outside or b"")
-            if args.quiet and not args.json and found < lines:
-                break
-            progress.show()
+        lines, found = _looked_up(args, seen, blocks, output, progress)
         progress.clear()
+    if secret and not (args.count or args.json):
+        note(args, f"{found:,} of {lines:,} found")
     stats = {
         "lines": lines,
         "found": found,
@@ -65,5 +66,26 @@ def run(args: argparse.Namespace) -> int:
         "fpr": seen.fpr() if args.json else None,
     }
     if args.json or args.count:
-        report(args, stats, [str(lines - found if args.absent else found)], stdout_is_free=not printing)
+        report(args, stats, [str(lines - found if args.absent else found)], stdout_is_free=not output)
     return 0 if found == lines else 1
+
+
+def _looked_up(
+    args: argparse.Namespace, seen: Seen, blocks: Blocks | Typed, output: Output | None, progress: Progress
+) -> tuple[int, int]:
+    """Print what is asked for; return (lines, lines found)."""
+    from bloomery import _core
+    from bloomery.cli.io.hashes import keys_of
+
+    lines = found = 0
+    for block in keys_of(args, blocks):
+        records, hits, inside, outside = _core.check_lines(
+            seen, block, found=bool(output) and not args.absent, absent=bool(output) and args.absent
+        )
+        lines, found = lines + records, found + hits
+        if output:
+            output.write(inside or outside or b"")
+        if args.quiet and not args.json and found < lines:
+            break
+        progress.show()
+    return lines, found

@@ -22,7 +22,9 @@ class Interrupted(Exception):
 
 
 def refuse_idle_options(args: argparse.Namespace) -> None:
-    """Refuse options that tell how ``--select`` reads records where it is not given."""
+    """Refuse options of ``--select`` where it is not given, and such as exclude it."""
+    if args.select is not None and (getattr(args, "hex", False) or getattr(args, "sha1_of", False)):
+        raise Refusal(f"--select and {'--hex' if args.hex else '--sha1-of'} exclude each other")
     if args.select == "":
         raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
     if args.select is None and (args.format or args.no_header):

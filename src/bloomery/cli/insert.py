@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.io.roles import require_different
-from bloomery.cli.options import QUIET, add_inputs, add_records, add_secret
+from bloomery.cli.options import QUIET, add_hashes, add_inputs, add_records, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_secret(parser)
     add_records(parser)
+    add_hashes(parser)
 
 
 def run(args: argparse.Namespace) -> int:

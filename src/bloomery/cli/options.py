@@ -37,6 +37,22 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
 
 
+def add_hashes(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of hashes as keys."""
+    group = parser.add_argument_group("hashes, as lists of leaked passwords have them")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(
+        "--hex",
+        action="store_true",
+        help="a line is a hash in hexadecimal digits, upper or lower case, alone or as HASH:count",
+    )
+    either.add_argument(
+        "--sha1-of",
+        action="store_true",
+        help="a line is what was hashed: the key is its SHA-1, as with --hex",
+    )
+
+
 def add_state(parser: argparse.ArgumentParser) -> None:
     """Add the filter that lives on from run to run."""
     parser.add_argument(

@@ -11,6 +11,7 @@ from bloomery.cli.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.typed import Typed
 
 _EVERY_SECONDS = 0.2
 #: Before this share of a pass its pace tells little of the rest.
@@ -23,7 +24,7 @@ class Progress:
     Silent when stderr is no terminal.
     """
 
-    def __init__(self, blocks: Blocks, *, quiet: bool) -> None:
+    def __init__(self, blocks: Blocks | Typed, *, quiet: bool) -> None:
         """Start the clock."""
         self._blocks = blocks
         self._started = self._began = self._shown_at = time.monotonic()
@@ -35,7 +36,7 @@ class Progress:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
-    def follow(self, blocks: Blocks) -> None:
+    def follow(self, blocks: Blocks | Typed) -> None:
         """Show another pass from now on; the clock of the whole goes on."""
         self._blocks = blocks
         self._began = time.monotonic()

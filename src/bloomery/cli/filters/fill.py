@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bloomery import _core
 from bloomery.cli.filters.kinds import row_of
+from bloomery.cli.io.hashes import keys_of
 from bloomery.recipes.dedup import add_new, fresh, remember
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def fill(
     stops: Stops,
     progress: Progress,
 ) -> int:
-    """Add every line, or with ``--select`` the key of every record; return how many were read.
+    """Add every line, its hash, or with ``--select`` the key of every record; return how many were read.
 
     A filter that counts gets every line, a table each different line once.
     """
@@ -44,7 +45,7 @@ def fill(
             lines += len(batch.keys)
             progress.show()
         return lines
-    for block in blocks:
+    for block in keys_of(args, blocks):
         if once:
             records, _, new, _ = fresh(block, seen)
             remember(new, seen)

@@ -46,6 +46,8 @@ class Blocks:
         self._tick = tick
         self._buffer = bytearray(self._size)
         self._filled = 0
+        #: The present input, and whether its first block begins with a line that the one before did not end.
+        self.name, self.carried = "", False
         #: Bytes of the present input before the buffer.
         self._passed = 0
 
@@ -70,6 +72,7 @@ class Blocks:
                 self._buffer[self._filled : self._filled + 1] = b"\n"
                 self._filled += 1
             self._passed = -self._filled
+            self.name, self.carried = source.name, unfinished
             yield from self._lines_of(source, completed=unfinished)
             unfinished = bool(self._filled)
             source.close()

@@ -1,0 +1,180 @@
+"""Lists of leaked passwords: `HASH:count` in either case, passwords themselves; nothing of it is printed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+import bloomery as package
+
+PASSWORDS = [b"password", b"hunter2", "p\u00e4ssw\u00f6rd".encode(), b" spaces ", b"", b"a:b", b"\xff\xfe"]
+ALGORITHMS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"]
+
+
+def digest(word, algorithm="sha1"):
+    return hashlib.new(algorithm, word).hexdigest().upper()
+
+
+def leaked(words=PASSWORDS, algorithm="sha1"):
+    return "".join(f"{digest(word, algorithm)}:{3 * i + 1}\r\n" for i, word in enumerate(words)).encode()
+
+
+@pytest.fixture
+def built(bloomery, tmp_path):
+    (tmp_path / "leaked.txt").write_bytes(leaked())
+    bloomery("build", "--hex", "--fpr", "1e-9", "f", "leaked.txt", cwd=tmp_path, check=0)
+    return tmp_path / "f"
+
+
+def test_the_key_is_the_hash_in_upper_case(built):
+    found = package.open(built)
+    assert found.num_added == len(PASSWORDS)
+    assert all(digest(word) in found for word in PASSWORDS)
+    assert digest(b"password").lower() not in found
+
+
+FORMS = {
+    "upper with counts": leaked(),
+    "lower with counts": leaked().lower(),
+    "upper alone": re.sub(rb":[0-9]+", b"", leaked()),
+    "lower alone, no end": re.sub(rb":[0-9]+", b"", leaked()).replace(b"\r", b"").lower().rstrip(b"\n"),
+    "mixed": leaked([b"password"]) + leaked([b"hunter2"]).lower(),
+    "nothing behind the colon": re.sub(rb":[0-9]+", b":", leaked()),
+    "more behind the colon": re.sub(rb":[0-9]+", b":7:name@example.org", leaked()),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_hashes_are_found_in_every_form(bloomery, built, form):
+    done = bloomery("check", "--hex", built, stdin=form, check=0)
+    assert done.stdout == b""
+    lines = len(form.splitlines())
+    assert bloomery("check", "--hex", "--count", built, stdin=form, check=0).stdout == b"%d\n" % lines
+    text = leaked([b"other"]) + form
+    assert bloomery("check", "--hex", "-q", built, stdin=text, check=1).stdout == b""
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_usual_length_is_taken(bloomery, tmp_path, algorithm):
+    text = leaked(algorithm=algorithm)
+    bloomery("build", "--hex", tmp_path / "f", "--capacity", "99", stdin=text, check=0)
+    bloomery("check", "--hex", tmp_path / "f", stdin=text.lower(), check=0)
+    bloomery("check", "--hex", tmp_path / "f", stdin=leaked([b"x"], algorithm), check=1)
+
+
+def test_passwords_are_found_by_their_hash(bloomery, built):
+    text = b"\n".join(PASSWORDS) + b"\r\n"
+    assert bloomery("check", "--sha1-of", built, stdin=text, check=0).stdout == b""
+    told = json.loads(bloomery("check", "--sha1-of", built, "--json", stdin=text + b"other", check=1).stdout)
+    assert (told["lines"], told["found"], told["absent"]) == (len(PASSWORDS) + 1, len(PASSWORDS), 1)
+    absent = bloomery("check", "--sha1-of", built, "--absent", "--count", stdin=text + b"other", check=1)
+    assert absent.stdout == b"1\n"
+
+
+@pytest.mark.parametrize("command", [["build", "g", "--capacity", "99"], ["insert", "f"]], ids=lambda c: c[0])
+def test_filters_are_made_of_passwords_and_of_hashes(bloomery, built, command):
+    folder = built.parent
+    bloomery(*command, "--sha1-of", cwd=folder, stdin=b"x\ny\n", check=0)
+    bloomery("insert", command[1], "--hex", cwd=folder, stdin=leaked([b"z"]).lower(), check=0)
+    found = package.open(folder / command[1], verify="full")
+    assert all(digest(word) in found for word in (b"x", b"y", b"z"))
+    assert b"x" not in found
+
+
+BAD = {
+    "no digit": (b"G" + leaked()[1:], 1),
+    "too short": (leaked() + b"ABCD:1\n", len(PASSWORDS) + 1),
+    "another length": (leaked() + leaked(algorithm="md5"), len(PASSWORDS) + 1),
+    "a password": (leaked() + b"secret password\n" + leaked(), len(PASSWORDS) + 1),
+    "an empty line": (b"\n" + leaked(), 1),
+    "shifted": (leaked()[:39] + b"\n" + leaked()[39:], 1),
+    "cut off": (leaked() + leaked()[:10], len(PASSWORDS) + 1),
+    "swapped lengths": (digest(b"a")[:39].encode() + b"\n" + digest(b"a").encode() + b"A\n", 1),
+    "space behind": (leaked().replace(b":1\r\n", b" \r\n"), 1),
+    "binary": (bytes(range(256)) * 9, 1),
+    "unicode digits": (("\u0660" * 20 + "\n").encode(), 1),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize("command", [["check", "f"], ["insert", "f"], ["build", "new"]], ids=lambda c: c[0])
+def test_what_is_no_hash_is_refused_by_its_place_alone(bloomery, refused, built, command, text, line):
+    folder = built.parent
+    (folder / "in").write_bytes(text)
+    before = built.read_bytes()
+    done = bloomery(*command, "--hex", "in", cwd=folder)
+    assert f"in: line {line} is " in refused(done)
+    assert_unseen(done, text.splitlines())
+    assert (built.read_bytes(), (folder / "new").exists()) == (before, False)
+
+
+def test_places_are_counted_in_their_own_file(bloomery, refused, built):
+    folder = built.parent
+    (folder / "one").write_bytes(leaked().rstrip())  # its last line has no end
+    (folder / "two").write_bytes(leaked() + b"wrong\n")
+    message = refused(bloomery("check", "--hex", "f", "one", "one", "two", cwd=folder))
+    assert f"two: line {len(PASSWORDS) + 1} is no hash" in message
+    many = leaked() * 60_000  # more than a block
+    (folder / "long").write_bytes(many + b"wrong\n")
+    message = refused(bloomery("check", "--hex", "f", "long", cwd=folder))
+    assert f"long: line {60_000 * len(PASSWORDS) + 1:,} is no hash" in message
+
+
+def assert_unseen(done, words):
+    """Nothing of ``words`` (of four bytes and more), nor of their hashes, is in what was printed."""
+    for word in (word for word in words if len(word) > 3):
+        for form in (word, digest(word).encode(), digest(word).lower().encode(), word.upper(), word.lower()):
+            assert form not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--absent"], ["--count"], ["--json"], ["-q"], ["--absent", "--json"]]
+)
+@pytest.mark.parametrize("mode", ["--hex", "--sha1-of"])
+def test_nothing_of_a_line_is_printed(bloomery, built, mode, options):
+    words = [*PASSWORDS, b"other password"]
+    text = leaked(words) if mode == "--hex" else b"\n".join(words)
+    done = bloomery("check", mode, built, *options, stdin=text, check=1)
+    assert_unseen(done, [*words, *text.splitlines()])
+    done = bloomery("check", mode, built, "--max-line", "64K", stdin=b"password" * 10_000)
+    assert done.returncode == 2
+    assert_unseen(done, words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["check", "--hex", "--sha1-of", "f"], ["insert", "--hex", "--select", "1", "f"],
+     ["build", "--sha1-of", "--select", "1", "g"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_options_that_contradict_are_refused(bloomery, refused, built, words):
+    refused(bloomery(*words, cwd=built.parent, stdin=b"a\n"))
+    assert not (built.parent / "g").exists()
+
+
+@pytest.mark.parametrize(("word", "code"), [(b"hunter2", 0), (b"hunter3", 1)])
+def test_a_password_that_is_typed_is_not_shown(program, built, word, code):
+    ours, theirs = pty.openpty()
+    words = [*program, "check", "--sha1-of", str(built)]
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    shown = b""
+    while b"not shown" not in shown:
+        shown += os.read(ours, 1000)
+    os.write(ours, word + b"\n")
+    try:
+        while more := os.read(ours, 1000):
+            shown += more
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=20) == code
+    assert b"hunter" not in shown
+    assert (b"1 of 1 found" if code == 0 else b"0 of 1 found") in shown

@@ -53,7 +53,7 @@ def mended(text: str) -> str:
     text = re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", text)
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
-    text = re.sub(r"(def __(?:and|or|le|ge)__\(self, other: )object", r"\1Self", text)
+    text = re.sub(r"(def __(?:and|or|sub|xor|le|lt|ge|gt)__\(self, other: )object", r"\1Self", text)
     text = text.replace(
         "from typing import Any, Final, final",
         "import os\nfrom typing import Any, Final, Self, TypeAlias, final",

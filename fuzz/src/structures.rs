@@ -2,7 +2,9 @@
 
 use bloomery_core::cells::Memory;
 use bloomery_core::container::{Container, Parsed, Verify};
-use bloomery_core::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable};
+use bloomery_core::structure::{
+    Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable,
+};
 use bloomery_core::{Error, Result};
 
 /// The secret of the keyed golden file.

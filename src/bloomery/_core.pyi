@@ -82,6 +82,11 @@ class AgingBloomFilter:
     >>> all(key in f for key in range(9_000, 10_000)), 0 in f
     (True, False)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -287,11 +292,13 @@ class AgingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @property
     def window(self, /) -> float | None:
@@ -341,6 +348,12 @@ class BitSet:
     >>> ports.num_added
     2
     """
+    def __and__(self, other: Self, /) -> BitSet: ...
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -350,12 +363,23 @@ class BitSet:
     def __copy__(self, /) -> BitSet: ...
     def __deepcopy__(self, memo: object, /) -> BitSet: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ge__(self, other: Self, /) -> bool: ...
+    def __gt__(self, other: Self, /) -> bool: ...
+    def __iand__(self, other: Self, /) -> Self: ...
+    def __ior__(self, other: Self, /) -> Self: ...
+    def __isub__(self, other: Self, /) -> Self: ...
+    def __ixor__(self, other: Self, /) -> Self: ...
+    def __le__(self, other: Self, /) -> bool: ...
+    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(cls, /, capacity: int, *, seed: int = 0, secret: bytes | bool | None = None) -> BitSet: ...
+    def __or__(self, other: Self, /) -> BitSet: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
+    def __sub__(self, other: Self, /) -> BitSet: ...
+    def __xor__(self, other: Self, /) -> BitSet: ...
     def add(self, key: object, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
@@ -416,6 +440,23 @@ class BitSet:
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
+    def difference(self, /, *others: Self) -> Self:
+        """
+        A new set of the members that are in none of the others.
+
+        Raises IncompatibleFilters for sets of another universe or seed. Cost: one pass over the bits of each.
+
+        >>> from bloomery import BitSet
+        >>> a, b = BitSet(100), BitSet(100)
+        >>> a.update([1, 2, 3]), b.update([3, 4])
+        (None, None)
+        >>> [n for n in range(100) if n in a - b], [n for n in range(100) if n in a ^ b]
+        ([1, 2], [1, 2, 4])
+        """
+    def difference_update(self, /, *others: Self) -> None:
+        """
+        Takes out the members of all others.
+        """
     def discard(self, key: object, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False when it was certainly absent.
@@ -444,6 +485,40 @@ class BitSet:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    def intersection(self, /, *others: Self) -> Self:
+        """
+        A new filter that finds every key that is in this filter and in all others, at the rate of its
+        operands: cells that other keys have set in both stay set.
+
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
+        which two differ.
+        """
+    def intersection_count(self, /, other: BitSet) -> tuple[float, float]:
+        """
+        Estimated number of keys in both, with its standard deviation; noise for a small overlap
+        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+        """
+    def intersection_update(self, /, *others: Self) -> None:
+        """
+        As intersection, in this filter.
+        """
+    def isdisjoint(self, /, other: BitSet) -> bool:
+        """
+        True when the cells rule out a common key; False means only that they do not.
+        """
+    def issubset(self, /, other: BitSet) -> bool:
+        """
+        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
+        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+        """
+    def issuperset(self, /, other: BitSet) -> bool:
+        """
+        True when all keys of `other` are found here; other.issubset(self).
+        """
+    def jaccard(self, /, other: BitSet) -> float:
+        """
+        Estimated share of the union that is in both; nan when all cells of the union are set.
         """
     @property
     def keyed(self, /) -> bool:
@@ -510,6 +585,14 @@ class BitSet:
         """
         Seed of the key hash.
         """
+    def symmetric_difference(self, /, other: BitSet) -> BitSet:
+        """
+        A new set of what is in this set or in `other`, but not in both.
+        """
+    def symmetric_difference_update(self, /, other: Self) -> None:
+        """
+        As symmetric_difference, in this set.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -519,11 +602,26 @@ class BitSet:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: the union: bitwise or.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def union_count(self, /, other: BitSet) -> tuple[float, float]:
+        """
+        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
+        are set.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -553,6 +651,11 @@ class BloomFilter:
     True
     """
     def __and__(self, other: Self, /) -> BloomFilter: ...
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -565,9 +668,11 @@ class BloomFilter:
     def __eq__(self, other: object, /) -> bool: ...
     def __exit__(self, /, *args: object) -> None: ...
     def __ge__(self, other: Self, /) -> bool: ...
+    def __gt__(self, other: Self, /) -> bool: ...
     def __iand__(self, other: Self, /) -> Self: ...
     def __ior__(self, other: Self, /) -> Self: ...
     def __le__(self, other: Self, /) -> bool: ...
+    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -677,29 +782,39 @@ class BloomFilter:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
         """
-    def intersection(self, /, other: BloomFilter) -> BloomFilter:
+    def intersection(self, /, *others: Self) -> Self:
         """
-        A filter that finds every key of both, at the rate of its operands.
+        A new filter that finds every key that is in this filter and in all others, at the rate of its
+        operands: cells that other keys have set in both stay set.
 
-        num_added and approx_count() are those of intersection_count, though more bits are set. Raises
-        IncompatibleFilters, naming every field in which the two differ.
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
+        which two differ.
         """
     def intersection_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all bits of the union are set: nothing is known then.
+        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+        """
+    def intersection_update(self, /, *others: Self) -> None:
+        """
+        As intersection, in this filter.
         """
     def isdisjoint(self, /, other: BloomFilter) -> bool:
         """
-        True when the bits rule out a common key; False means only that they do not.
+        True when the cells rule out a common key; False means only that they do not.
         """
     def issubset(self, /, other: BloomFilter) -> bool:
         """
-        True when every bit is set in `other` too: all keys of this filter are found there.
+        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
+        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+        """
+    def issuperset(self, /, other: BloomFilter) -> bool:
+        """
+        True when all keys of `other` are found here; other.issubset(self).
         """
     def jaccard(self, /, other: BloomFilter) -> float:
         """
-        Estimated share of the union that is in both; nan when all bits of the union are set.
+        Estimated share of the union that is in both; nan when all cells of the union are set.
         """
     @property
     def keyed(self, /) -> bool:
@@ -798,24 +913,26 @@ class BloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def union(self, /, other: BloomFilter) -> BloomFilter:
+    def union(self, /, *others: Self) -> Self:
         """
-        The filter of the keys of both: bit for bit what adding them all would have given.
+        A new filter of this one and all others: bitwise or: the filter of the united keys, bit for bit.
 
-        num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
-        their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in
-        which the two differ.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
         """
     def union_count(self, /, other: BloomFilter) -> tuple[float, float]:
         """
-        Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are
-        set.
+        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
+        are set.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @staticmethod
     def with_shape(
@@ -902,6 +1019,11 @@ class CompactApproximator:
     >>> last.get("a"), last.get("c"), last.get("z")
     (11, 5, 0)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -909,6 +1031,7 @@ class CompactApproximator:
     def __copy__(self, /) -> CompactApproximator: ...
     def __deepcopy__(self, memo: object, /) -> CompactApproximator: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -920,6 +1043,7 @@ class CompactApproximator:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CompactApproximator: ...
+    def __or__(self, other: Self, /) -> CompactApproximator: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -1092,6 +1216,14 @@ class CompactApproximator:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
+    def union(self, /, *others: Self) -> Self:
+        """
+        A new filter of this one and all others: join, cell by cell: the filter of all pairs, bit for bit.
+
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
     def update(self, /, keys: object, values: object) -> None:
         """
         Adds many keys, with as many values (or one for all); answers nothing.
@@ -1136,6 +1268,12 @@ class CountingBloomFilter:
     >>> "b" in f
     False
     """
+    def __and__(self, other: Self, /) -> CountingBloomFilter: ...
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -1145,6 +1283,12 @@ class CountingBloomFilter:
     def __copy__(self, /) -> CountingBloomFilter: ...
     def __deepcopy__(self, memo: object, /) -> CountingBloomFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ge__(self, other: Self, /) -> bool: ...
+    def __gt__(self, other: Self, /) -> bool: ...
+    def __iand__(self, other: Self, /) -> Self: ...
+    def __ior__(self, other: Self, /) -> Self: ...
+    def __le__(self, other: Self, /) -> bool: ...
+    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -1157,6 +1301,7 @@ class CountingBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
+    def __or__(self, other: Self, /) -> CountingBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -1278,6 +1423,40 @@ class CountingBloomFilter:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
         """
+    def intersection(self, /, *others: Self) -> Self:
+        """
+        A new filter that finds every key that is in this filter and in all others, at the rate of its
+        operands: cells that other keys have set in both stay set.
+
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
+        which two differ.
+        """
+    def intersection_count(self, /, other: CountingBloomFilter) -> tuple[float, float]:
+        """
+        Estimated number of keys in both, with its standard deviation; noise for a small overlap
+        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+        """
+    def intersection_update(self, /, *others: Self) -> None:
+        """
+        As intersection, in this filter.
+        """
+    def isdisjoint(self, /, other: CountingBloomFilter) -> bool:
+        """
+        True when the cells rule out a common key; False means only that they do not.
+        """
+    def issubset(self, /, other: CountingBloomFilter) -> bool:
+        """
+        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
+        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+        """
+    def issuperset(self, /, other: CountingBloomFilter) -> bool:
+        """
+        True when all keys of `other` are found here; other.issubset(self).
+        """
+    def jaccard(self, /, other: CountingBloomFilter) -> float:
+        """
+        Estimated share of the union that is in both; nan when all cells of the union are set.
+        """
     @property
     def keyed(self, /) -> bool:
         """
@@ -1372,11 +1551,26 @@ class CountingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def union_count(self, /, other: CountingBloomFilter) -> tuple[float, float]:
+        """
+        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
+        are set.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -1413,6 +1607,11 @@ class CuckooFilter:
     >>> sessions.remove("ada"); sessions.remove("ada"); "ada" in sessions
     False
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -1422,6 +1621,7 @@ class CuckooFilter:
     def __copy__(self, /) -> CuckooFilter: ...
     def __deepcopy__(self, memo: object, /) -> CuckooFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -1434,6 +1634,7 @@ class CuckooFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CuckooFilter: ...
+    def __or__(self, other: Self, /) -> CuckooFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -1627,11 +1828,21 @@ class CuckooFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: the fingerprints of both, stored again; FilterFull when they do not fit.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -1665,6 +1876,11 @@ class DLeftCountingFilter:
     >>> stock.count("apple"), "pear" in stock
     (1, True)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -1674,6 +1890,7 @@ class DLeftCountingFilter:
     def __copy__(self, /) -> DLeftCountingFilter: ...
     def __deepcopy__(self, memo: object, /) -> DLeftCountingFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -1685,6 +1902,7 @@ class DLeftCountingFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DLeftCountingFilter: ...
+    def __or__(self, other: Self, /) -> DLeftCountingFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -1877,11 +2095,21 @@ class DLeftCountingFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -1913,6 +2141,11 @@ class DeletableBloomFilter:
     >>> "a-17" in open_orders, "b-4" in open_orders
     (False, True)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -1922,6 +2155,7 @@ class DeletableBloomFilter:
     def __copy__(self, /) -> DeletableBloomFilter: ...
     def __deepcopy__(self, memo: object, /) -> DeletableBloomFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -1932,6 +2166,7 @@ class DeletableBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter: ...
+    def __or__(self, other: Self, /) -> DeletableBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -2122,11 +2357,21 @@ class DeletableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @staticmethod
     def with_shape(
@@ -2181,6 +2426,11 @@ class DynamicCuckooFilter:
     >>> online.discard_many(range(1000, 2500)).count(True), online.stages
     (1500, 1)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -2190,6 +2440,7 @@ class DynamicCuckooFilter:
     def __copy__(self, /) -> DynamicCuckooFilter: ...
     def __deepcopy__(self, memo: object, /) -> DynamicCuckooFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -2202,6 +2453,7 @@ class DynamicCuckooFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DynamicCuckooFilter: ...
+    def __or__(self, other: Self, /) -> DynamicCuckooFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -2425,11 +2677,21 @@ class DynamicCuckooFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -2456,6 +2718,11 @@ class LayeredBloomFilter:
     >>> f.depth("a"), f.depth("b"), f.depth("c")
     (3, 1, 0)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -2655,11 +2922,13 @@ class LayeredBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -2686,6 +2955,11 @@ class PrefixFilter:
     >>> 999 in seen, seen.remainder_bits
     (True, 8)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -2864,11 +3138,13 @@ class PrefixFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -2903,6 +3179,11 @@ class QuotientFilter:
     >>> "a" in f, f.count("b")
     (False, 2)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -2912,6 +3193,7 @@ class QuotientFilter:
     def __copy__(self, /) -> QuotientFilter: ...
     def __deepcopy__(self, memo: object, /) -> QuotientFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -2922,6 +3204,7 @@ class QuotientFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> QuotientFilter: ...
+    def __or__(self, other: Self, /) -> QuotientFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -3126,11 +3409,21 @@ class QuotientFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @property
     def used_slots(self, /) -> int:
@@ -3167,6 +3460,11 @@ class RetouchedBloomFilter:
     >>> 0 < f.fnr() < 1
     True
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -3360,11 +3658,13 @@ class RetouchedBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -3394,6 +3694,11 @@ class RollingBloomFilter:
     >>> all(key in f for key in range(9_000, 10_000)), 0 in f
     (True, False)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -3599,11 +3904,13 @@ class RollingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @property
     def window(self, /) -> float | None:
@@ -3646,6 +3953,11 @@ class ScalableBloomFilter:
     >>> ScalableBloomFilter(100, kind="cuckoo").stage_capacities
     [100]
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -3861,11 +4173,13 @@ class ScalableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -3892,6 +4206,11 @@ class SpatialBloomFilter:
     >>> f.label("square"), f.label("desert")
     (2, 0)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -3899,6 +4218,7 @@ class SpatialBloomFilter:
     def __copy__(self, /) -> SpatialBloomFilter: ...
     def __deepcopy__(self, memo: object, /) -> SpatialBloomFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -3909,6 +4229,7 @@ class SpatialBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> SpatialBloomFilter: ...
+    def __or__(self, other: Self, /) -> SpatialBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -4094,6 +4415,14 @@ class SpatialBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
+    def union(self, /, *others: Self) -> Self:
+        """
+        A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for bit.
+
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
     def update(self, /, keys: object, labels: object) -> None:
         """
         Adds many keys, with as many labels (or one for all); answers nothing.
@@ -4131,6 +4460,11 @@ class SpectralFilter:
     >>> f.count("a"), f.count_many(["b", "c"])
     (2, [1, 0])
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -4333,11 +4667,13 @@ class SpectralFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -4368,6 +4704,11 @@ class StableBloomFilter:
     >>> 99_999 in f, f.recall(1000) >= 0.5
     (True, True)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -4563,11 +4904,13 @@ class StableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def update(self, /, *keys: object, threads: int = ...) -> None:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -4603,6 +4946,11 @@ class VariableIncrementFilter:
     >>> "a" in f, "b" in f
     (True, False)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
@@ -4612,6 +4960,7 @@ class VariableIncrementFilter:
     def __copy__(self, /) -> VariableIncrementFilter: ...
     def __deepcopy__(self, memo: object, /) -> VariableIncrementFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -4623,6 +4972,7 @@ class VariableIncrementFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> VariableIncrementFilter: ...
+    def __or__(self, other: Self, /) -> VariableIncrementFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
@@ -4811,11 +5161,21 @@ class VariableIncrementFilter:
         """
         The filter as the bytes of its file. A secret is not among them.
         """
-    def update(self, /, keys: object, *, threads: int = ...) -> None:
+    def union(self, /, *others: Self) -> Self:
         """
-        Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
 
-        Keys before one that is refused are added. Cost: see docs/benchmarks.md.
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: object, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 def add_lines(

@@ -39,8 +39,8 @@ class Addable(Filter, Protocol):
     def add(self, key: Any, /) -> bool:
         """Add ``key``; True when it was certainly new."""
 
-    def update(self, keys: Any) -> None:
-        """Add many keys."""
+    def update(self, /, *keys: Any) -> None:
+        """Add the keys of each batch."""
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys and answer, for each, whether it was new."""

@@ -33,12 +33,24 @@ FIELDS = {
 # their own, so they promise less under "add".
 METHODS: dict[str, tuple[str, ...]] = {
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
-    "merge": ("merge",),
+    "merge": ("merge", "union", "__or__", "__ior__"),
     "remove": ("remove", "discard", "discard_many"),
     "delete": ("remove", "remove_many"),
     "count": ("count", "count_many"),
-    "union": ("union", "__or__", "__ior__", "issubset", "union_count"),
-    "intersect": ("intersection", "__and__", "__iand__", "intersection_count", "jaccard"),
+    # bit for bit the filter of the united keys
+    "union": ("union", "issubset"),
+    "intersect": (
+        "intersection",
+        "intersection_update",
+        "__and__",
+        "__iand__",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+        "union_count",
+        "intersection_count",
+        "jaccard",
+    ),
     "estimate": ("approx_count", "fpr"),
     "expire": (),
     "retouch": ("retouch", "add_false_positive", "clear_random"),
@@ -51,7 +63,7 @@ PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
 # Words whose methods are absent from a class without them.
-ABSENT = ("merge", "remove", "delete", "count", "union", "intersect", "label", "value")
+ABSENT = ("merge", "remove", "delete", "count", "intersect", "label", "value")
 EVERYWHERE = (
     "contains_many",
     "fpr",

@@ -42,6 +42,10 @@ def algebra(f: BloomFilter, g: BloomFilter) -> None:
     assert_type(f | g, BloomFilter)
     assert_type(f & g, BloomFilter)
     assert_type(f <= g, bool)
+    assert_type(f < g, bool)
+    assert_type(f.union(g, g), BloomFilter)
+    assert_type(f.intersection(), BloomFilter)
+    f.update([1], g)
     f |= g
     assert_type(f, BloomFilter)
     assert_type(f.copy(), BloomFilter)

@@ -33,7 +33,7 @@ macro_rules! variants {
             }
             {
                 COUNTING = 3, counting "counting", counting::CountingBloomFilter;
-                adds: key, can: [remove count merge estimate map], stage: bits, false_negatives: OnMisuse,
+                adds: key, can: [remove count merge intersect estimate map], stage: bits, false_negatives: OnMisuse,
                 layouts: ["classic", "blocked"], ns: [9.5, 7.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
@@ -165,7 +165,7 @@ macro_rules! variants {
             }
             {
                 BIT_SET = 19, bit_set "bit-set", exact::BitSet;
-                adds: number, can: [remove merge estimate map], stage: no, false_negatives: Never,
+                adds: number, can: [remove merge union intersect estimate map], stage: no, false_negatives: Never,
                 layouts: [], ns: [6.3, 5.2],
                 merging: "the union: bitwise or",
                 formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",

@@ -9,15 +9,16 @@ use super::surplus::Surplus;
 use crate::cells::bits;
 use crate::error::{Error, Result};
 use crate::sizing::estimates::Estimate;
-use crate::structure::{Filter, Mergeable};
+use crate::structure::{Filter, Intersectable, Mergeable};
 
 impl BloomFilter {
     /// `self |= other`. The number of keys is the estimate of those that would have been new, had all been added
-    /// here: how many were, depends on their order, which bits do not tell.
+    /// here: how many were, depends on their order, which bits do not tell. A strict filter takes what it may have
+    /// room for: an estimate within three deviations of the capacity.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
-        let (count, _) = self.union_count(other)?;
+        let (count, deviation) = self.union_count(other)?;
         let adds = !bits::is_subset(other.words(), self.words());
-        if adds && self.strict && count > self.load.capacity as f64 {
+        if adds && self.strict && count - 3.0 * deviation > self.load.capacity as f64 {
             return Err(Error::Capacity(format!(
                 "the union would hold about {count:.0} keys, the capacity is {}; build larger filters or pass \
                  strict=False",
@@ -33,24 +34,6 @@ impl BloomFilter {
                 self.surplus = self.united_surplus(other);
                 let new = self.new_when_added();
                 self.load.join(&other.load, new);
-            }
-        }
-        Ok(())
-    }
-
-    /// `self &= other`. The number of keys is [`BloomFilter::intersection_count`], no more than that of either.
-    pub fn intersect(&mut self, other: &Self) -> Result<()> {
-        let kept = self.common(other)?;
-        let (covered, covers) =
-            (bits::is_subset(self.words(), other.words()), bits::is_subset(other.words(), self.words()));
-        bits::and_assign(self.words_mut()?, other.words());
-        match (covered, covers) {
-            (true, _) => {}
-            (false, true) => self.count_as(other),
-            (false, false) => {
-                self.surplus = Surplus::beside(kept, self.shape.law().as_ref(), self.fill());
-                let most = self.load.added.min(other.load.added);
-                self.load.added = if kept.items.is_nan() { most } else { (kept.items.round() as u64).min(most) };
             }
         }
         Ok(())
@@ -78,44 +61,54 @@ impl BloomFilter {
         let (law, fills) = (self.shape.law(), [self.fill(), other.fill()]);
         Ok(self.surplus.common(other.surplus, law.as_ref(), fills, self.union_fill(other)))
     }
-
-    /// True when every bit is set in `other` too: then every key of this filter is found there.
-    pub fn is_subset(&self, other: &Self) -> Result<bool> {
-        self.check_compatible(other)?;
-        Ok(bits::is_subset(self.words(), other.words()))
-    }
-
-    /// Estimated keys in the union, with the standard deviation; both infinite when all its bits are set.
-    pub fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
-        self.check_compatible(other)?;
-        let surplus = self.united_surplus(other);
-        Ok(surplus.estimate(self.shape.law().as_ref(), self.union_fill(other)).with_deviation())
-    }
-
-    /// Estimated keys in both, A* + B* - U* but not below 0, with the standard deviation
-    /// ([`estimates`](crate::sizing::estimates)); NaN and infinite when all bits of the union are set.
-    pub fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {
-        self.common(other).map(Estimate::with_deviation)
-    }
-
-    /// Estimated share of the union that is in both; 1 for two empty filters, NaN when all bits of the union are set.
-    pub fn jaccard(&self, other: &Self) -> Result<f64> {
-        let (union, _) = self.union_count(other)?;
-        let (both, _) = self.intersection_count(other)?;
-        Ok(if union > 0.0 { (both / union).clamp(0.0, 1.0) } else { 1.0 })
-    }
-
-    /// True when the bits rule out a common key: some probe set of any common key would be set in
-    /// both, so an empty AND means disjoint. Seldom true of filled filters.
-    pub fn certainly_disjoint(&self, other: &Self) -> Result<bool> {
-        self.check_compatible(other)?;
-        let overlap = self.words().iter().zip(other.words()).any(|(x, y)| x & y != 0);
-        Ok(!overlap || self.fill() == 0.0 || other.fill() == 0.0)
-    }
 }
 
 impl Mergeable for BloomFilter {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.unite(other)
+    }
+}
+
+impl Intersectable for BloomFilter {
+    /// `self &= other`. The number of keys is [`BloomFilter::intersection_count`], no more than that of
+    /// either, and 0 only where no bit is set.
+    fn intersect(&mut self, other: &Self) -> Result<()> {
+        let kept = self.common(other)?;
+        let (covered, covers) =
+            (bits::is_subset(self.words(), other.words()), bits::is_subset(other.words(), self.words()));
+        bits::and_assign(self.words_mut()?, other.words());
+        match (covered, covers) {
+            (true, _) => {}
+            (false, true) => self.count_as(other),
+            (false, false) => {
+                self.surplus = Surplus::beside(kept, self.shape.law().as_ref(), self.fill());
+                let most = self.load.added.min(other.load.added);
+                let least = u64::from(bits::any(self.words())).min(most);
+                self.load.added =
+                    if kept.items.is_nan() { most } else { (kept.items.round() as u64).clamp(least, most) };
+            }
+        }
+        Ok(())
+    }
+
+    fn is_subset(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        Ok(bits::is_subset(self.words(), other.words()))
+    }
+
+    /// Some probe set of any common key would be set in both, so an empty AND means disjoint.
+    fn certainly_disjoint(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        Ok(bits::are_disjoint(self.words(), other.words()))
+    }
+
+    fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
+        self.check_compatible(other)?;
+        let surplus = self.united_surplus(other);
+        Ok(surplus.estimate(self.shape.law().as_ref(), self.union_fill(other)).with_deviation())
+    }
+
+    fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {
+        self.common(other).map(Estimate::with_deviation)
     }
 }

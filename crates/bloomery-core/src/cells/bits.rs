@@ -21,6 +21,16 @@ pub fn is_subset(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).all(|(x, y)| x & !y == 0)
 }
 
+/// True when no bit is set in both.
+pub fn are_disjoint(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).all(|(x, y)| x & y == 0)
+}
+
+/// True when a bit is set.
+pub fn any(words: &[u64]) -> bool {
+    words.iter().any(|&word| word != 0)
+}
+
 /// `a |= b`.
 pub fn or_assign(a: &mut [u64], b: &[u64]) {
     for (x, y) in a.iter_mut().zip(b) {
@@ -32,5 +42,19 @@ pub fn or_assign(a: &mut [u64], b: &[u64]) {
 pub fn and_assign(a: &mut [u64], b: &[u64]) {
     for (x, y) in a.iter_mut().zip(b) {
         *x &= y;
+    }
+}
+
+/// `a &= !b`.
+pub fn and_not_assign(a: &mut [u64], b: &[u64]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x &= !y;
+    }
+}
+
+/// `a ^= b`.
+pub fn xor_assign(a: &mut [u64], b: &[u64]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x ^= y;
     }
 }

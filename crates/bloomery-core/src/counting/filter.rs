@@ -83,13 +83,13 @@ enum Kernel {
 
 /// An approximate multiset.
 pub struct CountingBloomFilter {
-    shape: Shape,
-    packed: Packed,
+    pub(super) shape: Shape,
+    pub(super) packed: Packed,
     kernel: Kernel,
-    memory: Memory,
+    pub(super) memory: Memory,
     hasher: KeyHasher,
     /// Counts distinct keys: those that were new when added and those that were gone when removed.
-    load: Load,
+    pub(super) load: Load,
 }
 
 impl CountingBloomFilter {
@@ -131,7 +131,7 @@ impl CountingBloomFilter {
     }
 
     #[inline(always)]
-    fn words(&self) -> &[u64] {
+    pub(super) fn words(&self) -> &[u64] {
         self.memory.words()
     }
 

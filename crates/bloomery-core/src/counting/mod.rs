@@ -2,12 +2,14 @@
 //! out and counted.
 //!
 //! * [`filter`] holds [`CountingBloomFilter`], [`shape`] its layouts and sizes;
+//! * `algebra`: two of them;
 //! * [`spread`]: a key's counters anywhere in the filter (classic);
 //! * [`nibbles`]: a key's counters in one cache line (blocked);
 //! * [`variable_increment`]: counters that grow by a different step for each key;
 //! * [`spectral`]: counts that never fall short, in three modes;
 //! * [`deletable`]: a Bloom filter that remembers where its keys met.
 
+mod algebra;
 pub mod deletable;
 pub mod filter;
 pub mod nibbles;

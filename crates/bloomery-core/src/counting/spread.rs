@@ -159,6 +159,57 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
     }
 }
 
+/// Cells as wide as these lie side by side in words, none in two.
+fn is_aligned(packed: Packed) -> bool {
+    packed.width().is_power_of_two()
+}
+
+/// The mask of cell `i` of a word.
+fn masks(packed: Packed) -> impl Iterator<Item = u64> {
+    (0..64 / packed.width()).map(move |i| packed.max() << (i * packed.width()))
+}
+
+/// Number of cells that are not zero in one of the two.
+pub fn count_union(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> u64 {
+    if is_aligned(packed) {
+        return words.iter().zip(other).map(|(&a, &b)| packed.count_set(&[a | b], 1)).sum();
+    }
+    (0..cells).map(|i| u64::from(packed.get(words, i) | packed.get(other, i) != 0)).sum()
+}
+
+/// Lowers the cells of `words` to those of `other` where these are lower; true when none was.
+pub fn keep_least(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) -> bool {
+    let mut same = true;
+    if is_aligned(packed) {
+        for (a, &b) in words.iter_mut().zip(other) {
+            let (x, y) = (u64::from_le(*a), u64::from_le(b));
+            let least = masks(packed).fold(0, |least, mask| least | (x & mask).min(y & mask));
+            same &= least == x;
+            *a = least.to_le();
+        }
+        return same;
+    }
+    for i in 0..cells {
+        let (x, y) = (packed.get(words, i), packed.get(other, i));
+        if y < x {
+            packed.set(words, i, y);
+            same = false;
+        }
+    }
+    same
+}
+
+/// True when no cell of `words` is above that of `other`.
+pub fn is_at_most(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> bool {
+    if is_aligned(packed) {
+        return words.iter().zip(other).all(|(&a, &b)| {
+            let (x, y) = (u64::from_le(a), u64::from_le(b));
+            masks(packed).all(|mask| x & mask <= y & mask)
+        });
+    }
+    (0..cells).all(|i| packed.get(words, i) <= packed.get(other, i))
+}
+
 /// True when a bit after the last of `cells` cells is set.
 pub fn has_bits_past(packed: Packed, words: &[u64], cells: u64) -> bool {
     positions::has_bits_past(words, cells * u64::from(packed.width()))
@@ -183,6 +234,16 @@ mod tests {
             }
             let sums: Vec<u64> =
                 (0..cells).map(|i| packed.get(&a, i).saturating_add(packed.get(&b, i)).min(packed.max())).collect();
+            let two = |f: fn(u64, u64) -> u64| -> Vec<u64> {
+                (0..cells).map(|i| f(packed.get(&a, i), packed.get(&b, i))).collect()
+            };
+            let (least, either) = (two(u64::min), two(|x, y| u64::from(x | y != 0)));
+            let mut kept = a.clone();
+            assert_eq!(keep_least(packed, &mut kept, &b, cells), kept == a);
+            assert!((0..cells).all(|i| packed.get(&kept, i) == least[i as usize]), "width {width}");
+            assert!(is_at_most(packed, &kept, &a, cells) && is_at_most(packed, &kept, &b, cells));
+            assert_eq!(is_at_most(packed, &a, &kept, cells), kept == a);
+            assert_eq!(count_union(packed, &a, &b, cells), either.iter().sum::<u64>());
             add_saturating(packed, &mut a, &b, cells);
             assert!((0..cells).all(|i| packed.get(&a, i) == sums[i as usize]), "width {width}");
             assert_eq!(packed.count_set(&a, cells), sums.iter().filter(|&&v| v > 0).count() as u64);

@@ -14,7 +14,7 @@ use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
 use crate::structure::traits::written;
-use crate::structure::{Addable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{Addable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable, Sections};
 
 structure! {
     /// An exact set of whole numbers below `capacity`: one bit a number, no false positives.
@@ -190,13 +190,58 @@ impl Removable for BitSet {
     }
 }
 
-impl Mergeable for BitSet {
-    fn merge(&mut self, other: &Self) -> Result<()> {
+impl BitSet {
+    /// Combines the bits with those of another set of the same universe.
+    fn combine(&mut self, other: &Self, combine: fn(&mut [u64], &[u64])) -> Result<()> {
         self.check_compatible(other)?;
         let words = self.memory.writable()?;
-        bits::or_assign(words, other.memory.words());
+        combine(words, other.memory.words());
         self.members = bits::count_ones(words);
         Ok(())
+    }
+
+    /// Takes out the members of `other`.
+    pub fn subtract(&mut self, other: &Self) -> Result<()> {
+        self.combine(other, bits::and_not_assign)
+    }
+
+    /// Keeps and takes in what is a member of one of the two, not of both.
+    pub fn differ(&mut self, other: &Self) -> Result<()> {
+        self.combine(other, bits::xor_assign)
+    }
+}
+
+impl Mergeable for BitSet {
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.combine(other, bits::or_assign)
+    }
+}
+
+/// All of it exact.
+impl Intersectable for BitSet {
+    fn intersect(&mut self, other: &Self) -> Result<()> {
+        self.combine(other, bits::and_assign)
+    }
+
+    fn is_subset(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        Ok(bits::is_subset(self.memory.words(), other.memory.words()))
+    }
+
+    fn certainly_disjoint(&self, other: &Self) -> Result<bool> {
+        self.check_compatible(other)?;
+        Ok(bits::are_disjoint(self.memory.words(), other.memory.words()))
+    }
+
+    fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
+        self.check_compatible(other)?;
+        Ok((bits::count_union(self.memory.words(), other.memory.words()) as f64, 0.0))
+    }
+
+    fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {
+        let (either, _) = self.union_count(other)?;
+        let [ours, theirs] = [self, other].map(|set| bits::count_ones(set.memory.words()));
+        Ok(((ours + theirs) as f64 - either, 0.0))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every structure has.
 //!
 //! * [`traits`]: what a structure can do; it implements exactly what it can honour;
+//! * [`algebra`]: what two structures of one kind tell about each other;
 //! * [`declaration`]: what a structure takes, keeps and shows, said once;
 //! * [`values`]: what a declared field may be;
 //! * `kept`: what follows from the memories in which it keeps its cells;
@@ -8,6 +9,7 @@
 //! * [`differences`]: why two structures cannot be combined;
 //! * [`batch`]: many keys at once, on one thread or several.
 
+pub mod algebra;
 pub mod batch;
 pub(crate) mod conformance;
 pub mod declaration;
@@ -19,5 +21,6 @@ pub mod traits;
 pub mod values;
 
 pub use crate::key::source::HashSource;
+pub use algebra::Intersectable;
 pub use declaration::{Declared, Mergeable};
 pub use traits::{Addable, Countable, Filter, Loadable, Options, Removable, Sections, Sizable, Value};

@@ -60,13 +60,21 @@ macro_rules! addable_methods {
 
         #[pymethods]
         impl $Class {
-            /// Adds many keys; takes what contains_many takes, skips nulls, answers nothing.
+            /// Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
             ///
-            /// Keys before one that is refused are added. Cost: see docs/benchmarks.md.
-            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "None")]
-            fn update(&self, keys: &Bound<'_, PyAny>, threads: shared::Threads) -> PyResult<()> {
-                let add = operations::Add { lock: &self.lock, threads: threads.0 };
-                batch::run(&add, &self.hasher, keys, false).map(drop)
+            /// Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+            /// What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+            /// cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+            #[pyo3(signature = (*keys: "object", threads: "int" = shared::ONE) -> "None")]
+            fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>, threads: shared::Threads) -> PyResult<()> {
+                let (py, add) = (keys.py(), operations::Add { lock: &self.lock, threads: threads.0 });
+                for keys in keys.iter() {
+                    match keys.cast::<Self>() {
+                        Ok(other) => crate::classes::merging::TakeIn::take_in(self, py, other.get())?,
+                        Err(_) => drop(batch::run(&add, &self.hasher, &keys, false)?),
+                    }
+                }
+                Ok(())
             }
 
             /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
@@ -186,24 +194,6 @@ macro_rules! countable_methods {
     };
 }
 
-/// Merging with a filter of the same kind, by `$merge`; `$meaning` is the first line of its documentation.
-macro_rules! mergeable_methods {
-    ($Class:ident, $meaning:expr) => {
-        crate::classes::capabilities::mergeable_methods!($Class, $meaning, shared::merge);
-    };
-    ($Class:ident, $meaning:expr, $merge:path) => {
-        #[pymethods]
-        impl $Class {
-            #[doc = concat!($meaning, "\n\nRaises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
-            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                $merge(py, &self.lock, &other.lock, Mergeable::merge)
-            }
-        }
-    };
-}
-
 #[cfg(not(feature = "stubs"))]
 pub(crate) use add_doc;
-pub(crate) use {
-    add_doc_text, addable_methods, countable_methods, estimating_methods, mergeable_methods, removable_methods,
-};
+pub(crate) use {add_doc_text, addable_methods, countable_methods, estimating_methods, removable_methods};

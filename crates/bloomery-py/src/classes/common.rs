@@ -105,6 +105,12 @@ macro_rules! filter_methods {
                 shared::info(stringify!($Class), &info, py)
             }
 
+            /// False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+            /// no key is there. num_added above 0.
+            fn __bool__(&self, py: Python<'_>) -> bool {
+                self.lock.read(py, |filter| filter.num_added() > 0)
+            }
+
             fn __repr__(&self, py: Python<'_>) -> String {
                 let info = self.lock.look(py, Declared::info);
                 shared::repr(stringify!($Class), &info)
@@ -177,15 +183,11 @@ macro_rules! filter_methods {
     };
 }
 
-/// `==`, and opening a file that is not written in place.
+/// Opening a file that is not written in place.
 macro_rules! plain_methods {
     ($Class:ident, $variant:expr) => {
         #[pymethods]
         impl $Class {
-            fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-                self.equals(other)
-            }
-
             #[doc = concat!(
                 "Opens the file of a ", stringify!($Class), ", mapped read-only; copy() it to change it.\n\n",
                 "verify \"header\" checks lengths and tables, \"full\" every byte and that cells agree with each other.\n",

@@ -71,7 +71,9 @@ macro_rules! class {
             use bloomery_core::key::KeyHasher;
             use bloomery_core::structure::declaration::FieldValue;
             #[allow(unused_imports)] // of what it can do
-            use bloomery_core::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable, Sizable};
+            use bloomery_core::structure::{
+                Addable, Countable, Declared, Filter, Intersectable, Mergeable, Removable, Sizable,
+            };
             use pyo3::prelude::*;
             use pyo3::types::{PyBytes, PyDict};
 
@@ -101,7 +103,9 @@ macro_rules! class {
 
             crate::classes::common::filter_methods!($Class, Core, VARIANT);
             crate::classes::declared::adding!($adds $Class Core);
-            $(crate::classes::declared::capability!($can $Class $merging $adds);)*
+            $(crate::classes::declared::capability!($can $Class $merging);)*
+            crate::classes::merging::taking_in!([$($can)*] $Class $adds);
+            crate::classes::comparing::comparison!([$($can)*] $Class);
 
             /// The arguments of the constructor.
             mod arguments {
@@ -150,16 +154,6 @@ macro_rules! adding {
 
 /// The methods of one capability; those that are not here belong to one class.
 macro_rules! capability {
-    (merge $Class:ident $merging:literal pair) => {
-        crate::classes::capabilities::mergeable_methods!(
-            $Class,
-            concat!("Takes in another filter of this kind: ", $merging, "."),
-            shared::merge_pairs
-        );
-    };
-    ($can:ident $Class:ident $merging:literal $adds:ident) => {
-        crate::classes::declared::capability!($can $Class $merging);
-    };
     (remove $Class:ident $merging:literal) => {
         crate::classes::capabilities::removable_methods!($Class);
     };
@@ -170,7 +164,7 @@ macro_rules! capability {
         crate::classes::capabilities::estimating_methods!($Class);
     };
     (merge $Class:ident $merging:literal) => {
-        crate::classes::capabilities::mergeable_methods!($Class, concat!("Takes in another filter of this kind: ", $merging, "."));
+        crate::classes::merging::mergeable_methods!($Class, $merging);
     };
     (map $Class:ident $merging:literal) => {
         crate::classes::common::plain_methods!($Class, VARIANT);

@@ -1,10 +1,11 @@
 //! The Python classes, one a row of the registry.
 //!
 //! * [`declared`]: a class from its row and its declaration in the core;
-//! * [`common`], [`capabilities`]: the methods that are stamped;
+//! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that are stamped;
 //! * [`hot`]: `in`, `add` and `remove`; [`shared`]: what stamped methods have in common.
 
 use bloomery_core::container::file::Opened;
+use bloomery_core::registry::{Variant, by_id};
 use bloomery_core::structure::Declared;
 use bloomery_core::structure::declaration::Parameter;
 use pyo3::prelude::*;
@@ -15,8 +16,10 @@ use crate::files::{self, Wanted};
 
 mod capabilities;
 mod common;
+mod comparing;
 pub(crate) mod declared;
 pub(crate) mod hot;
+pub(crate) mod merging;
 pub(crate) mod shared;
 
 /// One class a row, and what is found by a row's number.
@@ -36,6 +39,14 @@ macro_rules! classes {
                 $($number => Some(py.get_type::<$module::$Class>().into_any()),)*
                 _ => None,
             }
+        }
+
+        /// The registry row of the class of `object`, if that is a filter.
+        pub(crate) fn row_of(object: &Bound<'_, PyAny>) -> Option<&'static Variant> {
+            $(if object.cast_exact::<$module::$Class>().is_ok() {
+                return by_id($number);
+            })*
+            None
         }
 
         /// The filter in a file that was opened as `path`, as its class; `None` if this release has none for it.

@@ -1,56 +1,16 @@
-//! What only `BloomFilter` has: set operations, shapes given outright, files written in place.
+//! What only `BloomFilter` has: shapes given outright, files written in place.
 
 use std::ffi::c_int;
 
 use bloomery_core::bloom::BloomFilter as Core;
 use bloomery_core::registry::BLOOM;
-use bloomery_core::structure::{Filter, Mergeable};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::classes::bloom::BloomFilter;
-use crate::classes::shared::warn_if_overfull;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
 use crate::params;
-
-impl BloomFilter {
-    fn both<R: Send>(&self, other: &Self, py: Python<'_>, visit: impl FnOnce(&Core, &Core) -> R + Send) -> R {
-        self.lock.look_both(&other.lock, py, visit)
-    }
-
-    fn combined(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        combine: impl FnOnce(&mut Core, &Core) -> bloomery_core::Result<()> + Send,
-    ) -> PyResult<Self> {
-        let made = self.both(other, py, |a, b| {
-            a.check_compatible(b)?;
-            files::check_sound(b)?;
-            let mut copy = a.try_clone()?;
-            combine(&mut copy, b)?;
-            Ok(copy)
-        });
-        let made = Self::wrap(made.or_raise(py)?);
-        warn_if_overfull(py, &made.lock)?;
-        Ok(made)
-    }
-
-    fn combine_into(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        combine: impl FnOnce(&mut Core, &Core) -> bloomery_core::Result<()> + Send,
-    ) -> PyResult<()> {
-        if std::ptr::eq(self, other) {
-            return Ok(());
-        }
-        let sound = |a: &mut Core, b: &Core| files::check_sound(b).and_then(|()| combine(a, b));
-        self.lock.change_from(&other.lock, py, sound).or_raise(py)?;
-        warn_if_overfull(py, &self.lock)
-    }
-}
 
 /// The arguments of `with_shape`.
 mod arguments {
@@ -142,78 +102,6 @@ impl BloomFilter {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
         let _ = args;
         self.close(py)
-    }
-
-    /// The filter of the keys of both: bit for bit what adding them all would have given.
-    ///
-    /// num_added is an estimate, from the bits, of the keys that would have been new: how many were depends on
-    /// their order. In all else the file is that of one filter. Raises IncompatibleFilters, naming every field in
-    /// which the two differ.
-    fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.combined(other, py, Core::unite)
-    }
-
-    /// A filter that finds every key of both, at the rate of its operands.
-    ///
-    /// num_added and approx_count() are those of intersection_count, though more bits are set. Raises
-    /// IncompatibleFilters, naming every field in which the two differ.
-    fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.combined(other, py, Core::intersect)
-    }
-
-    fn __or__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.union(py, other)
-    }
-
-    fn __and__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.intersection(py, other)
-    }
-
-    fn __ior__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        self.combine_into(other, py, Core::unite)
-    }
-
-    fn __iand__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        self.combine_into(other, py, Core::intersect)
-    }
-
-    /// True when every bit is set in `other` too: all keys of this filter are found there.
-    fn issubset(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-        self.both(other, py, Core::is_subset).or_raise(py)
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        self.equals(other)
-    }
-
-    fn __le__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-        self.issubset(py, other)
-    }
-
-    fn __ge__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-        other.issubset(py, self)
-    }
-
-    /// True when the bits rule out a common key; False means only that they do not.
-    fn isdisjoint(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-        self.both(other, py, Core::certainly_disjoint).or_raise(py)
-    }
-
-    /// Estimated number of keys in either, with its standard deviation; both inf when all bits of the union are
-    /// set.
-    fn union_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
-        self.both(other, py, Core::union_count).or_raise(py)
-    }
-
-    /// Estimated number of keys in both, with its standard deviation; noise for a small overlap
-    /// of large sets. (nan, inf) when all bits of the union are set: nothing is known then.
-    fn intersection_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
-        self.both(other, py, Core::intersection_count).or_raise(py)
-    }
-
-    /// Estimated share of the union that is in both; nan when all bits of the union are set.
-    fn jaccard(&self, py: Python<'_>, other: &Self) -> PyResult<f64> {
-        self.both(other, py, Core::jaccard).or_raise(py)
     }
 
     /// The bit array, read-only. Its content follows later adds.

@@ -1,5 +1,6 @@
 //! Methods that only some classes have, one file a class; the rest is stamped from the registry.
 
+mod bit_set;
 mod bloom;
 mod chain;
 mod compact;

@@ -17,6 +17,7 @@ use crate::arrow::ArrowColumn;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::nulls::Nulls;
+use crate::classes;
 use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, key_type};
 use crate::gathered::Gathered;
@@ -45,6 +46,9 @@ pub(crate) fn run<'py, O: Operation>(
     cpython::learn(py);
     if let Some(items) = Items::of(keys) {
         return listed(operation, hasher, &items, wanted);
+    }
+    if let Some(row) = classes::row_of(keys) {
+        return Err(classes::merging::no_batch(py, row));
     }
     if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
         let name = keys.get_type().name()?;

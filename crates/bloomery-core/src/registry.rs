@@ -5,7 +5,7 @@
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
 /// `add` is called (with a `key`, a `pair` or a `number`); what it can do beside `add` and `in`; whether it can be a stage of
-/// a growing filter, by what makes its rate (`bits`, `fingerprints`, or `no`); when it may miss a key that was
+/// a growing filter, by what makes its rate (`bits`, `fingerprints`, `pairs` of buckets, or `no`); when it may miss a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
 /// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
 /// and, where it is not the usual, what tools ask (see [`Variant`](crate::registry::Variant)): `role`, `once`, `fixed`.
@@ -129,7 +129,7 @@ macro_rules! variants {
             }
             {
                 CUCKOO = 15, cuckoo "cuckoo", table::CuckooFilter;
-                adds: key, can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
+                adds: key, can: [remove count merge map], stage: pairs, false_negatives: OnMisuse,
                 layouts: [], ns: [44.0, 12.0],
                 merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",

@@ -10,7 +10,7 @@ use crate::container::{Container, Header, tag};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry;
-use crate::sizing::chain::Stages;
+use crate::sizing::chain::{Member, Stages};
 use crate::sizing::estimates::{self, Passed};
 use crate::structure::declaration::choice;
 use crate::structure::{Addable, Declared, Filter, Loadable, Sections, Sizable};
@@ -41,6 +41,7 @@ macro_rules! kinds {
     (@row [$($kinds:tt)*]) => { kinds! { @kinds $($kinds)* } };
     (@by bits) => { Stages::OfBits };
     (@by fingerprints) => { Stages::OfFingerprints };
+    (@by pairs) => { Stages::OfPairs };
     (@kinds $({$ID:ident $family:ident $Class:ident $by:ident})*) => {
         /// One stage.
         pub enum Stage {
@@ -178,15 +179,15 @@ impl Kind {
 impl Stage {
     /// What is known of the keys that came to this stage.
     pub(super) fn passed(&self) -> Passed {
-        let (stored, fpr) = (self.num_added() as f64, self.fpr());
-        match each!(self, f => f.occupancy()) {
-            Some((law, fill)) => Passed {
-                came: estimates::came_to_cells(stored, law.as_ref(), fill),
-                fpr,
-                fpr_sd: law.fpr_sd(law.items(fill)),
-            },
-            None => Passed { came: estimates::came_to_table(stored, fpr), fpr, fpr_sd: 0.0 },
-        }
+        let (stored, member) = (self.num_added() as f64, self.member());
+        let (lost, fpr_sd) = match each!(self, f => f.occupancy()) {
+            Some((law, fill)) => (estimates::lost_in_cells(law.as_ref(), fill), law.fpr_sd(law.items(fill))),
+            None => {
+                let relative = |items| each!(self, f => f.relative_fpr(items));
+                (estimates::lost_in_table(stored, member.fpr, relative), 0.0)
+            }
+        };
+        Passed { stored, lost, member, fpr_sd }
     }
 
     /// Everything worth knowing.
@@ -215,6 +216,7 @@ impl Filter for Stage {
         target_fpr() -> f64;
         num_added() -> u64;
         fpr() -> f64;
+        member() -> Member;
         fill() -> f64;
         nbytes() -> u64;
         container() -> Container<'_>;

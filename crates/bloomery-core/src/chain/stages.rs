@@ -91,10 +91,6 @@ impl<S: Filter> Chain<S> {
         )))
     }
 
-    pub(super) fn rates(&self) -> Vec<f64> {
-        self.stages.iter().map(Filter::fpr).collect()
-    }
-
     /// The whole container; `whole` has the variant and the parameters of the whole, at index 0.
     pub(super) fn container(&self, whole: &Header) -> Container<'_> {
         let mut header = Header { params: Vec::new(), ..*whole };

@@ -22,8 +22,8 @@
 //! binomial). Keys, too, are whole.
 
 use super::Law;
-use super::chain::Stages;
-use super::whole::of_whole;
+use super::chain::{Member, Stages};
+use super::whole::{mean_over, of_whole};
 
 /// An estimate, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,40 +56,43 @@ pub fn common(law: &dyn Law, a: f64, b: f64, union: f64) -> Estimate {
     Estimate { items, variance: of_whole(spread, law.cell_worth(union)) }
 }
 
-/// Keys that came to a table which holds `stored` of them, those that were new, and has rate `fpr` now. The rate
-/// of a table of fingerprints is that of their number, so it was f x when a share x of them was in.
-pub fn came_to_table(stored: f64, fpr: f64) -> Estimate {
+/// Keys that a table took for known, of those that came to it as they come to a filter of its own: it holds `stored`,
+/// and has rate `fpr` now; `relative` tells the rate at less keys, up to a factor.
+pub fn lost_in_table(stored: f64, fpr: f64, relative: impl Fn(f64) -> f64) -> Estimate {
     if fpr <= 0.0 || stored <= 0.0 {
-        return Estimate { items: stored, variance: 0.0 };
+        return Estimate { items: 0.0, variance: 0.0 };
     }
     if fpr >= 1.0 {
-        return Estimate { items: stored, variance: f64::INFINITY };
+        return Estimate { items: 0.0, variance: f64::INFINITY };
     }
-    // Integrals of 1 / (1 - f x) and of f x / (1 - f x)^2 over the keys; the second by its series for small rates.
-    let log = -(-fpr).ln_1p();
-    let lost = if fpr < 1e-3 { fpr / 2.0 + 2.0 * fpr * fpr / 3.0 } else { (fpr / (1.0 - fpr) - log) / fpr };
-    Estimate { items: stored * (log / fpr).max(1.0), variance: stored * lost }
+    let rate = |items: f64| fpr * (relative(items) / relative(stored)).min(1.0);
+    // For each key stored, f / (1 - f) were found.
+    let found = mean_over(stored, |items| rate(items) / (1.0 - rate(items)));
+    let variance = mean_over(stored, |items| rate(items) / (1.0 - rate(items)).powi(2));
+    Estimate { items: stored * found, variance: stored * variance }
 }
 
-/// The same of cells filled to `fill`, whose rate at less keys `law` tells. The count tells more than the fill: in a
-/// chain, the keys that pass one stage fill the lines of the next unevenly, which lowers its fill.
-pub fn came_to_cells(stored: f64, law: &dyn Law, fill: f64) -> Estimate {
+/// The same of cells filled to `fill`, whose rate at less keys `law` tells.
+pub fn lost_in_cells(law: &dyn Law, fill: f64) -> Estimate {
     let items = law.items(fill);
     if items.is_infinite() {
         return Estimate { items, variance: f64::INFINITY };
     }
     let lost = items - law.new_of_fill(fill);
-    Estimate { items: stored + lost, variance: lost }
+    Estimate { items: lost, variance: lost }
 }
 
 /// A stage of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
-    /// The keys that came to it.
-    pub came: Estimate,
-    /// Its rate, as it now is.
-    pub fpr: f64,
-    /// The deviation of this rate.
+    /// The keys that it holds: those that were new. This number tells more than the fill, which is lower where keys
+    /// that passed earlier stages fill lines unevenly.
+    pub stored: f64,
+    /// Those it took for known, had the others not been.
+    pub lost: Estimate,
+    /// What others know of it.
+    pub member: Member,
+    /// The deviation of its rate.
     pub fpr_sd: f64,
 }
 
@@ -98,27 +101,30 @@ pub struct Passed {
 /// All but the newest stage were full when a later one took its first key. What is wrong with the rate f of a stage is
 /// wrong for all keys N that came after it: the share that passes is a product with 1 - f, so N / (1 - f) of it.
 pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
-    let rates: Vec<f64> = stages.iter().map(|stage| stage.fpr).collect();
-    if stages.iter().any(|stage| !stage.came.items.is_finite()) {
+    let members: Vec<Member> = stages.iter().map(|stage| stage.member).collect();
+    if stages.iter().any(|stage| !stage.lost.items.is_finite()) {
         return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
     }
     let mut found = 0.0f64;
     let passing = |index| {
-        let pass = (1.0 - found).max(f64::MIN_POSITIVE);
-        found += kind.first_found(&rates, index);
-        pass
+        let (pass, first) = ((1.0 - found).max(f64::MIN_POSITIVE), kind.first_found(&members, index));
+        found += first;
+        (pass, first)
     };
-    let passes: Vec<f64> = (0..stages.len()).map(passing).collect();
+    let passes: Vec<(f64, f64)> = (0..stages.len()).map(passing).collect();
     let (mut later, mut lost, mut spread) = (0.0, 0.0, 0.0);
     // Newest first.
-    for (stage, pass) in stages.iter().zip(passes).rev() {
-        let passed = stage.came;
+    for (stage, (pass, first)) in stages.iter().zip(passes).rev() {
+        let fpr = stage.member.fpr;
+        // A key that passed is found at another rate than any key.
+        let share = if fpr > 0.0 { first / pass / fpr } else { 1.0 };
+        let (came, own) = (stage.stored + stage.lost.items * share, stage.lost.variance * share);
         // Those that it found itself are the variance of what came to it.
-        let asked = later + if stage.fpr > 0.0 { passed.variance / stage.fpr / pass } else { 0.0 };
-        let missed = (1.0 - stage.fpr).max(f64::MIN_POSITIVE);
+        let asked = later + if first > 0.0 { own / first } else { 0.0 };
+        let missed = (1.0 - fpr).max(f64::MIN_POSITIVE);
         spread += (asked * stage.fpr_sd / missed).powi(2);
-        lost += (passed.variance + passed.items * (1.0 - pass)) / (pass * pass);
-        later += passed.items / pass;
+        lost += (own + came * (1.0 - pass)) / (pass * pass);
+        later += came / pass;
     }
     Estimate { items: later, variance: of_whole(lost, 1.0) + spread }
 }
@@ -143,7 +149,7 @@ mod tests {
             let equal = common(law, 500.0, 500.0, 500.0);
             assert!((equal.variance - of_whole(law.items_sd(500.0).powi(2), law.cell_worth(500.0))).abs() < 1e-9);
         }
-        assert_eq!(came_to_table(100.0, 0.0), Estimate { items: 100.0, variance: 0.0 });
+        assert_eq!(lost_in_table(100.0, 0.0, |items| items), Estimate { items: 0.0, variance: 0.0 });
         assert_eq!(of_whole(0.0, 1.0), 0.0);
     }
 
@@ -156,9 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn the_series_meets_the_integral() {
-        let [below, above] = [9.999e-4, 1.0001e-3].map(|fpr| came_to_table(1000.0, fpr));
-        assert!((below.variance / above.variance - 1.0).abs() < 1e-3 && (below.items - above.items).abs() < 1e-3);
-        assert!((above.items - 1000.5).abs() < 0.01 && (above.variance - 0.5).abs() < 0.01);
+    fn what_a_table_found_is_the_integral_of_its_rate() {
+        for fpr in [1e-9, 1e-3, 0.1, 0.5] {
+            let (straight, log) = (lost_in_table(1000.0, fpr, |items| items), -f64::ln_1p(-fpr));
+            let (items, variance) = (1000.0 * (log / fpr - 1.0), 1000.0 * (fpr / (1.0 - fpr) - log) / fpr);
+            assert!((straight.items - items).abs() < 1e-4 * items + 1e-6, "{fpr}");
+            assert!((straight.variance - variance).abs() < 1e-4 * variance + 1e-6, "{fpr}");
+        }
+        let bent = lost_in_table(1000.0, 1e-3, |items| items.powi(9));
+        assert!((bent.items - 0.1).abs() < 1e-3 && (bent.variance - 0.1).abs() < 1e-3);
     }
 }

@@ -45,6 +45,16 @@ impl Lanes {
             .sum()
     }
 
+    /// ln q(1) to ln q(cells).
+    fn logs(&self, cells: u32) -> Vec<f64> {
+        (1..=cells).map(|s| self.log_avoids(s)).collect()
+    }
+
+    /// The mean over the keys of a block.
+    fn mean(&self, items: f64, of: impl Fn(f64) -> f64) -> f64 {
+        binomial_mean(items, 1.0 / self.blocks as f64, of)
+    }
+
     /// Q(i)^lanes; `logs` has ln q(1) to ln q(T).
     fn found(&self, keys: f64, logs: &[f64]) -> f64 {
         all_set(logs, keys).powi(self.lanes as i32)
@@ -72,11 +82,11 @@ impl Lanes {
 
 impl Law for Lanes {
     fn fpr(&self, items: f64) -> f64 {
-        let logs: Vec<f64> = (1..=self.per_lane).map(|s| self.log_avoids(s)).collect();
+        let logs = self.logs(self.per_lane);
         if self.blocks == 1 {
             return self.found(items, &logs);
         }
-        binomial_mean(items, 1.0 / self.blocks as f64, |keys| self.found(keys, &logs))
+        self.mean(items, |keys| self.found(keys, &logs))
     }
 
     fn fill(&self, items: f64) -> f64 {
@@ -110,6 +120,24 @@ impl Law for Lanes {
         variance.sqrt() / (cells * -(-self.share()).ln_1p())
     }
 
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_variance(&self, items: f64) -> f64 {
+        if self.blocks == 1 || items <= 0.0 || items.is_infinite() {
+            return 0.0;
+        }
+        let (shared, logs) = (self.shared(), self.logs(2 * self.per_lane));
+        // The second moment: two keys are found.
+        let rates = self.mean(items, |keys| {
+            let both = shared.iter().enumerate();
+            let both = both.map(|(same, chance)| chance * all_set(&logs[..2 * self.per_lane as usize - same], keys));
+            both.sum::<f64>().powi(self.lanes as i32)
+        });
+        (rates - self.fpr(items).powi(2)).max(0.0)
+    }
+
     /// Blocks differ, in their keys and in what of their cells is set: with R the rate of a block and X its set
     /// cells, what X does not tell of R is Var R - Cov(R, X)^2 / Var X, of one block, and a share of it of all.
     fn fpr_sd(&self, items: f64) -> f64 {
@@ -117,27 +145,21 @@ impl Law for Lanes {
             return 0.0;
         }
         let (width, lanes, per_lane) = (self.width as f64, f64::from(self.lanes), self.per_lane as usize);
-        let logs: Vec<f64> = (1..=2 * self.per_lane).map(|s| self.log_avoids(s)).collect();
-        let (set, shared) = (|cells: usize, keys| all_set(&logs[..cells], keys), self.shared());
-        let mean = |f: &dyn Fn(f64) -> f64| binomial_mean(items, 1.0 / self.blocks as f64, f);
-        let rate = mean(&|keys| set(per_lane, keys).powi(self.lanes as i32));
-        let ones = mean(&|keys| lanes * width * set(1, keys));
-        // Second moments: two keys are found, two cells are set, a key is found and a cell is set.
-        let rates = mean(&|keys| {
-            let both = shared.iter().enumerate().map(|(same, chance)| chance * set(2 * per_lane - same, keys));
-            both.sum::<f64>().powi(self.lanes as i32)
-        });
-        let squares = mean(&|keys| {
+        let logs = self.logs(self.per_lane + 1);
+        let set = |cells: usize, keys| all_set(&logs[..cells], keys);
+        let ones = self.mean(items, |keys| lanes * width * set(1, keys));
+        // Second moments: two cells are set, a key is found and a cell is set.
+        let squares = self.mean(items, |keys| {
             let (one, two) = (width * set(1, keys), width * (width - 1.0) * set(2, keys));
             lanes * (one + two) + lanes * (lanes - 1.0) * one * one
         });
-        let joint = mean(&|keys| {
+        let joint = self.mean(items, |keys| {
             let (found, more) = (set(per_lane, keys), set(per_lane + 1, keys));
             let own = self.per_lane as f64 * found + (width - f64::from(self.per_lane)) * more;
             lanes * found.powi(self.lanes as i32 - 1) * own
         });
-        let told = (joint - rate * ones).powi(2) / (squares - ones * ones).max(f64::MIN_POSITIVE);
-        ((rates - rate * rate - told).max(0.0) / self.blocks as f64).sqrt()
+        let told = (joint - self.fpr(items) * ones).powi(2) / (squares - ones * ones).max(f64::MIN_POSITIVE);
+        ((self.block_variance(items) - told).max(0.0) / self.blocks as f64).sqrt()
     }
 
     fn cell_worth(&self, items: f64) -> f64 {

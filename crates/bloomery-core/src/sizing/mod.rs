@@ -51,6 +51,14 @@ pub trait Law {
     fn fpr_sd(&self, _items: f64) -> f64 {
         0.0
     }
+    /// Blocks of cells, one of which a key goes to.
+    fn blocks(&self) -> u64 {
+        1
+    }
+    /// The variance of the rates of single blocks.
+    fn block_variance(&self, _items: f64) -> f64 {
+        0.0
+    }
     /// Keys that one set cell more stands for.
     fn cell_worth(&self, items: f64) -> f64;
 

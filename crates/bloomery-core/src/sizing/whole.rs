@@ -10,14 +10,19 @@ pub fn of_whole(variance: f64, unit: f64) -> f64 {
 }
 
 /// Of so many different keys, those that were new when they came: all but those that a look-up, of rate `fpr` at so
-/// many keys, found. By Simpson's rule over 32 parts.
+/// many keys, found.
 pub fn new_among(items: f64, fpr: impl Fn(f64) -> f64) -> f64 {
     if !items.is_finite() {
         return items;
     }
-    let known = (0..=32).map(|part| {
+    items * (1.0 - mean_over(items, fpr))
+}
+
+/// The mean of a function over the keys from none to `items`, by Simpson's rule over 32 parts.
+pub fn mean_over(items: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let parts = (0..=32).map(|part| {
         let weight = if part % 32 == 0 { 1.0 } else { f64::from(2 + part % 2 * 2) };
-        weight * fpr(items * f64::from(part) / 32.0)
+        weight * of(items * f64::from(part) / 32.0)
     });
-    items * (1.0 - known.sum::<f64>() / 96.0)
+    parts.sum::<f64>() / 96.0
 }

@@ -11,6 +11,7 @@ use crate::key::source::CHUNK;
 pub use crate::key::source::HashSource;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::sizing::Law;
+use crate::sizing::chain::Member;
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +56,17 @@ pub trait Filter: Send + Sync + Sized {
     fn num_added(&self) -> u64;
     /// Model rate of false positives at the present load.
     fn fpr(&self) -> f64;
+    /// What stages after it know of it when it is one of a chain, which holds each key once.
+    fn member(&self) -> Member {
+        match self.occupancy() {
+            Some((law, fill)) => Member::of_cells(self.fpr(), law.as_ref(), fill),
+            None => Member::of_rate(self.fpr()),
+        }
+    }
+    /// The rate at so many keys, up to a constant factor: of fingerprints, that of their number.
+    fn relative_fpr(&self, items: f64) -> f64 {
+        items
+    }
     /// Law and fill of the cells that look-ups ask, where keys leave nothing but set cells.
     fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
         None

@@ -32,7 +32,7 @@ use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::{CUCKOO, DYNAMIC_CUCKOO};
-use crate::sizing::chain::Stages;
+use crate::sizing::chain::{Member, Stages};
 use crate::sizing::check_fpr;
 use crate::sizing::fingerprints::cuckoo_buckets;
 use crate::structure::batch::CHUNK;
@@ -197,7 +197,8 @@ impl Filter for DynamicCuckooFilter {
     }
 
     fn fpr(&self) -> f64 {
-        Stages::Independent.fpr(&self.chain.rates())
+        let members: Vec<_> = self.chain.stages.iter().map(|stage| Member::of_rate(stage.fpr())).collect();
+        Stages::Independent.fpr(&members)
     }
 
     fn container(&self) -> Container<'_> {

@@ -207,7 +207,8 @@ impl Filter for ScalableBloomFilter {
     }
 
     fn fpr(&self) -> f64 {
-        self.plan.kind.stages().fpr(&self.chain.rates())
+        let members: Vec<_> = self.chain.stages.iter().map(Filter::member).collect();
+        self.plan.kind.stages().fpr(&members)
     }
 
     /// With the keys that an earlier stage, or their own, took for known.

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::CUCKOO;
 use crate::scheme::ahead::mark;
+use crate::sizing::chain::Member;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
@@ -341,6 +342,11 @@ impl Filter for CuckooFilter {
 
     fn fpr(&self) -> f64 {
         self.shape.true_fpr(self.items() as f64)
+    }
+
+    /// Of keys that were stored once, no two are equal: the rate is the sum of their chances.
+    fn member(&self) -> Member {
+        Member { parts: self.shape.buckets, ..Member::of_rate(-(-self.fpr()).ln_1p()) }
     }
 
     fn fill(&self) -> f64 {

@@ -33,6 +33,7 @@ use crate::key::KeyHasher;
 use crate::registry::PREFIX;
 use crate::scheme::columns::Columns;
 use crate::scheme::{fastrange, lines};
+use crate::sizing::chain::Member;
 use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
 use crate::structure::kept::{cleared, kept_in};
@@ -41,6 +42,9 @@ use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Of the keys that ask the spare of one full filter, those that would ask that of another of other bins: fingerprints
+/// keep their order. The mean of g^2 over that of g, g(x) the chance that 25 or more fingerprints of a bin are below x.
+const ASKING_AGAIN: f64 = 0.23;
 
 structure! {
     /// An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
@@ -180,6 +184,13 @@ impl PrefixFilter {
         let items = law.items(ones / (self.shape.spare_words() * 64) as f64);
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
+
+    /// Keys a slot, share of the fingerprints that ask the spare, rate of the spare.
+    fn state(&self) -> (f64, f64, f64) {
+        let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
+        let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
+        (fill + passed, asking, spare)
+    }
 }
 
 impl Filter for PrefixFilter {
@@ -209,9 +220,25 @@ impl Filter for PrefixFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
-        let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
-        fingerprints::prefix(fill + passed, self.shape.remainder_bits, asking, spare)
+        let (load, asking, spare) = self.state();
+        fingerprints::prefix(load, self.shape.remainder_bits, asking, spare)
+    }
+
+    /// What the spare finds, it finds by chance.
+    fn member(&self) -> Member {
+        let (load, asking, spare) = self.state();
+        let rate = |spare| fingerprints::prefix(load, self.shape.remainder_bits, asking, spare);
+        let (equal, fpr) = (rate(0.0), rate(spare));
+        let chance = if fpr > 0.0 { 1.0 - equal / fpr } else { 0.0 };
+        Member { chance, meeting: equal + ASKING_AGAIN * spare, ..Member::of_rate(fpr) }
+    }
+
+    /// By the law: the spare's share of the rate grows as a high power of the keys.
+    fn relative_fpr(&self, items: f64) -> f64 {
+        let load = items / (self.shape.bins as f64 * f64::from(BIN_SIZE));
+        let asking = fingerprints::passed_on(load, BIN_SIZE);
+        let spare = blocked::law(self.shape.spare_lines, self.shape.per_column).fpr(items * asking);
+        fingerprints::prefix(load, self.shape.remainder_bits, asking, spare)
     }
 
     fn fill(&self) -> f64 {

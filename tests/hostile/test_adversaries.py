@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.attacks import search
-from support import SECRET
+from support import SECRET, bits_of
 
 import bloomery
 from bloomery import CuckooFilter, DLeftCountingFilter, DynamicCuckooFilter, FilterFull, QuotientFilter
@@ -207,6 +207,30 @@ def test_a_quotient_stage_opens_no_other_for_a_crowd() -> None:
         with contextlib.suppress(FilterFull):
             made.add_hashed([hashed])
     assert made.stages <= 2
+
+
+@pytest.mark.parametrize("home", [0, 5000, -1])
+@pytest.mark.parametrize("grown", [0, 2])
+def test_a_merge_puts_no_key_further_from_home_than_adds_would(home: int, grown: int) -> None:
+    """Up to a quarter full, 1024 slots: as many keys of one home as either takes do not fit together."""
+    made, other = (QuotientFilter(20_000, 1e-5) for _ in range(2))
+    crowd = at_home(made, 2000, 1) + np.uint64((home % made.num_slots) << (64 - made.quotient_bits))
+    made.add_hashed(crowd[:1000])
+    other.add_hashed(crowd[1000:])
+    for _ in range(grown):
+        other.grow()
+    before = made.to_bytes()
+    with pytest.raises(FilterFull, match=r"1024.*secret="):
+        made.merge(other)
+    assert made.to_bytes() == before
+    # With few of them it fits, and is the table that adds make.
+    few = other.copy()
+    few.clear()
+    few.add_hashed(crowd[1000:1020])
+    made.merge(few)
+    added = QuotientFilter(20_000, 1e-5)
+    added.add_hashed(crowd[:1020])
+    assert bits_of(made) == bits_of(added)
 
 
 @pytest.mark.parametrize("cls", [CuckooFilter, QuotientFilter, DynamicCuckooFilter])

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use super::in_place::refuse_writing;
 use super::kernel::Kernel;
 use super::shape::{Layout, Scheme, Shape};
 use super::surplus::Surplus;
@@ -91,17 +92,6 @@ pub struct BloomFilter {
     pub(super) writer: Option<Writer>,
     /// The file was let go of: no more writing through its mapping.
     pub(super) closed: bool,
-}
-
-#[cold]
-fn refuse_writing(closed: bool, inherited: bool) -> Error {
-    Error::ReadOnly(match (closed, inherited) {
-        (true, _) => "the filter is closed; open its file again".into(),
-        (_, true) => "the filter was opened with mode=\"r+\" by a parent process, which alone writes to the file; \
-                      take a copy(), or open the file here when the parent has closed it"
-            .into(),
-        _ => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
-    })
 }
 
 /// [`Filter::look`] of layouts without lines: a call of its own, for the registers.

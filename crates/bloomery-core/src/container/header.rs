@@ -1,5 +1,6 @@
 //! Header, parameter table, section table: writing them, and reading them from hostile bytes.
 
+use super::reader::Reader;
 use crate::cells::{LINE_BYTES, Memory};
 use crate::error::{Error, Result};
 use crate::key::{KEY_RULE_VERSION, KeyHasher};
@@ -234,37 +235,6 @@ pub struct Parsed {
     pub header: Header,
     /// The sections, in file order.
     pub sections: Vec<Span>,
-}
-
-/// A reader over bytes that never runs past them.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| Error::format("the file is cut short"))?;
-        self.0 = rest;
-        Ok(*head)
-    }
-
-    fn u16(&mut self) -> Result<u16> {
-        Ok(u16::from_le_bytes(self.take()?))
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.take()?))
-    }
-
-    fn u64(&mut self) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.take()?))
-    }
-
-    fn size(&mut self) -> Result<usize> {
-        usize::try_from(self.u64()?).map_err(|_| Error::format("the file names a length beyond this machine's"))
-    }
-
-    fn zero(&mut self) -> Result<()> {
-        if self.u32()? == 0 { Ok(()) } else { Err(Error::format("a reserved field of the file is not zero")) }
-    }
 }
 
 impl Parsed {

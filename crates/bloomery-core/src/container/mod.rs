@@ -9,6 +9,7 @@
 
 pub mod file;
 pub mod header;
+mod reader;
 pub mod save;
 
 pub use file::OpenMode;

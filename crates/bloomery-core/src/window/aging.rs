@@ -7,7 +7,8 @@
 //! Without refreshing, a key is remembered for `capacity` new keys after it was told new itself: the
 //! plain double buffer. A key that is falsely known is then not written anywhere.
 
-use super::generations::{Generations, Kind, Plan, window};
+use super::generations::{Generations, Kind, window};
+use super::plan::Plan;
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::registry::AGING;

@@ -17,14 +17,12 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
-use crate::sizing::{Law, any_among, blocked, check_sized, each_of, shown};
+use crate::sizing::{Law, any_among, blocked, shown};
 use crate::structure::kept::kept_in;
 use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Sections};
+use crate::window::plan::{MAX_GENERATIONS, Plan, too_large};
 use crate::window::steps::Steps;
-
-/// More generations cost a line a look-up each and save less and less space.
-pub const MAX_GENERATIONS: usize = 16;
 
 /// What tells one variant of generations from another.
 pub trait Kind: Send + Sync + Sized + 'static {
@@ -32,69 +30,6 @@ pub trait Kind: Send + Sync + Sized + 'static {
     const VARIANT: u16;
     /// Least and largest number of generations.
     const RANGE: [usize; 2];
-}
-
-/// What generations are made from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// n, keys that are remembered (in a window of time: keys that come within it).
-    pub capacity: u64,
-    /// p, rate of the whole.
-    pub fpr: f64,
-    /// g.
-    pub generations: usize,
-    /// True: a known key is written again unless the active plane has it.
-    pub refresh: bool,
-    /// Seconds for which keys are remembered; `None` when they are counted.
-    pub window: Option<f64>,
-}
-
-impl Plan {
-    fn check(&self, range: [usize; 2]) -> Result<()> {
-        check_sized(self.capacity, self.fpr)?;
-        if !(range[0]..=range[1]).contains(&self.generations) {
-            return Err(Error::Parameter(format!(
-                "generations must be between {} and {}, got {}",
-                range[0], range[1], self.generations
-            )));
-        }
-        if let Some(window) = self.window
-            && !(window > 0.0 && window.is_finite())
-        {
-            return Err(Error::Parameter(format!(
-                "window must be a finite number of seconds above 0, got {}",
-                shown(window)
-            )));
-        }
-        Ok(())
-    }
-
-    /// Keys a plane takes.
-    pub(super) fn share(&self) -> u64 {
-        match self.window {
-            Some(_) => self.capacity,
-            None => self.capacity.div_ceil(self.generations as u64 - 1),
-        }
-    }
-
-    /// Rate of one plane.
-    fn plane_fpr(&self) -> f64 {
-        each_of(self.fpr, self.generations as f64)
-    }
-
-    /// Lines of a plane, positions a column.
-    fn size(&self) -> Result<(u64, u32)> {
-        // What a plane cannot be is told in the caller's numbers, not in the plane's.
-        blocked::smallest_lines(self.share(), self.plane_fpr()).map_err(|error| match error {
-            Error::Memory(_) => too_large(self),
-            _ => Error::Parameter(format!(
-                "a capacity of {} at fpr {} in {} generations cannot be reached (keys are 64-bit hashes); raise the fpr",
-                self.capacity,
-                shown(self.fpr),
-                self.generations
-            )),
-        })
-    }
 }
 
 /// A [`structure!`](crate::structure::declaration) with the fields of all windows, and what reads its files.
@@ -162,10 +97,6 @@ pub struct Generations<V> {
     pub(super) clock: Option<(f64, f64)>,
     warned: bool,
     kind: PhantomData<V>,
-}
-
-fn too_large(plan: &Plan) -> Error {
-    Error::Memory(format!("a capacity of {} needs more memory than can be had; lower it", plan.capacity))
 }
 
 impl<V: Kind> Generations<V> {

@@ -11,7 +11,8 @@
 //! older generation takes a place in the active one, too. Only g = 2 gives that
 //! ([`super::AgingBloomFilter`]), since nothing but one full generation is sure to hold no repeat.
 
-use super::generations::{Generations, Kind, MAX_GENERATIONS, Plan, window};
+use super::generations::{Generations, Kind, window};
+use super::plan::{MAX_GENERATIONS, Plan};
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::registry::ROLLING;

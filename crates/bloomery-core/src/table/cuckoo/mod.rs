@@ -14,6 +14,7 @@
 //! follows from the hash of the key alone, so that equal operations give equal bytes.
 
 pub mod buckets;
+mod exchange;
 pub mod moves;
 pub mod places;
 pub mod shape;
@@ -34,7 +35,7 @@ use crate::sizing::chain::Member;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Filter, Mergeable, Removable};
+use crate::structure::{Addable, Countable, Filter, Removable};
 
 structure! {
     /// An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
@@ -92,17 +93,6 @@ structure! {
     }
 }
 
-/// An approximate multiset with removal.
-pub struct CuckooFilter {
-    pub(crate) shape: CuckooShape,
-    kernel: Kernel,
-    places: Places,
-    pub(crate) memory: Memory,
-    pub(crate) stash: Stash,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) load: Load,
-}
-
 #[rustfmt::skip] // one arm a line
 /// Runs `$work` with the bucket rule of `$kernel` as `$rule`.
 macro_rules! dispatch {
@@ -113,6 +103,18 @@ macro_rules! dispatch {
             Kernel::SemiSorted($rule) => $work,
         }
     };
+}
+use dispatch;
+
+/// An approximate multiset with removal.
+pub struct CuckooFilter {
+    pub(crate) shape: CuckooShape,
+    kernel: Kernel,
+    places: Places,
+    pub(crate) memory: Memory,
+    pub(crate) stash: Stash,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) load: Load,
 }
 
 impl CuckooFilter {
@@ -254,68 +256,6 @@ impl CuckooFilter {
             })
         })
     }
-
-    /// Visits every fingerprint, the one in the stash last, up to the first error: where it may lie,
-    /// and a turn by which to store it in another table.
-    pub(crate) fn visit<E>(
-        &self,
-        mut visit: impl FnMut(Spot, u64) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        let words = self.memory.words();
-        dispatch!(self.kernel, rule => {
-            for at in 0..self.shape.buckets {
-                let mut bucket = rule.load(words, at);
-                for slot in 0..self.shape.bucket_size {
-                    match rule.swap(&mut bucket, slot, 0) {
-                        0 => {}
-                        fp => visit(self.places.at(fp, at), turn(fp, at, slot))?,
-                    }
-                }
-            }
-        });
-        match self.stash {
-            Stash { fp: 0, .. } => Ok(()),
-            Stash { fp, bucket } => visit(self.places.at(fp, bucket), turn(fp, bucket, 0)),
-        }
-    }
-
-    /// Offers every fingerprint to `take`, the one in the stash first, and gives up those that it
-    /// takes; true when nothing is left. With the stash refused it ends, as a table with room does
-    /// not leave its stash taken.
-    pub(crate) fn hand_over(&mut self, mut take: impl FnMut(Spot, u64) -> bool) -> bool {
-        let (places, load) = (self.places, &mut self.load);
-        let Some(words) = self.memory.words_mut() else { return false };
-        let Stash { fp, bucket } = self.stash;
-        if fp != 0 {
-            if !take(places.at(fp, bucket), turn(fp, bucket, 0)) {
-                return false;
-            }
-            self.stash = Stash::default();
-            load.uncount(true);
-        }
-        let mut empty = true;
-        dispatch!(self.kernel, rule => {
-            for at in 0..self.shape.buckets {
-                for slot in 0..self.shape.bucket_size {
-                    let mut bucket = rule.load(words, at);
-                    let fp = rule.swap(&mut bucket, slot, 0);
-                    if fp != 0 && take(places.at(fp, at), turn(fp, at, slot)) {
-                        rule.store(words, at, bucket);
-                        load.uncount(true);
-                    } else {
-                        empty &= fp == 0;
-                    }
-                }
-            }
-        });
-        empty
-    }
-}
-
-/// Decides which slots are emptied when a fingerprint found in a table is stored in another.
-#[inline(always)]
-fn turn(fp: u64, bucket: u64, slot: u32) -> u64 {
-    fp << 32 ^ bucket << 3 ^ u64::from(slot)
 }
 
 impl Filter for CuckooFilter {
@@ -412,26 +352,6 @@ impl Countable for CuckooFilter {
                 Ok::<(), Refused>(())
             })
         });
-    }
-}
-
-impl Mergeable for CuckooFilter {
-    /// The union of two multisets: every fingerprint of `other` is stored again, as its bucket says
-    /// where it may lie. `Error::Capacity` when they do not all fit.
-    fn merge(&mut self, other: &Self) -> Result<()> {
-        self.check_compatible(other)?;
-        self.check_writable()?;
-        let mut merged = self.try_clone()?;
-        other.visit(|spot, turn| merged.store(spot, turn).map(drop)).map_err(|_| {
-            Error::Capacity(format!(
-                "{} and {} keys do not fit together into {} slots; build filters with a larger capacity",
-                self.load.added,
-                other.load.added,
-                self.shape.slots()
-            ))
-        })?;
-        *self = merged;
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::container::tag;
+use crate::structure::Mergeable;
 use crate::structure::conformance::{counting, lying, removing};
 use crate::structure::testing::{hash, reloaded};
 

@@ -24,11 +24,12 @@
 //! * [`words`]: select in a word, and runs of bits moved by some places;
 //! * [`geometry`]: how many bits of what;
 //! * `growth`: a table of twice as many slots;
-//! * [`slots`]: finding, inserting and removing one fingerprint; `sound`: whether a table contradicts itself;
+//! * [`slots`]: finding one fingerprint; `shifts`: inserting and removing it; `sound`: whether a table contradicts itself;
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;
 mod growth;
+mod shifts;
 pub mod slots;
 mod sound;
 mod stored;
@@ -150,15 +151,16 @@ impl QuotientFilter {
         ))
     }
 
+    /// Refuses a key that `used` slots in use leave no room within reach of its own.
     #[cold]
-    fn crowded(&self) -> Error {
-        let reach = self.geometry().reach(self.used).min(self.geometry().slots());
+    fn crowded(&self, used: u64) -> Error {
+        let reach = self.geometry().reach(used).min(self.geometry().slots());
         Error::Capacity(format!(
             "no free slot within {reach} of the key's own, though {} of {} slots are in use: too many keys lie there, as \
              keys that somebody chose do and copies of one key; nothing was changed, and other keys are still taken; pass \
              secret= where strangers choose keys, counting=True where keys repeat (or the file is damaged: open it with \
              verify=\"full\")",
-            self.used,
+            used,
             self.geometry().slots()
         ))
     }
@@ -218,7 +220,9 @@ impl QuotientFilter {
             return Err(self.full());
         }
         let reach = geometry.reach(self.used);
-        self.slots.insert(quotient, &place, geometry.cell(remainder, 1), reach).ok_or_else(|| self.crowded())?;
+        self.slots
+            .insert(quotient, &place, geometry.cell(remainder, 1), reach)
+            .ok_or_else(|| self.crowded(self.used))?;
         self.used += 1;
         self.load.count(!place.found);
         Ok(!place.found)
@@ -372,6 +376,9 @@ impl Mergeable for QuotientFilter {
         self.check_compatible(other)?;
         self.check_writable()?;
         let (slots, census) = build(self.geometry(), &[&self.slots, &other.slots])?;
+        if census.farthest > self.geometry().reach(census.used) {
+            return Err(self.crowded(census.used));
+        }
         self.slots = slots;
         self.used = census.used;
         self.load.added = census.distinct;

@@ -98,6 +98,8 @@ pub struct Census {
     pub used: u64,
     /// Distinct fingerprints.
     pub distinct: u64,
+    /// The most slots that a fingerprint has between its home and the end of its copies.
+    pub farthest: u64,
     /// Slots from the first on that belong to runs that began before the seam of the ring.
     wrapped: u64,
 }
@@ -128,7 +130,7 @@ fn census(geometry: Geometry, groups: Groups<'_>) -> Result<Census> {
 
 /// The table of all fingerprints of `tables`, in `geometry`, whose fingerprints are as long.
 pub fn build(geometry: Geometry, tables: &[&Slots]) -> Result<(Slots, Census)> {
-    let census = census(geometry, Groups::of(tables)?)?;
+    let mut census = census(geometry, Groups::of(tables)?)?;
     let mut slots = Slots::new(geometry)?;
     let (mut stop, mut run) = (census.wrapped, None);
     for (fingerprint, mut copies) in Groups::of(tables)? {
@@ -144,6 +146,7 @@ pub fn build(geometry: Geometry, tables: &[&Slots]) -> Result<(Slots, Census)> {
             copies -= here;
             stop += 1;
         }
+        census.farthest = census.farthest.max(stop - quotient);
     }
     if let Some(run) = run {
         slots.close_run(run, stop - 1);

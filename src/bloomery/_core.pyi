@@ -494,7 +494,7 @@ class BitSet:
         num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
         which two differ.
         """
-    def intersection_count(self, /, other: BitSet) -> tuple[float, float]:
+    def intersection_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
         of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
@@ -503,20 +503,20 @@ class BitSet:
         """
         As intersection, in this filter.
         """
-    def isdisjoint(self, /, other: BitSet) -> bool:
+    def isdisjoint(self, /, other: Self) -> bool:
         """
         True when the cells rule out a common key; False means only that they do not.
         """
-    def issubset(self, /, other: BitSet) -> bool:
+    def issubset(self, /, other: Self) -> bool:
         """
         True when no cell is above that of `other`: all keys of this filter are found there. So it is of
         every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
         """
-    def issuperset(self, /, other: BitSet) -> bool:
+    def issuperset(self, /, other: Self) -> bool:
         """
         True when all keys of `other` are found here; other.issubset(self).
         """
-    def jaccard(self, /, other: BitSet) -> float:
+    def jaccard(self, /, other: Self) -> float:
         """
         Estimated share of the union that is in both; nan when all cells of the union are set.
         """
@@ -530,7 +530,7 @@ class BitSet:
         """
         True when the bits live in a file.
         """
-    def merge(self, /, other: BitSet) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the union: bitwise or.
 
@@ -585,7 +585,7 @@ class BitSet:
         """
         Seed of the key hash.
         """
-    def symmetric_difference(self, /, other: BitSet) -> BitSet:
+    def symmetric_difference(self, /, other: Self) -> Self:
         """
         A new set of what is in this set or in `other`, but not in both.
         """
@@ -610,7 +610,7 @@ class BitSet:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def union_count(self, /, other: BitSet) -> tuple[float, float]:
+    def union_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
@@ -790,7 +790,7 @@ class BloomFilter:
         num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
         which two differ.
         """
-    def intersection_count(self, /, other: BloomFilter) -> tuple[float, float]:
+    def intersection_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
         of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
@@ -799,20 +799,20 @@ class BloomFilter:
         """
         As intersection, in this filter.
         """
-    def isdisjoint(self, /, other: BloomFilter) -> bool:
+    def isdisjoint(self, /, other: Self) -> bool:
         """
         True when the cells rule out a common key; False means only that they do not.
         """
-    def issubset(self, /, other: BloomFilter) -> bool:
+    def issubset(self, /, other: Self) -> bool:
         """
         True when no cell is above that of `other`: all keys of this filter are found there. So it is of
         every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
         """
-    def issuperset(self, /, other: BloomFilter) -> bool:
+    def issuperset(self, /, other: Self) -> bool:
         """
         True when all keys of `other` are found here; other.issubset(self).
         """
-    def jaccard(self, /, other: BloomFilter) -> float:
+    def jaccard(self, /, other: Self) -> float:
         """
         Estimated share of the union that is in both; nan when all cells of the union are set.
         """
@@ -831,7 +831,7 @@ class BloomFilter:
         """
         True when the bits live in a file.
         """
-    def merge(self, /, other: BloomFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
@@ -921,7 +921,7 @@ class BloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def union_count(self, /, other: BloomFilter) -> tuple[float, float]:
+    def union_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
@@ -1147,7 +1147,7 @@ class CompactApproximator:
         """
         How cells are joined: max, min or or.
         """
-    def merge(self, /, other: CompactApproximator) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
 
@@ -1431,7 +1431,7 @@ class CountingBloomFilter:
         num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
         which two differ.
         """
-    def intersection_count(self, /, other: CountingBloomFilter) -> tuple[float, float]:
+    def intersection_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
         of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
@@ -1440,20 +1440,20 @@ class CountingBloomFilter:
         """
         As intersection, in this filter.
         """
-    def isdisjoint(self, /, other: CountingBloomFilter) -> bool:
+    def isdisjoint(self, /, other: Self) -> bool:
         """
         True when the cells rule out a common key; False means only that they do not.
         """
-    def issubset(self, /, other: CountingBloomFilter) -> bool:
+    def issubset(self, /, other: Self) -> bool:
         """
         True when no cell is above that of `other`: all keys of this filter are found there. So it is of
         every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
         """
-    def issuperset(self, /, other: CountingBloomFilter) -> bool:
+    def issuperset(self, /, other: Self) -> bool:
         """
         True when all keys of `other` are found here; other.issubset(self).
         """
-    def jaccard(self, /, other: CountingBloomFilter) -> float:
+    def jaccard(self, /, other: Self) -> float:
         """
         Estimated share of the union that is in both; nan when all cells of the union are set.
         """
@@ -1472,7 +1472,7 @@ class CountingBloomFilter:
         """
         True when the counters live in a file.
         """
-    def merge(self, /, other: CountingBloomFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
@@ -1559,7 +1559,7 @@ class CountingBloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def union_count(self, /, other: CountingBloomFilter) -> tuple[float, float]:
+    def union_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
@@ -1754,7 +1754,7 @@ class CuckooFilter:
         """
         True when the table lives in a file.
         """
-    def merge(self, /, other: CuckooFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
 
@@ -2021,7 +2021,7 @@ class DLeftCountingFilter:
         """
         True when the cells live in a file.
         """
-    def merge(self, /, other: DLeftCountingFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
 
@@ -2273,7 +2273,7 @@ class DeletableBloomFilter:
         """
         True when the bits live in a file.
         """
-    def merge(self, /, other: DeletableBloomFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
 
@@ -2594,7 +2594,7 @@ class DynamicCuckooFilter:
         """
         Most stages there may be.
         """
-    def merge(self, /, other: DynamicCuckooFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
 
@@ -3330,7 +3330,7 @@ class QuotientFilter:
         """
         True when the slots live in a file.
         """
-    def merge(self, /, other: QuotientFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
 
@@ -4346,7 +4346,7 @@ class SpatialBloomFilter:
         """
         How cells are joined: max, min or or.
         """
-    def merge(self, /, other: SpatialBloomFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
@@ -5087,7 +5087,7 @@ class VariableIncrementFilter:
         """
         True when the counters live in a file.
         """
-    def merge(self, /, other: VariableIncrementFilter) -> None:
+    def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 

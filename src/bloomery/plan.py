@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import Any
 
 from bloomery import _core, registry
-from bloomery.errors import FilterMemoryError, ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from bloomery.errors import FilterMemoryError, ParameterError, ParameterTypeError
 
 #: Nanoseconds that one random cache line costs a batch lookup, by working set in bytes: one core,
 #: 2.5 GHz, huge pages, prefetch ring. From the project's performance notes, sections 1, 2a and 7.
@@ -87,7 +86,9 @@ def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     >>> 8 < expected_ns("blocked", 100_000_000, 8) < expected_ns("classic", 100_000_000, 7) < 40
     True
     """
-    nbytes = num_bits / 8
+    if not isinstance(layout, str):
+        raise ParameterTypeError(f"layout must be a str, got {layout!r}")
+    nbytes, num_hashes = _number("num_bits", num_bits) / 8, int(_number("num_hashes", num_hashes))
     sizes = [size for size, _ in _LINE_NS]
     index = bisect_left(sizes, nbytes)
     if index in {0, len(sizes)}:
@@ -127,11 +128,13 @@ def choices(
     ['split']
     """
     _check(items, fpr, memory)
-    if universe is not None and universe < (items or 1):
+    if universe is not None and _number("universe", universe) < (items or 1):
         raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
-    wanted = frozenset([needs] if isinstance(needs, str) else needs)
+    wanted = _wanted(needs)
     _check_needs(wanted)
     left_out = {} if left_out is None else left_out
+    if not isinstance(left_out, dict):
+        raise ParameterTypeError(f"left_out must be a dict, which is filled, got {left_out!r}")
     meeting = _meeting(wanted, universe)
     if wanted and PARQUET not in wanted:
         found = (_structure(row, items, fpr, memory) for row in meeting if row["adds"] != "number")
@@ -161,6 +164,9 @@ def choices(
 def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
     if (items is None) + (fpr is None) + (memory is None) > 1:
         raise ParameterError("give two of items, fpr and memory")
+    for name, value in (("items", items), ("fpr", fpr), ("memory", memory)):
+        if value is not None:
+            _number(name, value)
     if items is not None and items < 1:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
@@ -172,6 +178,21 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         )
     if memory is not None and memory < _core.LINE_BYTES:
         raise ParameterError(f"memory must be at least {_core.LINE_BYTES} bytes, got {memory}")
+
+
+def _number(name: str, value: Any) -> Any:
+    """Return ``value`` if it is a number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterTypeError(f"{name} must be a number, got {value!r}")
+    return value
+
+
+def _wanted(needs: str | Collection[str]) -> frozenset[str]:
+    """The words of ``needs``; a text is one."""
+    words: Any = (needs,) if isinstance(needs, str) else needs
+    if not isinstance(words, Collection) or not all(isinstance(word, str) for word in words):
+        raise ParameterTypeError(f"needs must be a str or several, got {needs!r}")
+    return frozenset(words)
 
 
 def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out: dict[str, str]) -> str:

@@ -94,6 +94,80 @@ def test_a_tuple_takes_at_most_16_mib_encoded(name: str) -> None:
             call(key)
 
 
+class Asked:
+    """A part that counts how often it is asked for its value, as a scalar of NumPy or as a UUID."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.times = value, 0
+        self.dtype = None
+
+    def item(self) -> Any:
+        self.times += 1
+        return self.value
+
+    @property
+    def bytes(self) -> bytes:
+        return bytes(self.item())
+
+
+class Long(int):
+    """An int beyond 64 bits that counts how often its bits are asked for."""
+
+    times = 0
+
+    def bit_length(self) -> int:
+        self.times += 1
+        return super().bit_length()
+
+
+Scalar = type("Scalar", (Asked,), {"__module__": "numpy"})
+Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Scalar(()),
+        lambda: Scalar((1, 2)),
+        lambda: Scalar(7),
+        lambda: Scalar(1 << 80),
+        lambda: Identifier(b"sixteen symbols!"),
+        lambda: Long(1 << 80),
+    ],
+)
+def test_a_part_met_a_million_times_is_not_asked_a_million_times(made: Any) -> None:
+    """Only after 64 KiB is it remembered; 16 MiB would ask 600,000 times, for 2 us each."""
+    part = made()
+    with pytest.raises(bloomery.KeyTypeError, match="16777216 bytes"):
+        bloomery.hash_key(doubled(30, part))
+    assert part.times < (64 << 10) // 9 + 64
+    # A thousand are.
+    parts = [made() for _ in range(2000)]
+    with pytest.raises(bloomery.KeyTypeError, match="16777216 bytes"):
+        bloomery.hash_key(doubled(30, tuple(parts)))
+    asked = sorted(part.times for part in parts)
+    assert asked[0] <= (64 << 10) // 9 // 2000 + 2
+
+
+@pytest.mark.parametrize("part", [7, (), (1, (2,)), "text", 1 << 80, -(1 << 63) - 1])
+def test_a_part_remembered_is_the_part_written(part: Any) -> None:
+    deep = functools.reduce(lambda inner, _: (inner, inner), range(5), Scalar(part))
+    plain = functools.reduce(lambda inner, _: (inner, inner), range(5), part)
+    for head in ("", "a" * (64 << 10)):
+        assert bloomery.hash_key((head, deep, (deep,), 1)) == bloomery.hash_key((head, plain, (plain,), 1))
+
+
+def test_a_part_remembered_nests_no_deeper_than_one_written() -> None:
+    part, head = Scalar(((),)), "a" * (64 << 10)
+
+    def nested(depth: int) -> Any:
+        return functools.reduce(lambda inner, _: (inner,), range(depth), part)
+
+    bloomery.hash_key((head, nested(60), nested(61)))
+    with pytest.raises(bloomery.KeyTypeError, match="64 levels"):
+        bloomery.hash_key((head, nested(60), nested(62)))
+
+
 def test_a_tuple_of_just_16_mib_is_a_key() -> None:
     longest = b"a" * ((16 << 20) - 9)
     assert bloomery.hash_key((longest,)) == bloomery.hash_key((bytearray(longest),))

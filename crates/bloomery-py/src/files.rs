@@ -11,9 +11,10 @@ use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
 use bloomery_core::registry;
 use bloomery_core::structure::Loadable;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::errors::parameter;
+use crate::errors::{parameter, parameter_type};
 use crate::params;
 
 const WRITTEN_ONLY: &str =
@@ -219,5 +220,13 @@ pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
 
 /// A path from `str`, `bytes` or `os.PathLike`.
 pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    value.py().import("os")?.call_method1("fsdecode", (value,))?.extract()
+    let py = value.py();
+    let decoded = py.import("os")?.call_method1("fsdecode", (value,)).map_err(|error| {
+        if error.is_instance_of::<PyTypeError>(py) {
+            let why = format!("path must be str, bytes or os.PathLike ({})", error.value(py));
+            return parameter_type(py, why);
+        }
+        error
+    })?;
+    decoded.extract()
 }

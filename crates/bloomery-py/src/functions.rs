@@ -71,8 +71,8 @@ pub(crate) fn hash_many<'py>(
 ) -> "_Filter")]
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
-    mode: &str,
-    verify: &str,
+    #[pyo3(from_py_with = crate::params::mode)] mode: &str,
+    #[pyo3(from_py_with = crate::params::verify)] verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
     max_bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -108,7 +108,7 @@ pub(crate) fn loads<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     use bloomery_core::container::{Parsed, Verify};
     let py = data.py();
-    let bytes = bytes_of(data)?;
+    let bytes = bytes_of("data", data)?;
     let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;

@@ -3,6 +3,7 @@
 use bloomery_core::bloom::Layout;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::structure::declaration::choice;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
@@ -63,6 +64,28 @@ pub(crate) fn text<'a>(name: &str, value: &'a Bound<'a, PyAny>) -> PyResult<&'a 
         Ok(text) => text.to_str(),
         Err(_) => Err(parameter_type(value.py(), format!("{name} must be a str, got {}", shown(value)))),
     }
+}
+
+/// `mode=` of open, not yet read.
+pub(crate) fn mode<'a>(value: &'a Bound<'a, PyAny>) -> PyResult<&'a str> {
+    text("mode", value)
+}
+
+/// `verify=` of open, not yet read.
+pub(crate) fn verify<'a>(value: &'a Bound<'a, PyAny>) -> PyResult<&'a str> {
+    text("verify", value)
+}
+
+/// Another filter of class `T`.
+pub(crate) fn other<T: PyClass>(value: &Bound<'_, PyAny>) -> PyResult<Py<T>> {
+    value.cast::<T>().map(|filter| filter.clone().unbind()).map_err(|_| {
+        let py = value.py();
+        let names = py.get_type::<T>().name().and_then(|wanted| Ok((wanted, value.get_type().name()?)));
+        match names {
+            Ok((wanted, class)) => parameter_type(py, format!("other must be a {wanted}, got a {class}")),
+            Err(error) => error,
+        }
+    })
 }
 
 /// The `fpr=` argument: an explicit None is an error, not the default.

@@ -90,7 +90,7 @@ pub(crate) fn add_lines<'py>(
     #[pyo3(from_py_with = arguments::kept)] kept: bool,
     #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
 ) -> PyResult<Parts<'py>> {
-    let bytes = bytes_of(block)?;
+    let bytes = bytes_of("block", block)?;
     with_filter!(filter, lock => add(filter.py(), lock, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn check_lines<'py>(
     #[pyo3(from_py_with = arguments::absent)] absent: bool,
 ) -> PyResult<Parts<'py>> {
     let py = filter.py();
-    let bytes = bytes_of(block)?;
+    let bytes = bytes_of("block", block)?;
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
     let mut tally = Tally::default();
     with_filter!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
@@ -142,7 +142,7 @@ impl CandidateDuplicates {
         #[pyo3(from_py_with = arguments::once)] once: bool,
     ) -> PyResult<(u64, u64)> {
         let py = filter.py();
-        let bytes = bytes_of(block)?;
+        let bytes = bytes_of("block", block)?;
         let (mut tally, mut all) = (Tally::default(), Vec::new());
         let collected = with_filter!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
             let (hasher, (some, hashes)) = session.write(|filter| {
@@ -169,7 +169,7 @@ impl CandidateDuplicates {
         #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
     ) -> PyResult<Parts<'py>> {
         let py = block.py();
-        let bytes = bytes_of(block)?;
+        let bytes = bytes_of("block", block)?;
         let (mut kept, mut dropped) = (Vec::new(), dropped.then(Vec::new));
         reserve(&mut kept, bytes.len()).or_raise(py)?;
         let mut tally = Tally::default();

@@ -2,17 +2,31 @@
 
 Each helper takes the argument's name and its value and returns the value as a plain ``float`` or ``int``. A
 number out of range raises ``ParameterError`` (a ``ValueError``) with the value and the remedy; something that
-is no number raises ``TypeError``.
+is no number raises ``ParameterTypeError`` (a ``TypeError``).
 """
 
 from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import TYPE_CHECKING
 
-from bloomery.errors import ParameterError
+from bloomery.errors import ParameterError, ParameterTypeError
 
-__all__ = ["at_least", "closed_unit", "non_negative", "number", "open_unit", "positive", "whole"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "at_least",
+    "closed_unit",
+    "flag",
+    "non_negative",
+    "number",
+    "open_unit",
+    "positive",
+    "several",
+    "whole",
+]
 
 
 def number(name: str, value: object) -> float:
@@ -20,7 +34,7 @@ def number(name: str, value: object) -> float:
     # The exact type test first: an isinstance against an ABC costs several times as much, and these helpers
     # run once for each element of a vector.
     if type(value) is not float and type(value) is not int and not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+        raise ParameterTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
     try:
         result = float(value)
     except OverflowError:
@@ -75,3 +89,19 @@ def whole(name: str, value: object, least: int) -> int:
             f"{name} must be a whole number, got {value}; use {math.floor(result)} or {math.ceil(result)}"
         )
     return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def several(name: str, values: Iterable[float]) -> list[float]:
+    """Return ``values``, each of which is still to be checked, as a list."""
+    try:
+        numbers = iter(values)
+    except TypeError:
+        raise ParameterTypeError(f"{name} must be several numbers, got {values!r}") from None
+    return list(numbers)

@@ -124,7 +124,12 @@ def estimate_items(set_bits: float, num_bits: float, num_hashes: float) -> Estim
     >>> round(estimate.value), round(estimate.std, 1)
     (1000, 8.0)
     """
-    load = _load("set_bits", set_bits, num_bits)
+    return _items("set_bits", set_bits, num_bits, num_hashes)
+
+
+def _items(name: str, set_bits: float, num_bits: float, num_hashes: float) -> Estimate:
+    """The estimate from the one-bits that the argument ``name`` tells."""
+    load = _load(name, set_bits, num_bits)
     value = load * num_bits / positive("num_hashes", num_hashes)
     std = math.inf if math.isinf(value) else estimate_std(value, num_bits, num_hashes)
     return Estimate(value, std if math.isinf(std) else _stated(std * std, load, num_hashes))
@@ -142,7 +147,7 @@ def estimate_union(bits_or: float, num_bits: float, num_hashes: float) -> Estima
     >>> round(value), round(std, 1)
     (2000, 16.3)
     """
-    return estimate_items(bits_or, num_bits, num_hashes)
+    return _items("bits_or", bits_or, num_bits, num_hashes)
 
 
 @vectorized

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bloomery.errors import ParameterError
 
-from ._check import at_least, non_negative, whole
+from ._check import at_least, non_negative, positive, several, whole
 from ._law import law
 from ._vector import vectorized
 from .rates import classic_fpr
@@ -33,10 +33,7 @@ def spatial_fprs(area_items: Sequence[float], num_cells: float, num_hashes: floa
     >>> [round(rate, 4) for rate in theory.spatial_fprs([200] * 5, num_cells=8192, num_hashes=5)]
     [0.0113, 0.0059, 0.0022, 0.0005, 0.0]
     """
-    at_least_label = [
-        classic_fpr(keys, num_cells, num_hashes) for keys in _from_label_on(area_items, "area_items")
-    ]
-    return _differences(at_least_label)
+    return _differences(_rates(_from_label_on(area_items, "area_items"), num_cells, num_hashes))
 
 
 def spatial_cell_fprs(label_cells: Sequence[float], num_cells: float, num_hashes: float) -> list[float]:
@@ -70,13 +67,19 @@ def spatial_promotion(area_items: Sequence[float], num_cells: float, num_hashes:
     [0.0086, 0.0027, 0.0005, 0.0, 0.0]
     """
     from_label_on = _from_label_on(area_items, "area_items")
-    return [classic_fpr(keys, num_cells, num_hashes) for keys in [*from_label_on[1:], 0.0]]
+    return _rates([*from_label_on[1:], 0.0], num_cells, num_hashes)
+
+
+def _rates(items: list[float], num_cells: float, num_hashes: float) -> list[float]:
+    """The rate of a filter of each number of items."""
+    cells, hashes = at_least("num_cells", num_cells, 1), positive("num_hashes", num_hashes)
+    return [classic_fpr(keys, cells, hashes) for keys in items]
 
 
 def _from_label_on(numbers: Sequence[float], name: str) -> list[float]:
     """For each label, how many belong to it or a higher one."""
     sums, above = [], 0.0
-    for value in reversed(list(numbers)):
+    for value in reversed(several(name, numbers)):
         above += non_negative(name, value)
         sums.append(above)
     return sums[::-1]
@@ -100,7 +103,7 @@ def value_excess(keys_above: float, num_cells: float, num_hashes: float) -> floa
     >>> round(theory.value_excess(keys_above=500, num_cells=9586, num_hashes=7), 5)
     0.00025
     """
-    return classic_fpr(keys_above, num_cells, num_hashes)
+    return _rates([non_negative("keys_above", keys_above)], num_cells, num_hashes)[0]
 
 
 @vectorized
@@ -125,7 +128,7 @@ def layered_overcount(items: float, num_bits: int, num_hashes: int, extra: int =
     ['1.0e-03', '2.2e-06', '8.7e-09']
     """
     keys, bits = non_negative("items", items), whole("num_bits", num_bits, 1)
-    if num_hashes not in (4, 8, 12):
+    if whole("num_hashes", num_hashes, 1) not in (4, 8, 12):
         raise ParameterError(f"num_hashes must be 4, 8 or 12 for layers, got {num_hashes}")
     if bits % 512:
         up = -(-bits // 512) * 512

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bloomery.errors import ParameterError
 
-from ._check import at_least, non_negative, open_unit, positive, whole
+from ._check import at_least, non_negative, number, open_unit, positive, whole
 from ._mixture import binomial_mean, poisson_mean
 from ._root import falling_root
 from ._vector import vectorized
@@ -97,7 +97,7 @@ def _columns(columns: int, width: int, probes: int) -> Callable[[int], float]:
 
 
 def _blocked_law(num_hashes: float) -> Callable[[int], float]:
-    if num_hashes not in (4, 8, 12):
+    if number("num_hashes", num_hashes) not in (4, 8, 12):
         raise ParameterError(f"num_hashes must be 4, 8 or 12 for the blocked layout, got {num_hashes}")
     return _columns(_BLOCKED_COLUMNS, _BLOCKED_BITS // _BLOCKED_COLUMNS, int(num_hashes) // _BLOCKED_COLUMNS)
 

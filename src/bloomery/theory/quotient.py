@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bloomery.errors import ParameterError
 
-from ._check import non_negative, open_unit, positive, whole
+from ._check import flag, non_negative, open_unit, positive, whole
 from ._law import law
 from ._vector import vectorized
 
@@ -157,6 +157,7 @@ def quotient_size(capacity: int, fpr: float, *, counting: bool = False) -> Quoti
     (20, 7, 1048576)
     """
     keys, rate = whole("capacity", capacity, 1), open_unit("fpr", fpr)
+    counter = 8 if flag("counting", counting) else 0
     quotient = _LEAST_QUOTIENT_BITS
     while (19 << quotient) // 20 < keys:
         quotient += 1
@@ -166,6 +167,6 @@ def quotient_size(capacity: int, fpr: float, *, counting: bool = False) -> Quoti
         if quotient + remainder > _HASH_BITS:
             raise ParameterError(f"fpr is too low for {capacity} keys, which are 64-bit hashes; got {fpr}")
     slots = 1 << quotient
-    bits = slots * (remainder + (8 if counting else 0) + _METADATA_BITS)
+    bits = slots * (remainder + counter + _METADATA_BITS)
     reached = fingerprint_fpr(keys, quotient + remainder)
     return QuotientSize(quotient, remainder, slots, keys / slots, bits / keys, reached)

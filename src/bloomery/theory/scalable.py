@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from bloomery.errors import ParameterError
 
-from ._check import at_least, closed_unit, non_negative, open_unit, whole
+from ._check import at_least, closed_unit, non_negative, open_unit, several, whole
 from ._law import law
 from ._vector import vectorized
 from .sizing import num_bits as bits_of_stage
@@ -156,7 +156,7 @@ def compound_fpr(fprs: Iterable[float]) -> float:
     >>> round(theory.compound_fpr([0.01, 0.005]), 6)
     0.01495
     """
-    return law("any_among", *(closed_unit("fprs", rate) for rate in fprs))
+    return law("any_among", *(closed_unit("fprs", rate) for rate in several("fprs", fprs)))
 
 
 @vectorized

@@ -136,7 +136,7 @@ macro_rules! filter_methods {
             ) -> PyResult<Self> {
                 let py = data.py();
                 let wanted = files::Wanted::read(py, "full", secret, max_bytes)?;
-                let bytes = shared::bytes_of(data)?;
+                let bytes = shared::bytes_of("data", data)?;
                 py.detach(move || files::from_bytes(&bytes, $variant, &wanted)).or_raise(py).map(Self::wrap)
             }
 
@@ -200,8 +200,8 @@ macro_rules! plain_methods {
             ))]
             fn open(
                 path: &Bound<'_, PyAny>,
-                mode: &str,
-                verify: &str,
+                #[pyo3(from_py_with = crate::params::mode)] mode: &str,
+                #[pyo3(from_py_with = crate::params::verify)] verify: &str,
                 secret: Option<&Bound<'_, PyAny>>,
                 max_bytes: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {

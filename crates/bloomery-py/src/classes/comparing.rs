@@ -74,18 +74,33 @@ macro_rules! intersecting_methods {
 
             /// True when no cell is above that of `other`: all keys of this filter are found there. So it is of
             /// every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
-            fn issubset(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-                self.both(other, py, Intersectable::is_subset)
+            #[pyo3(signature = (other: "Self"))]
+            fn issubset(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<bool> {
+                self.both(other.get(), py, Intersectable::is_subset)
             }
 
             /// True when all keys of `other` are found here; other.issubset(self).
-            fn issuperset(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-                other.issubset(py, self)
+            #[pyo3(signature = (other: "Self"))]
+            fn issuperset(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<bool> {
+                other.get().both(self, py, Intersectable::is_subset)
             }
 
             /// True when the cells rule out a common key; False means only that they do not.
-            fn isdisjoint(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-                self.both(other, py, Intersectable::certainly_disjoint)
+            #[pyo3(signature = (other: "Self"))]
+            fn isdisjoint(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<bool> {
+                self.both(other.get(), py, Intersectable::certainly_disjoint)
             }
 
             fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -93,7 +108,7 @@ macro_rules! intersecting_methods {
             }
 
             fn __le__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-                self.issubset(py, other)
+                self.both(other, py, Intersectable::is_subset)
             }
 
             fn __lt__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
@@ -101,7 +116,7 @@ macro_rules! intersecting_methods {
             }
 
             fn __ge__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
-                other.issubset(py, self)
+                other.both(self, py, Intersectable::is_subset)
             }
 
             fn __gt__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
@@ -110,19 +125,34 @@ macro_rules! intersecting_methods {
 
             /// Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
             /// are set.
-            fn union_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
-                self.both(other, py, Intersectable::union_count)
+            #[pyo3(signature = (other: "Self"))]
+            fn union_count(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<(f64, f64)> {
+                self.both(other.get(), py, Intersectable::union_count)
             }
 
             /// Estimated number of keys in both, with its standard deviation; noise for a small overlap
             /// of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
-            fn intersection_count(&self, py: Python<'_>, other: &Self) -> PyResult<(f64, f64)> {
-                self.both(other, py, Intersectable::intersection_count)
+            #[pyo3(signature = (other: "Self"))]
+            fn intersection_count(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<(f64, f64)> {
+                self.both(other.get(), py, Intersectable::intersection_count)
             }
 
             /// Estimated share of the union that is in both; nan when all cells of the union are set.
-            fn jaccard(&self, py: Python<'_>, other: &Self) -> PyResult<f64> {
-                self.both(other, py, Intersectable::jaccard)
+            #[pyo3(signature = (other: "Self"))]
+            fn jaccard(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<f64> {
+                self.both(other.get(), py, Intersectable::jaccard)
             }
         }
     };

@@ -113,8 +113,13 @@ macro_rules! mergeable_methods {
             #[doc = concat!(
                 "Takes in another filter of this kind: ", $merging, ".\n\n",
                 "Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
-            fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                crate::classes::merging::TakeIn::take_in(self, py, other)
+            #[pyo3(signature = (other: "Self"))]
+            fn merge(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+            ) -> PyResult<()> {
+                crate::classes::merging::TakeIn::take_in(self, py, other.get())
             }
 
             #[doc = concat!(

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::biased_lock::BiasedLock;
-use crate::errors::{OrRaise, warn_overfull};
+use crate::errors::{OrRaise, parameter_type, warn_overfull};
 use crate::files::check_sound;
 use crate::objects::{self, Unwritten};
 use crate::params;
@@ -124,12 +124,14 @@ pub(crate) fn boolean(py: Python<'_>, value: bool) -> PyResult<Bound<'_, PyAny>>
 
 /// The bytes of a bytes-like object, borrowed from `bytes` and copied from the rest (which other
 /// threads may change).
-pub(crate) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+pub(crate) fn bytes_of<'a>(name: &str, data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
     let py = data.py();
-    let buffer = pyo3::buffer::PyBuffer::<u8>::get(data)?;
+    let buffer = pyo3::buffer::PyBuffer::<u8>::get(data).map_err(|error| {
+        parameter_type(py, format!("{name} must be bytes, a bytearray or a memoryview of bytes ({})", error.value(py)))
+    })?;
     let mut bytes = Vec::new();
     let len = buffer.item_count();
     reserve(&mut bytes, len).or_raise(py)?;

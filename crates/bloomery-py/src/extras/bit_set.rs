@@ -56,14 +56,23 @@ impl BitSet {
     }
 
     /// A new set of what is in this set or in `other`, but not in both.
-    fn symmetric_difference(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        self.combined("symmetric_difference", &PyTuple::new(other.py(), [other])?, Core::differ)
+    #[pyo3(signature = (other: "Self") -> "Self")]
+    fn symmetric_difference(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::params::other::<BitSet>)] other: Py<Self>,
+    ) -> PyResult<Self> {
+        self.combined("symmetric_difference", &PyTuple::new(py, [other])?, Core::differ)
     }
 
     /// As symmetric_difference, in this set.
     #[pyo3(signature = (other: "Self") -> "None")]
-    fn symmetric_difference_update(&self, other: &Bound<'_, Self>) -> PyResult<()> {
-        self.combine_into(other, Core::differ)
+    fn symmetric_difference_update(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::params::other::<BitSet>)] other: Py<Self>,
+    ) -> PyResult<()> {
+        self.combine_into(other.bind(py), Core::differ)
     }
 
     fn __sub__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -71,7 +80,7 @@ impl BitSet {
     }
 
     fn __xor__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        self.symmetric_difference(other)
+        self.symmetric_difference(other.py(), other.clone().unbind())
     }
 
     fn __isub__(&self, other: &Bound<'_, Self>) -> PyResult<()> {

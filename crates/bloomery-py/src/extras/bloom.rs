@@ -67,8 +67,8 @@ impl BloomFilter {
     ))]
     fn open(
         path: &Bound<'_, PyAny>,
-        mode: &str,
-        verify: &str,
+        #[pyo3(from_py_with = params::mode)] mode: &str,
+        #[pyo3(from_py_with = params::verify)] verify: &str,
         secret: Option<&Bound<'_, PyAny>>,
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {

@@ -1,5 +1,8 @@
 //! The canonical bytes of any key, hashed where they lie or written down as parts of a tuple.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits};
 use pyo3::buffer::PyUntypedBuffer;
@@ -15,9 +18,14 @@ const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uui
 /// Tuples nest; Python's own recursion limit bounds how deep they were built, this how deep we go.
 const DEEPEST: usize = 64;
 
-/// A tuple that holds another twice is twice as long: 40 such steps ask for 10^13 bytes. So many are written in 0.2 s
-/// (by records of NumPy in 1 s).
+/// A tuple that holds another twice is twice as long: 40 such steps ask for 10^13 bytes. So many are written in 0.2 s.
 const LONGEST: usize = 16 << 20;
+
+/// From so many bytes on, a tuple remembers what it wrote for objects that are asked for their bytes by methods, 2 us
+/// each: a tuple doubled 30 times holds one of them 600,000 times.
+const REMEMBERS: usize = 64 << 10;
+/// It remembers so many of them, alive; they take 50 kB.
+const MOST_MET: usize = 1000;
 
 /// The hash of `key` by its canonical bytes.
 pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -32,6 +40,8 @@ trait Sink {
     fn take(&mut self, py: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()>;
     /// Takes a tuple, the `depth`-th of those around and in each other.
     fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()>;
+    /// Takes a key that [`encode_builtin`] does not, which lies in `depth` tuples.
+    fn other(&mut self, key: &Bound<'_, PyAny>, depth: usize) -> PyResult<()>;
 }
 
 /// The hash of a key that is part of no other.
@@ -47,14 +57,22 @@ impl Sink for Whole<'_> {
     }
 
     fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
-        let mut parts = Parts(Vec::new());
+        let mut parts = Parts { bytes: Vec::new(), met: BTreeMap::new() };
         parts.all(tuple, depth)?;
-        self.take(tuple.py(), Domain::Tuple, &parts.0)
+        self.take(tuple.py(), Domain::Tuple, &parts.bytes)
+    }
+
+    fn other(&mut self, key: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        encode_other(key, depth, self)
     }
 }
 
 /// The parts of a tuple, each after its header.
-struct Parts(Vec<u8>);
+struct Parts {
+    bytes: Vec<u8>,
+    /// By address and depth of an object: itself, so that no other comes to lie there, and where its bytes are.
+    met: BTreeMap<(usize, usize), (Py<PyAny>, Range<usize>)>,
+}
 
 impl Parts {
     fn all(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
@@ -64,22 +82,27 @@ impl Parts {
         tuple.iter().try_for_each(|part| encode(&part, depth, self))
     }
 
-    fn push(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        if bytes.len() > LONGEST - self.0.len() {
+    /// Makes room for `more` bytes.
+    fn expect(&mut self, py: Python<'_>, more: usize) -> PyResult<()> {
+        if more > LONGEST - self.bytes.len() {
             let remedy = "hash its long parts and put the digests in their place";
             return Err(key_type(py, format!("a tuple key may take {LONGEST} bytes encoded, got more; {remedy}")));
         }
-        reserve(&mut self.0, bytes.len()).or_raise(py)?;
-        self.0.extend_from_slice(bytes);
+        reserve(&mut self.bytes, more).or_raise(py)
+    }
+
+    fn push(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        self.expect(py, bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
     /// A part whose bytes `write` appends.
     fn part(&mut self, py: Python<'_>, domain: Domain, write: impl FnOnce(&mut Self) -> PyResult<()>) -> PyResult<()> {
-        let start = self.0.len();
+        let start = self.bytes.len();
         self.push(py, &[0; PART_HEADER])?;
         write(self)?;
-        end_part(&mut self.0, start, domain);
+        end_part(&mut self.bytes, start, domain);
         Ok(())
     }
 }
@@ -92,14 +115,38 @@ impl Sink for Parts {
     fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
         self.part(tuple.py(), Domain::Tuple, |parts| parts.all(tuple, depth))
     }
+
+    fn other(&mut self, key: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        let (py, start) = (key.py(), self.bytes.len());
+        if start < REMEMBERS {
+            return encode_other(key, depth, self);
+        }
+        let met = (key.as_ptr() as usize, depth);
+        if let Some((_, bytes)) = self.met.get(&met) {
+            let bytes = bytes.clone();
+            self.expect(py, bytes.len())?;
+            self.bytes.extend_from_within(bytes);
+            return Ok(());
+        }
+        encode_other(key, depth, self)?;
+        if self.met.len() < MOST_MET {
+            self.met.insert(met, (key.clone().unbind(), start..self.bytes.len()));
+        }
+        Ok(())
+    }
 }
 
 /// Gives `sink` the canonical bytes of `key`, which lies in `depth` tuples.
 fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<()> {
-    if encode_builtin(key, depth, sink)? {
-        return Ok(());
-    }
+    if encode_builtin(key, depth, sink)? { Ok(()) } else { sink.other(key, depth) }
+}
+
+/// As [`encode`] for classes that are known by name, and for an int beyond 64 bits.
+fn encode_other(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<()> {
     let py = key.py();
+    if let Ok(int) = key.cast::<PyInt>() {
+        return encode_long(int, sink);
+    }
     let class = key.get_type();
     let module = class.module().map(|m| m.to_string()).unwrap_or_default();
     let name = class.qualname().map(|n| n.to_string()).unwrap_or_default();
@@ -108,13 +155,14 @@ fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResul
     }
     // Arrays have item() as well, and that of a date is an int in some units.
     let scalar = !key.hasattr("__array_finalize__")? && name != "datetime64" && name != "timedelta64";
-    if module == "numpy"
-        && scalar
-        && key.hasattr("item")?
-        && key.hasattr("dtype")?
-        && encode_builtin(&key.call_method0("item")?, depth, sink)?
-    {
-        return Ok(());
+    if module == "numpy" && scalar && key.hasattr("item")? && key.hasattr("dtype")? {
+        let item = key.call_method0("item")?;
+        if encode_builtin(&item, depth, sink)? {
+            return Ok(());
+        }
+        if let Ok(int) = item.cast::<PyInt>() {
+            return encode_long(int, sink);
+        }
     }
     let shown = if module == "builtins" { name } else { format!("{module}.{name}") };
     let remedy = match shown.as_str() {
@@ -125,7 +173,7 @@ fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResul
     Err(key_type(py, format!("a key must be {ACCEPTED}; got {shown}{remedy}")))
 }
 
-/// As [`encode`] for the classes of the language; false for any other.
+/// As [`encode`] for the classes of the language; false for any other, and for an int beyond 64 bits.
 fn encode_builtin(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<bool> {
     let py = key.py();
     if let Ok(text) = key.cast::<PyString>() {
@@ -133,7 +181,9 @@ fn encode_builtin(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) ->
     } else if let Ok(bytes) = key.cast::<PyBytes>() {
         sink.take(py, Domain::Text, bytes.as_bytes())?;
     } else if let Ok(int) = key.cast::<PyInt>() {
-        encode_int(int, sink)?;
+        // One that is longer is worked out by methods, 1.5 us for each.
+        let Ok(value) = int.extract::<i64>() else { return Ok(false) };
+        sink.take(py, Domain::Integer, &value.to_le_bytes())?;
     } else if let Ok(float) = key.cast::<PyFloat>() {
         sink.take(py, Domain::Float, &float_bits(float.value()).to_le_bytes())?;
     } else if let Ok(tuple) = key.cast::<PyTuple>() {
@@ -157,13 +207,10 @@ fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<std::borrow::Cow<'a, str>
     })
 }
 
-/// 8 bytes little-endian within the signed 64-bit range, else the shortest two's complement of 9
-/// bytes or more: no two integers share an encoding.
-fn encode_int(int: &Bound<'_, PyInt>, sink: &mut impl Sink) -> PyResult<()> {
+/// The shortest two's complement of an int, of 9 bytes or more where the 8 of the signed 64-bit range do not hold it:
+/// no two integers share an encoding.
+fn encode_long(int: &Bound<'_, PyInt>, sink: &mut impl Sink) -> PyResult<()> {
     let py = int.py();
-    if let Ok(value) = int.extract::<i64>() {
-        return sink.take(py, Domain::Integer, &value.to_le_bytes());
-    }
     // int.bit_length of the value, or of its complement below zero, plus one bit for the sign.
     let negative = int.lt(0)?;
     let magnitude = if negative { int.call_method0("__invert__")? } else { int.as_any().clone() };

@@ -19,6 +19,13 @@ need() {
     fi
 }
 
+# want PACKAGE WHAT: installs PACKAGE where that can be done, and goes on without it where not.
+want() {
+    if ! (need "$1" "$2") 2>/dev/null; then
+        echo "setup: $2 is missing, and the tests that need it are skipped (on Debian: apt-get install $1)"
+    fi
+}
+
 # at_least HAVE WANTED: compares dotted versions.
 at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
 
@@ -34,6 +41,10 @@ if ! at_least "$rust_found" "$rust_wanted"; then
     echo "setup: rustc is $rust_found, $rust_wanted or newer is needed; install it with rustup (rustup update)" >&2
     exit 1
 fi
+
+for shell in bash zsh fish; do
+    command -v "$shell" >/dev/null || want "$shell" "$shell, in which completion is tested,"
+done
 
 if [[ ! -x .venv/bin/python ]]; then
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then

@@ -12,7 +12,7 @@ Classes and functions are native; ``bloomery.theory`` holds the formulas, ``bloo
 exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no other package.
 """
 
-from bloomery import _core
+from bloomery import _begin, _core  # noqa: F401 - the first answers Ctrl-C meanwhile
 from bloomery._core import (
     AgingBloomFilter,
     BitSet,

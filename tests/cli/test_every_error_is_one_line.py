@@ -308,6 +308,41 @@ def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module
     assert (done.returncode, done.stderr) == (130, b"bloomery: interrupted\n")
 
 
+@pytest.mark.parametrize("module", ["_core", "errors", "cli", "cli.app"])
+@pytest.mark.parametrize("start", ["script", "-m"])
+def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start):
+    """From the first line of the package on, started either way; before, Python says it in its own way."""
+    (tmp_path / "sitecustomize.py").write_text(
+        f"""if True:
+        import os, signal, sys
+        class Stop:
+            def find_spec(self, name, path, target=None):
+                if name == 'bloomery.{module}':
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Stop())"""
+    )
+    script = tmp_path / "bloomery"
+    script.write_text("import sys\nfrom bloomery.cli import main\nsys.exit(main())\n")
+    done = subprocess.run(
+        [program[0], *(["-m", "bloomery"] if start == "-m" else [str(script)]), "dedup"],
+        input=b"",
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path / 'first'}{os.pathsep}{tmp_path}"},
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, b"bloomery: interrupted\n")
+
+
+def test_whoever_imports_the_package_keeps_his_ctrl_c(program, tmp_path):
+    code = "import signal, bloomery.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run(
+        [program[0], "-c", code], capture_output=True, cwd=tmp_path, timeout=20, check=False
+    )
+    assert done.stdout.split() == [b"True"]
+
+
 def test_json_reports_say_any_name(ask):
     done = ask("build", "--json", NAME, stdin=b"a\n")
     assert os.fsencode(json.loads(done.stdout)["file"]) == NAME

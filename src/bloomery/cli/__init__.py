@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from bloomery import _begin
+
 TYPE_CHECKING = False  # typing takes longer to import than all the rest of a start
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
+        _begin.hand_over()
         from bloomery.cli.app import run
 
         return run(sys.argv[1:] if argv is None else list(argv))

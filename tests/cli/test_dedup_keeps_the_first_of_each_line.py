@@ -5,12 +5,13 @@ import json
 import os
 import re
 
+import numpy as np
 import pytest
 import zstandard
 from support import scatter_of_mean
 
 from bloomery import registry
-from bloomery.cli.filters.kinds import grows, kinds
+from bloomery.cli.filters.kinds import kinds
 from bloomery.recipes.dedup import Load, Tally, add_new
 
 
@@ -107,26 +108,50 @@ def test_the_expected_loss_is_the_measured_one_where_much_is_lost(bloomery, tmp_
         assert part["expected_wrongly_dropped"] == pytest.approx(lost, rel=0.02)
 
 
-KINDS = [row["name"] for row in kinds() if not registry.forgets(row) and not grows(row["name"])]
+KINDS = [row["name"] for row in kinds()]
 
 
 @pytest.mark.parametrize("deferred", [True, False], ids=["deferred", "direct"])
-@pytest.mark.parametrize("blocks", [1, 2, 5])
+@pytest.mark.parametrize("blocks", [1, 2, 5, 40])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expected_loss_is_the_measured_one_in_few_blocks(kind, blocks, deferred):
-    n, portions, off = 4000 // blocks, 1 if deferred else 16, []
-    for seed in range(12):
-        seen = registry.class_of(registry.row_named(kind))(n * blocks, 0.05, seed=seed)
+def test_the_expected_loss_is_the_measured_one_however_lines_come(kind, blocks, deferred):
+    n, off = 4000, []
+    for seed in range(48):
+        row = registry.row_named(kind)
+        seen = registry.class_of(row)(n // 4 if row["role"] == "growing" else n, 0.05, seed=seed)
         load, tally = Load(seen), Tally()
-        # A direct run follows the rate, by whatever law, if it is asked for often enough.
-        for keys in (range(start, start + n // portions) for start in range(0, n * blocks, n // portions)):
-            if deferred:
-                new = [key for key, known in zip(keys, seen.contains_many(keys), strict=True) if not known]
-                seen.update(new)
-                kept = len(new)
-            else:
-                kept = sum(add_new(list(keys), seen))
-            tally.count(len(keys), kept, load.lost(kept, deferred=deferred))
+        for block in np.array_split(np.arange(n), blocks):
+            at, keys = 0, block.tolist()
+            while at < len(keys):
+                part = keys[at : None if deferred else at + load.step()]
+                if deferred:
+                    new = [
+                        key for key, known in zip(part, seen.contains_many(part), strict=True) if not known
+                    ]
+                    seen.update(new)
+                    kept = len(new)
+                else:
+                    kept = sum(add_new(part, seen))
+                tally.count(len(part), kept, load.lost(kept, deferred=deferred))
+                at += len(part)
+        off.append(tally.records - tally.kept - tally.lost)
+    mean, bound = scatter_of_mean(off)
+    assert abs(mean) <= bound
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_expected_loss_of_one_block_of_lines_is_the_measured_one(kind):
+    """A block is cut where the rate of the filter would change within it."""
+    n, off = 4000, []
+    block = b"".join(b"%d%s\n" % (i, b"x" * (i % 7)) for i in range(n))
+    for seed in range(48):
+        seen = registry.class_of(registry.row_named(kind))(n, 0.05, seed=seed)
+        load, tally = Load(seen), Tally()
+        for part in load.parts(block):
+            keys = bytes(part).splitlines()
+            kept = sum(add_new(keys, seen))
+            tally.count(len(keys), kept, load.lost(kept))
+        assert tally.records == n
         off.append(tally.records - tally.kept - tally.lost)
     mean, bound = scatter_of_mean(off)
     assert abs(mean) <= bound
@@ -155,6 +180,16 @@ def test_an_overfull_filter_is_told_whatever_is_quiet(bloomery, tmp_path):
         bloomery(*options, "--expected", "50000", tmp_path / "in", check=0)
     verified = bloomery("dedup", "-q", "--verify", "--expected", "1000", tmp_path / "in", check=0)
     assert verified.stdout == data
+
+
+@pytest.mark.parametrize(("lines", "told"), [(10_100, 0), (40_000, 1)])
+def test_dedup_and_seen_judge_a_full_filter_alike(bloomery, lines, told):
+    """A line more than was expected is no harm: of all lines, less than --fpr were taken for known."""
+    data = b"".join(b"%d\n" % i for i in range(lines))
+    for command in (["dedup"], ["seen"], ["seen", "--mark"], ["dedup", "--select", "1", "--format", "tsv"]):
+        seed = ["--seed", "1"] if command[0] == "dedup" else []
+        done = bloomery(*command, *seed, "-q", "--expected", "10000", "--fpr", "0.01", stdin=data, check=told)
+        assert done.stderr.count(b"\n") == told
 
 
 @pytest.mark.parametrize("lines", [50_000, 400_000])

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class Answers(ABC):
     """Answers to ``output``, by what ``seen`` holds."""
 
+    #: All lines of a block are looked up before the first is added.
+    deferred = False
+
     def __init__(self, seen: Seen, output: Output) -> None:
         """Print nothing yet."""
         self.seen = seen
@@ -52,6 +55,8 @@ class Old(Answers):
 
 class New(Answers):
     """New lines, remembered by ``remember_new`` once they are out."""
+
+    deferred = True
 
     def __init__(self, seen: Seen, output: Output, remember_new: Callable[[bytes, Seen], None]) -> None:
         """Print nothing yet."""

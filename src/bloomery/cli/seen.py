@@ -88,28 +88,25 @@ def run(args: argparse.Namespace) -> int:
             inputs, stops, size=1 << 16, longest=longest_line(args), tick=args.save_every if state else None
         )
         try:
-            lines, new = _answer_all(_answers(args, seen, output), blocks, state, time)
+            lines, new, lost = _answer_all(_answers(args, seen, output), blocks, state, time)
         finally:
             if state:
                 state.save(seen)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
-    return 1 if _overfull(seen, lines, new) or time.crowded() else 0
+    return 1 if _overfull(seen, lines, new, lost) or time.crowded() else 0
 
 
-def _overfull(seen: Seen, lines: int, new: int) -> bool:
+def _overfull(seen: Seen, lines: int, new: int, lost: float) -> bool:
     """Say, with ``--quiet`` too, that more lines were wrongly answered than --fpr allows; return whether."""
-    from bloomery.cli.filters.overfull import is_overfull, most_lost
+    from bloomery.cli.filters.overfull import most_lost
     from bloomery.cli.report import complain
 
-    if not is_overfull(seen):
-        return False
-    most = most_lost(seen, new, lines - new)
-    if most <= max(0.5, seen.target_fpr * lines):
-        return False
-    text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
-    complain(f"{text}: up to {most:,.0f} lines taken for old may be new; give more --expected")
-    return True
+    most = most_lost(seen, new, lost, lines - new)
+    if most:
+        text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
+        complain(f"{text}: up to {most:,.0f} lines taken for old may be new; give more --expected")
+    return bool(most)
 
 
 def _empty(args: argparse.Namespace) -> Seen:
@@ -156,14 +153,21 @@ def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
     return answers.New(seen, output, remember_printed if args.state else remember)
 
 
-def _answer_all(answers: Answers, blocks: Blocks, state: State | None, time: Time) -> tuple[int, int]:
-    """Answer every line, and save the state from time to time; return (lines, new lines)."""
-    lines = new = 0
+def _answer_all(answers: Answers, blocks: Blocks, state: State | None, time: Time) -> tuple[int, int, float]:
+    """Answer every line, save the state from time to time; return lines, new lines, new ones not told."""
+    from bloomery.cli.filters.kinds import forgets
+    from bloomery.recipes.dedup import Load
+
+    lines, new, lost = 0, 0, 0.0
+    # What forgets is never too full.
+    load = None if forgets(answers.seen) else Load(answers.seen)
     for block in blocks:
         time.pass_by()
-        records, fresh = answers.answer(block)
+        for part in load.parts(block) if load else (block,):
+            records, fresh = answers.answer(part)
+            lines, new = lines + records, new + fresh
+            lost += load.lost(fresh, deferred=answers.deferred) if load else 0.0
         time.look()
-        lines, new = lines + records, new + fresh
         if state:
             state.save_in_time(answers.seen)
-    return lines, new
+    return lines, new, lost

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,10 +27,11 @@ T = TypeVar("T")
 
 #: One line in 10^12.
 _SCRATCH_FPR = 1e-12
-#: The rate of other structures is looked up anew after this share of new keys.
-_RATE_STEP = 32
-#: Points of a power of the load between two rates: exact to two percent for the eighth.
-_MIDPOINTS = 16
+#: The rate of other structures is looked up anew after this share of new keys, and taken for a power of
+#: their number between: exact to 1e-3 in the loss for the twentieth.
+_RATE_STEP = 16
+#: Nor is it looked up before this share of the capacity came: there is hardly a rate yet.
+_FIRST_STEP = 256
 #: The keys offered are summed in steps of this share of them: exact to 1e-4 in the loss.
 _KEY_STEPS = 64
 #: From here on nothing is kept, so what is kept says nothing any more.
@@ -87,7 +89,7 @@ class Load:
 
     Unlike ``seen.fpr()``, `rate` costs microseconds however large the plain filter is, and a growing
     one made of plain stages: these are looked at once, when a new one opens. Other structures are
-    asked for their ``fpr()`` whenever they hold some hundredths more.
+    asked for their ``fpr()`` whenever they hold a sixteenth more.
 
     >>> from bloomery import BloomFilter
     >>> f = BloomFilter(1000, 0.01); f.update(range(1000)); 0.005 < Load(f).rate() <= 0.01
@@ -101,15 +103,13 @@ class Load:
         self._stages = 0
         self._absent = 1.0
         self._earlier = 0
-        self._asked: tuple[int, float] | None = None
+        self._asked = (0, 0.0)
+        self._power = 1.0
+        self._line = 1.0
         self._last: _Offered | None = None
         if self._role == "plain":
             self._last = _Offered(seen.layout, seen.num_bits, seen.num_hashes)
-        # A growing one keeps the rates of its full stages: no one power tells them.
-        grows = self._role == "growing" or hasattr(seen, "stage_info")
-        forgets = registry.forgets(registry.row_of(seen) or {"false_negatives": ""})
-        self._hashes = None if grows or forgets else getattr(seen, "num_hashes", 1)
-        self._before, self._held = self.rate(), seen.num_added
+        self._before = self.rate()
 
     def rate(self) -> float:
         """Return the rate now."""
@@ -133,43 +133,66 @@ class Load:
         self._last = _Offered.of_stage(last)
         self._absent = math.prod(1.0 - _Offered.of_stage(stage).rate(stage["num_added"]) for stage in full)
 
+    def step(self) -> int:
+        """Return how many keys may be added before `lost` is asked, so that it can follow the rate.
+
+        >>> from bloomery import PrefixFilter
+        >>> Load(PrefixFilter(1000)).step()
+        3
+        """
+        return sys.maxsize if self._role == "plain" else self._step(self._seen.num_added)
+
+    def _step(self, held: int) -> int:
+        capacity: int = self._seen.capacity
+        return max(held // _RATE_STEP, capacity // _FIRST_STEP, 1)
+
+    def parts(self, block: Block) -> Iterator[Block]:
+        r"""Yield ``block`` in parts of whole lines, each of about `step` lines when it is asked for.
+
+        >>> from bloomery import BloomFilter
+        >>> [bytes(part) for part in Load(BloomFilter(1000)).parts(b"a\nb\n")]
+        [b'a\nb\n']
+        """
+        if self.step() * self._line >= len(block):
+            yield block
+            return
+        data, start = bytes(block), 0
+        self._line = len(data) / (data.count(b"\n") + 1)
+        while start < len(data):
+            end = data.find(b"\n", start + int((self.step() - 1) * self._line)) + 1 or len(data)
+            yield memoryview(data)[start:end]
+            start = end
+
     def lost(self, kept: int, *, deferred: bool = False) -> float:
         """Return how many new keys were probably taken for known since the last call, ``kept`` being kept.
 
         Of u new keys at rate p, u p are lost and u (1 - p) kept: that is p / (1 - p) for each kept.
-        ``deferred`` says that all were looked up before the first was added.
+        ``deferred`` says that all were looked up before the first was added. Otherwise call it after every
+        `step` keys: what a structure's rate was between two calls is not known.
         """
-        before, held = self._before, self._held
         offered = self._last if self._role == "plain" else None
         lost = 0.0 if offered is None else offered.keys - offered.kept
-        self._before, self._held = self.rate(), self._seen.num_added
+        before, after = _odds(self._before), 0.0
+        self._before = self.rate()
         if deferred:
-            return kept * _odds(before) if kept else 0.0
+            return kept * before if kept else 0.0
         if offered is not None:
             return offered.keys - offered.kept - lost
-        if not kept:
-            return 0.0
-        if self._hashes is None or self._held <= held:
-            return kept * (_odds(before) + _odds(self._before)) / 2
-        step = (self._held - held) / _MIDPOINTS
-        rates = (self._scaled(held + step * (i + 0.5)) for i in range(_MIDPOINTS))
-        return kept * sum(map(_odds, rates)) / _MIDPOINTS
+        after = _odds(self._before)
+        # By Simpson's rule, the middle being the geometric one.
+        return kept * (before + 4 * math.sqrt(before * after) + after) / 6 if kept else 0.0
 
     def _of_any(self, seen: Seen) -> float:
-        held = seen.num_added
-        if self._asked is None or abs(held - self._asked[0]) > held // _RATE_STEP:
-            self._asked = (held, seen.fpr())
-        return self._asked[1]
-
-    def _scaled(self, keys: float) -> float:
-        """Return the rate with ``keys`` keys, from the one that was asked for last.
-
-        It is fill^k, so it goes about with the k-th power of the number of keys.
-        """
-        held, rate = self._asked or (0, 0.0)
-        hashes = self._hashes or 1
-        empty = 1.0 - rate ** (1 / hashes)
-        return (1.0 - empty ** (keys / held)) ** hashes if held else 0.0
+        held, (asked, rate) = seen.num_added, self._asked
+        if not asked or abs(held - asked) >= self._step(asked):
+            now: float = seen.fpr()
+            if 0 < asked != held > 0 and rate > 0.0 and now > 0.0:
+                # A rate falls where something was forgotten, and rises from there.
+                self._power = max(math.log(now / rate) / math.log(held / asked), 0.0)
+            self._asked = (held, now)
+            return now
+        grown: float = rate * (held / asked) ** self._power
+        return min(grown, 1.0)
 
 
 def _odds(rate: float) -> float:

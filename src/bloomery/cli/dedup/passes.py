@@ -27,10 +27,11 @@ class Direct:
         job = self._job
         load = Load(job.seen)
         for block in job.blocks:
-            records, kept, new, old = new_lines(block, job.seen, dropped=job.outputs.wants_dropped)
-            job.outputs.keep(new)
-            job.outputs.drop(old)
-            job.tally.count(records, kept, load.lost(kept))
+            for part in load.parts(block):
+                records, kept, new, old = new_lines(part, job.seen, dropped=job.outputs.wants_dropped)
+                job.outputs.keep(new)
+                job.outputs.drop(old)
+                job.tally.count(records, kept, load.lost(kept))
             job.progress.show()
 
 

@@ -15,39 +15,26 @@ if TYPE_CHECKING:
 
     from bloomery.cli.dedup.job import Job
 
-#: Fewer expected losses than this are none.
-_NO_LINE = 0.5
-#: From this rate on more new lines are dropped than kept, and the kept ones no longer tell how many.
-_VOID = 0.5
-
 
 def tell(args: argparse.Namespace, job: Job) -> bool:
     """Print the report; return False where an overfull filter dropped more lines than --fpr allows.
 
     This is said with ``--quiet``, too: the output lacks lines.
     """
-    stats = _stats(args, job)
-    seen, lost = job.seen, stats["expected_wrongly_dropped"]
-    overfull = is_overfull(seen)
-    allowed = max(_NO_LINE, seen.target_fpr * (job.tally.kept + lost))
-    most, void = 0.0, False
-    if overfull and not args.verify:
-        void = stats["dropped"] > 0 and seen.fpr() >= _VOID
-        most = stats["dropped"] if void else most_lost(seen, 0, stats["dropped"])
-    broken = overfull and (void or max(lost, most) > allowed)
-    if overfull:
+    stats, seen = _stats(args, job), job.seen
+    lost = stats["expected_wrongly_dropped"]
+    most = 0.0 if args.verify else most_lost(seen, job.tally.kept, lost, stats["dropped"])
+    if is_overfull(seen):
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
-        if broken:
-            text += f": it takes {seen.fpr():.0%} of new lines for known"
-        if lost > allowed:
-            text += f", and probably dropped {lost:,.0f} of them or more"
-        elif broken:
-            text += f", and up to {most:,.0f} of the lines dropped may be new"
-        say = complain if broken else partial(note, args)
+        if most:
+            text += (
+                f": it takes {seen.fpr():.0%} of new lines for known, and dropped up to {most:,.0f} of them"
+            )
+        say = complain if most else partial(note, args)
         say(f"{text}; give more --memory or --expected, or --verify")
     free = bool(args.no_output or args.output) and args.output != "-" and args.json
     report(args, stats, _lines(args, stats), stdout_is_free=free)
-    return not broken
+    return not most
 
 
 def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:

@@ -22,16 +22,16 @@ class _Pass(ABC):
     def __init__(self, job: Job) -> None:
         """Work for ``job``."""
         self._job = job
+        self._load = Load(job.seen)
 
     def run(self) -> None:
         """Read to the end."""
         job = self._job
-        load = Load(job.seen)
         for batch in self._records():
-            new = self._is_new(batch)
+            new, keyless = self._is_new(batch), batch.keys.count(None)
             self._write(batch, new)
-            job.without_key += batch.keys.count(None)
-            job.tally.count(len(new), sum(new), self._lost(load, sum(new)))
+            job.without_key += keyless
+            job.tally.count(len(new), sum(new), self._lost(sum(new) - keyless))
             job.save_in_time()
             job.progress.show()
 
@@ -42,8 +42,9 @@ class _Pass(ABC):
     def _is_new(self, batch: Batch) -> list[bool]:
         """Tell of each record whether it is kept."""
 
-    def _lost(self, load: Load, kept: int) -> float:
-        return load.lost(kept)
+    @abstractmethod
+    def _lost(self, kept: int) -> float:
+        """Return how many new keys of a batch, so many being kept, were probably taken for known."""
 
     def _write(self, batch: Batch, new: list[bool]) -> None:
         self._keep(batch, new)
@@ -57,15 +58,29 @@ class _Pass(ABC):
 class Direct(_Pass):
     """A key is added as it is looked up."""
 
+    def __init__(self, job: Job) -> None:
+        """Work for ``job``."""
+        super().__init__(job)
+        self._found = 0.0
+
     def _is_new(self, batch: Batch) -> list[bool]:
-        return [is_new is not False for is_new in _added(self._job.seen, batch.keys)]
+        answers: list[bool | None] = []
+        self._found = 0.0
+        while len(answers) < len(batch.keys):
+            added = _added(self._job.seen, batch.keys[len(answers) :][: self._load.step()])
+            self._found += self._load.lost(added.count(True))
+            answers += added
+        return [is_new is not False for is_new in answers]
+
+    def _lost(self, kept: int) -> float:  # noqa: ARG002 - the rate was followed key by key
+        return self._found
 
 
 class Deferred(_Pass):
     """A key is added once its record is written."""
 
-    def _lost(self, load: Load, kept: int) -> float:
-        return load.lost(kept, deferred=True)
+    def _lost(self, kept: int) -> float:
+        return self._load.lost(kept, deferred=True)
 
     def _is_new(self, batch: Batch) -> list[bool]:
         within = scratch(len(batch.keys))
@@ -120,7 +135,7 @@ class Verified(_Pass):
         self._met.add(exact)
         return new
 
-    def _lost(self, load: Load, kept: int) -> float:  # noqa: ARG002 - none are
+    def _lost(self, kept: int) -> float:  # noqa: ARG002 - none are
         return 0.0
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: None kept of u new lines, each with probability q: u is below 3 / q in 95 of 100 cases.
 _NONE_KEPT = 3
+#: Fewer lines than this are none.
+_NO_LINE = 0.5
 
 
 def is_overfull(seen: Seen) -> bool:
@@ -19,10 +21,14 @@ def is_overfull(seen: Seen) -> bool:
     return bool(seen.num_added > seen.capacity) and not forgets(seen)
 
 
-def most_lost(seen: Seen, kept: int, dropped: int) -> float:
-    """Return how many of ``dropped`` lines may have been new ones, at the rate of ``seen`` as it is now.
+def most_lost(seen: Seen, kept: int, lost: float, dropped: int) -> float:
+    """Return how many of ``dropped`` lines may have been new, or 0 where --fpr allows as many.
 
-    A full filter keeps nothing, so what is kept alone would say that nothing was lost.
+    ``lost`` were expected beside ``kept``. A full filter keeps nothing that would tell of others: so many
+    more may have come at its rate as it is now.
     """
-    rate = min(Load(seen).rate(), 1.0)
-    return float(dropped) if rate == 1.0 else min(dropped, (kept + _NONE_KEPT) * rate / (1.0 - rate))
+    if not is_overfull(seen):
+        return 0.0
+    rate, lost = Load(seen).rate(), min(lost, float(dropped))
+    most = float(dropped) if rate >= 1.0 else min(float(dropped), lost + _NONE_KEPT * rate / (1.0 - rate))
+    return most if most > max(_NO_LINE, seen.target_fpr * (kept + lost)) else 0.0

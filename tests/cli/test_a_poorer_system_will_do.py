@@ -87,6 +87,7 @@ COMMANDS = [
     ["merge", "m", "f", "f"],
     ["plan", "--items", "1e6", "--fpr", "0.01"],
     ["completion", "bash"],
+    ["man", "dedup"],
 ]
 
 

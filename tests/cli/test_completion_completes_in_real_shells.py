@@ -18,6 +18,8 @@ TYPED = {
     "hel": ["help"],
     "--vers": ["--version"],
     "help mer": ["help", "merge"],
+    "man mer": ["man", "merge"],
+    "man --out": ["man", "--output"],
     "completion zs": ["completion", "zsh"],
     "dedup --dup": ["dedup", "--dupes-output"],
     "dedup --format cs": ["dedup", "--format", "csv"],

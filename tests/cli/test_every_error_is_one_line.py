@@ -56,6 +56,7 @@ PRINTS = {
     "merge": ["merge", "out", "f"],
     "plan": ["plan", "--items", "9", "--fpr", ".1"],
     "completion": ["completion", "bash"],
+    "man": ["man", "dedup"],
 }
 
 

@@ -13,6 +13,8 @@ HELP = "print a completion script for a shell"
 DETAIL = "Evaluate it in the shell's start-up file, or save it where the shell looks for completions."
 EXAMPLE = 'eval "$(bloomery completion bash)"'
 QUIET = "print nothing"
+#: The commands whose argument is the name of a command.
+_NAMING = ("help", "man")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +44,12 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str, list[O
 def options(parser: argparse.ArgumentParser) -> list[Option]:
     """Return the options of one command; its choices of positional arguments are without names."""
     return [
-        Option(tuple(a.option_strings), tuple(map(str, a.choices or ())), a.nargs != 0, a.help or "")
+        Option(
+            tuple(a.option_strings),
+            tuple(map(str, a.choices or ())),
+            a.nargs != 0,
+            (a.help or "").replace("%%", "%"),
+        )
         for a in parser._actions  # noqa: SLF001
         if a.option_strings or a.choices
     ]
@@ -64,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _bash(parser: argparse.ArgumentParser) -> str:
     names = " ".join(name for name, _, _ in commands(parser))
-    cases = [f"        help:*) words='{names}' ;;"]
+    cases = [f"        {command}:{command}) words='{names}' ;;" for command in _NAMING]
     for name, _, found in commands(parser):
         for option in found:
             words = " ".join(option.choices)
@@ -108,14 +115,17 @@ def _quoted(text: str) -> str:
 
 def _zsh(parser: argparse.ArgumentParser) -> str:
     described = "\n".join(f"        '{name}:{_quoted(summary)}'" for name, summary, _ in commands(parser))
-    cases = [f"        help) _arguments '1:command:({' '.join(name for name, _, _ in commands(parser))})' ;;"]
+    names = " ".join(name for name, _, _ in commands(parser))
+    cases = [f"        help) _arguments '1:command:({names})' ;;"]
     for name, _, found in commands(parser):
         parts = []
         for option in found:
             parts += [_zsh_option(flag, option) for flag in option.names]
             if not option.names:
                 parts.append(f"'1:{_quoted(option.help)}:({' '.join(option.choices)})'")
-        if all(option.names for option in found):
+        if name in _NAMING:
+            parts.append(f"'1:command:({names})'")
+        elif all(option.names for option in found):
             parts.append("'*:file:_files'")
         cases.append(f"        {name}) _arguments -s " + " \\\n            ".join(parts) + " ;;")
     body = "\n".join(cases)
@@ -166,7 +176,7 @@ def _fish(parser: argparse.ArgumentParser) -> str:
         "complete -c bloomery -f -n __fish_use_subcommand -a help -d 'tell more of a command'",
         "complete -c bloomery -f -n __fish_use_subcommand -l help -d 'show help'",
         "complete -c bloomery -f -n __fish_use_subcommand -l version -d 'show the version'",
-        f"complete -c bloomery -f -n '__fish_seen_subcommand_from help' -a '{names}'",
+        f"complete -c bloomery -f -n '__fish_seen_subcommand_from {' '.join(_NAMING)}' -a '{names}'",
     ]
     for name, _, found in commands(parser):
         here = f"complete -c bloomery -n '__fish_seen_subcommand_from {name}'"

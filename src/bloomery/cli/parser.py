@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import build, check, completion, dedup, info, insert, merge, plan, seen
+from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "merge": merge,
     "plan": plan,
     "completion": completion,
+    "man": man,
 }
 
 DESCRIPTION = """Have I seen this line? Bloom filters for files and streams."""

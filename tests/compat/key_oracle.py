@@ -5,14 +5,17 @@ This is the file another language would translate. It shares no code with the co
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import math
 import struct
 import uuid
 from typing import Any
 
+import numpy as np
 import xxhash
 
-TEXT, INTEGER, FLOAT, TUPLE = range(4)
+TEXT, INTEGER, FLOAT, TUPLE, DATE, TIME, LOCAL_TIMESTAMP, TIMESTAMP, DURATION, DECIMAL = range(10)
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
 WORD = (1 << 64) - 1
 
@@ -25,13 +28,62 @@ def canonical(key: Any) -> tuple[int, bytes]:
         return TEXT, bytes(key)
     if isinstance(key, uuid.UUID):
         return TEXT, key.bytes
+    if isinstance(key, tuple):
+        return TUPLE, b"".join(part_bytes(part) for part in key)
+    return number(key)
+
+
+def number(key: Any) -> tuple[int, bytes]:
+    """Domain and canonical bytes of a number, or of a moment."""
     if isinstance(key, int):
         return INTEGER, integer_bytes(int(key))
     if isinstance(key, float):
         return FLOAT, float_bytes(key)
-    if isinstance(key, tuple):
-        return TUPLE, b"".join(part_bytes(part) for part in key)
+    if isinstance(key, decimal.Decimal):
+        return DECIMAL, decimal_bytes(key)
+    domain, count = moment(key)
+    return domain, integer_bytes(count)
+
+
+def moment(key: Any) -> tuple[int, int]:
+    """Domain and count of a date (in days), a time, a timestamp or a duration (in nanoseconds)."""
+    if isinstance(key, (np.datetime64, np.timedelta64)):
+        return moment_of_numpy(key)
+    day = 86_400 * 10**9
+    if isinstance(key, dt.datetime):
+        local = (key.toordinal() - dt.date(1970, 1, 1).toordinal()) * day + moment(key.time())[1]
+        offset = key.utcoffset()
+        return (LOCAL_TIMESTAMP, local) if offset is None else (TIMESTAMP, local - moment(offset)[1])
+    if isinstance(key, dt.date):
+        return DATE, key.toordinal() - dt.date(1970, 1, 1).toordinal()
+    if isinstance(key, dt.time):
+        return TIME, (((key.hour * 60 + key.minute) * 60 + key.second) * 10**6 + key.microsecond) * 1000
+    if isinstance(key, dt.timedelta):
+        return DURATION, key.days * day + (key.seconds * 10**6 + key.microseconds) * 1000
     raise TypeError(type(key).__name__)
+
+
+def moment_of_numpy(key: Any) -> tuple[int, int]:
+    """As ``moment``, for a scalar of NumPy's of a week, a day or a finer unit."""
+    units = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+    units |= {"D": 24 * units["h"], "W": 7 * 24 * units["h"]}
+    unit, steps = np.datetime_data(key.dtype)
+    count = int(key.view("int64")) * steps * units[unit]
+    if isinstance(key, np.timedelta64):
+        return DURATION, count
+    return (DATE, count // units["D"]) if unit in {"D", "W"} else (LOCAL_TIMESTAMP, count)
+
+
+def decimal_bytes(value: decimal.Decimal) -> bytes:
+    """Sign, digits without zeros at their ends, the letter e, exponent."""
+    negative, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise TypeError("not finite")
+    text = "".join(map(str, digits)).lstrip("0")
+    short = text.rstrip("0")
+    if not short:
+        return b"0e0"
+    return f"{'-' * negative}{short}e{exponent + len(text) - len(short)}".encode()
 
 
 def integer_bytes(value: int) -> bytes:

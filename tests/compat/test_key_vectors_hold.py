@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import enum
+import fractions
+import ipaddress
 import json
 import random
 import uuid
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from compat import key_oracle
 from golden import make
@@ -18,7 +26,11 @@ from support import SECRET
 
 import bloomery
 
-VECTORS = json.loads((Path(make.__file__).parent / "keys.json").read_text())["vectors"]
+FILES = {
+    name: json.loads((Path(make.__file__).parent / f"{name}.json").read_text())["vectors"]
+    for name in ("keys", "keys_of_columns")
+}
+VECTORS = [vector for vectors in FILES.values() for vector in vectors]
 LEAVES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"])),
     st.binary(max_size=300),
@@ -27,6 +39,12 @@ LEAVES = st.one_of(
     st.floats(),
     st.booleans(),
     st.uuids(),
+    st.dates(),
+    st.times(),
+    st.datetimes(),
+    st.datetimes(timezones=st.timezones()),
+    st.timedeltas(),
+    st.decimals(allow_nan=False, allow_infinity=False),
 )
 KEYS = st.recursive(LEAVES, lambda parts: st.lists(parts, max_size=4).map(tuple), max_leaves=8)
 
@@ -45,13 +63,18 @@ def test_golden_vectors(vector: dict[str, Any]) -> None:
 
 
 def test_golden_vectors_have_no_twins() -> None:
-    # True is 1 and -0.0 is 0.0: equal keys, equal bytes. All others differ.
+    # True is 1 and -0.0 is 0.0: equal keys, equal bytes; so are one moment in two units or zones, and a
+    # decimal number with more zeros or fewer. All others differ.
     hashes: dict[tuple[int, str], str] = {}
     for vector in VECTORS:
         key = (vector["domain"], vector["canonical"])
         assert hashes.setdefault(key, vector["xxh3"]["0"]) == vector["xxh3"]["0"]
     assert len(set(hashes.values())) == len(hashes)
-    assert len(VECTORS) - len(hashes) == 3
+    twins = {
+        name: len(rows) - len({(v["domain"], v["canonical"]) for v in rows}) for name, rows in FILES.items()
+    }
+    assert twins["keys"] == 3
+    assert len(VECTORS) - len(hashes) == sum(twins.values())
 
 
 @settings(max_examples=300, deadline=None)
@@ -151,6 +174,140 @@ def test_seeds_and_secrets_change_everything() -> None:
     hashes |= {bloomery.hash_key("a", secret=bytes([i]) * 16) for i in range(256)}
     hashes |= {bloomery.hash_key("a", seed=seed, secret=SECRET) for seed in range(1, 1000)}
     assert len(hashes) == 1000 + 256 + 999
+
+
+ZONE = dt.timezone(dt.timedelta(hours=2))
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+DAY = dt.datetime(2024, 2, 29, 12, 30, 0, 250_000)
+#: Keys that are one: rows of one moment, one span or one number, however it is written.
+ONE_KEY: dict[str, list[Any]] = {
+    "date": [dt.date(2024, 2, 29), np.datetime64("2024-02-29"), np.datetime64("2024-02-29", "D")],
+    "week": [dt.date(2024, 2, 29), np.datetime64("2024-02-29", "W")],
+    "month": [dt.date(2024, 2, 1), np.datetime64("2024-02", "M")],
+    "year": [dt.date(2024, 1, 1), np.datetime64("2024", "Y")],
+    "local timestamp": [
+        DAY,
+        DAY.replace(fold=1),
+        pd.Timestamp(DAY),
+        pd.Timestamp(DAY).as_unit("ms"),
+        pd.Timestamp(DAY).as_unit("ns"),
+        *(np.datetime64(DAY, unit) for unit in ("ms", "us", "ns", "10ms")),
+    ],
+    "midnight": [
+        dt.datetime(2024, 2, 29),
+        *(np.datetime64("2024-02-29T00", unit) for unit in ("h", "m", "s", "ms", "us", "ns")),
+    ],
+    "instant": [
+        DAY.replace(tzinfo=dt.UTC),
+        (DAY + dt.timedelta(hours=2)).replace(tzinfo=ZONE),
+        (DAY + dt.timedelta(hours=1)).replace(tzinfo=BERLIN),
+        pd.Timestamp(DAY, tz="UTC"),
+        pd.Timestamp(DAY, tz="UTC").tz_convert("Asia/Tokyo").as_unit("ns"),
+    ],
+    "hour that comes twice": [
+        dt.datetime(2024, 10, 27, 1, 30, tzinfo=dt.UTC),
+        dt.datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=BERLIN),
+    ],
+    "year 20000": [np.datetime64("20000-01-01T00", unit) for unit in ("h", "s", "ms", "us")],
+    "duration": [
+        dt.timedelta(days=-1, microseconds=250_000),
+        pd.Timedelta(dt.timedelta(days=-1, microseconds=250_000)),
+        *(np.timedelta64(-86_399_750, "ms").astype(f"m8[{unit}]") for unit in ("ms", "us", "ns")),
+    ],
+    "week's duration": [
+        dt.timedelta(7),
+        np.timedelta64(1, "W"),
+        np.timedelta64(7, "D"),
+        np.timedelta64(168, "h"),
+    ],
+    "decimal": [decimal.Decimal(text) for text in ("1", "1.0", "1.000", "10E-1", "0.1E+1", "001")],
+    "decimal 100": [decimal.Decimal(text) for text in ("100", "1E+2", "100.0")],
+    "decimal zero": [decimal.Decimal(text) for text in ("0", "-0", "0.000", "0E+7")],
+    "record": [
+        np.array([(1, "2024-02-29T12:30:00.25")], [("a", "i4"), ("b", "M8[ns]")])[0],
+        (1, DAY),
+        (1, np.datetime64(DAY, "us")),
+    ],
+    "void": [np.void(b"abc\0"), b"abc\0"],
+}
+
+
+@pytest.mark.parametrize("name", ONE_KEY)
+def test_one_moment_is_one_key_in_every_unit_and_zone(name: str) -> None:
+    keys = ONE_KEY[name]
+    for secret in (None, SECRET):
+        hashes = [bloomery.hash_key(key, secret=secret) for key in keys]
+        assert hashes == [hashes[0]] * len(keys)
+        assert bloomery.hash_many(keys, secret=secret) == hashes
+        assert bloomery.hash_key((keys[0], "x"), secret=secret) == bloomery.hash_key(
+            (keys[-1], "x"), secret=secret
+        )
+
+
+def test_moments_of_different_kinds_are_different_keys() -> None:
+    """A nanosecond, a zone, or the kind itself keep two keys apart."""
+    utc = dt.UTC
+    keys: list[Any] = [
+        0,
+        0.0,
+        b"\0" * 8,
+        decimal.Decimal(0),
+        dt.date(1970, 1, 1),
+        dt.time(),
+        dt.datetime(1970, 1, 1),
+        dt.datetime(1970, 1, 1, tzinfo=utc),
+        dt.timedelta(),
+        np.datetime64(1, "ns"),
+        pd.Timestamp(1, tz="UTC"),
+        np.timedelta64(1, "ns"),
+        dt.datetime(1970, 1, 1, 1),
+        dt.datetime(1970, 1, 1, 1, tzinfo=utc),
+        decimal.Decimal(1),
+        decimal.Decimal("0.1"),
+        decimal.Decimal(-1),
+        decimal.Decimal(10),
+        1,
+        "1e0",
+        0.1,
+    ]
+    assert len(set(bloomery.hash_many(keys))) == len(keys)
+
+
+NO_MOMENTS: dict[str, tuple[Any, str]] = {
+    "NaT of pandas": (pd.NaT, "leave out"),
+    "NA": (pd.NA, "leave out"),
+    "NaT": (np.datetime64("NaT", "s"), "NaT"),
+    "NaT of days": (np.datetime64("NaT", "D"), "NaT"),
+    "NaT of a duration": (np.timedelta64("NaT", "ns"), "NaT"),
+    "a duration in months": (np.timedelta64(1, "M"), "varies"),
+    "a duration in years": (np.timedelta64(1, "Y"), "varies"),
+    "no unit": (np.timedelta64(1), "unit"),
+    "picoseconds": (np.datetime64(1, "ps"), "finer"),
+    "attoseconds": (np.timedelta64(1, "as"), "finer"),
+    "time with a zone": (dt.time(1, tzinfo=dt.UTC), "tzinfo=None"),
+    "decimal NaN": (decimal.Decimal("NaN"), "finite"),
+    "decimal sNaN": (decimal.Decimal("-sNaN12"), "finite"),
+    "decimal infinity": (decimal.Decimal("-Infinity"), "finite"),
+    "period": (pd.Period("2024-01"), "start_time"),
+    "fraction": (fractions.Fraction(1, 3), "numerator"),
+    "path": (Path("a"), "fspath"),
+    "enum": (enum.Enum("Colour", ["RED"]).RED, "value"),  # type: ignore[attr-defined]
+    "set": ({1}, "sorted"),
+    "dict": ({}, "items"),
+    "list": ([1], r"tuple\(key\)"),
+    "None": (None, "leave out"),
+    "complex": (1j, "imag"),
+    "address": (ipaddress.ip_address("::1"), "str"),
+    "arrow scalar": (pa.scalar("a"), "as_py"),
+}
+
+
+@pytest.mark.parametrize("name", NO_MOMENTS)
+def test_what_is_no_key_is_refused_with_what_to_pass(name: str) -> None:
+    key, remedy = NO_MOMENTS[name]
+    for call in (bloomery.hash_key, bloomery.BloomFilter(9).add, lambda key: bloomery.hash_key((1, key))):
+        with pytest.raises(bloomery.KeyTypeError, match=remedy):
+            call(key)
 
 
 REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellipsis, NotImplemented]

@@ -8,11 +8,15 @@ wrong, not the file. For a new variant, run this once and commit what it adds::
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import json
 import sys
 import uuid
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -51,10 +55,70 @@ def keys() -> list[Any]:
     return [*texts, *data, *dict.fromkeys(ints), *floats, *tuples, True, False, uuid.UUID(int=2**127 + 5)]
 
 
+def keys_of_columns() -> list[Any]:
+    """Keys of the domains that rule 1 got for columns: dates, times, timestamps, durations, decimals."""
+    dates = [
+        dt.date(*day) for day in ((1970, 1, 1), (1969, 12, 31), (2024, 2, 29), (1, 1, 1), (9999, 12, 31))
+    ]
+    times = [dt.time(), dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999), dt.time(12, 30)]
+    days = [dt.datetime.combine(day, time) for day in dates for time in times[:3]]
+    zones = [
+        dt.UTC,
+        dt.timezone(dt.timedelta(hours=-5, minutes=-30)),
+        dt.timezone(dt.timedelta(0, 1, 1)),
+    ]
+    zoned = [day.replace(tzinfo=zone) for day in days[:9] for zone in zones]
+    spans = [dt.timedelta(*span) for span in ((), (0, 0, 1), (-1,), (0, -1), (999_999_999,), (-999_999_999,))]
+    counts = [0, 1, -1, 999, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1]
+    units = [
+        "datetime64[ns]",
+        "datetime64[us]",
+        "datetime64[s]",
+        "datetime64[D]",
+        "timedelta64[ns]",
+        "timedelta64[s]",
+    ]
+    numpy = [np.array(count).view(unit)[()] for unit in units for count in counts]
+    texts = [
+        "0",
+        "-0.00",
+        "1",
+        "-1",
+        "1.0",
+        "1.00",
+        "100",
+        "1E+2",
+        "0.1",
+        "-12.50",
+        "123456789012345678901234567890",
+    ]
+    texts += [
+        "1E+999999999999999999",
+        "1E-999999999999999999",
+        "0." + "0" * 40 + "7",
+        "9" * 76,
+        "-" + "9" * 100,
+    ]
+    decimals = [decimal.Decimal(text) for text in texts]
+    tuples = [(dates[0], days[1], 1), (zoned[0], ("a", decimals[3])), (times[1], spans[2])]
+    return [*dates, *times, *days, *zoned, *spans, *numpy, *decimals, *tuples]
+
+
 def spell(key: Any) -> Any:
     """A key as JSON that every language reads the same way."""
     if isinstance(key, tuple):
         return {"tuple": [spell(part) for part in key]}
+    return spell_part(key)
+
+
+def spell_part(key: Any) -> Any:
+    """A key of one part."""
+    if isinstance(key, (np.datetime64, np.timedelta64)):
+        return {str(key.dtype): str(key.view("int64"))}
+    if isinstance(key, dt.timedelta):
+        return {"timedelta": f"{key.days} {key.seconds} {key.microseconds}"}
+    if isinstance(key, (dt.date, dt.time)):
+        return {type(key).__name__: key.isoformat()}
     if isinstance(key, bytes):
         return {"bytes": key.hex()}
     if isinstance(key, float):
@@ -67,7 +131,14 @@ def read(spelt: Any) -> Any:
     ((kind, value),) = spelt.items()
     if kind == "tuple":
         return tuple(read(part) for part in value)
+    if "64[" in kind:
+        return np.array(int(value)).view(kind)[()]
     parsers: dict[str, Any] = {
+        "date": dt.date.fromisoformat,
+        "time": dt.time.fromisoformat,
+        "datetime": dt.datetime.fromisoformat,
+        "timedelta": lambda text: dt.timedelta(*map(int, text.split())),
+        "decimal": decimal.Decimal,
         "bytes": bytes.fromhex,
         "float": float.fromhex,
         "int": int,
@@ -78,10 +149,10 @@ def read(spelt: Any) -> Any:
     return parsers[kind](value)
 
 
-def key_vectors() -> str:
+def key_vectors(made: list[Any]) -> str:
     """Keys with their canonical bytes and hashes, by the independent oracle."""
     rows = []
-    for key in keys():
+    for key in made:
         domain, data = key_oracle.canonical(key)
         hashes = {str(seed): f"{key_oracle.hash_key(key, seed):016x}" for seed in SEEDS}
         keyed = {str(seed): f"{key_oracle.hash_key(key, seed, SECRET):016x}" for seed in SEEDS}
@@ -178,7 +249,8 @@ def write(name: str, data: bytes) -> bool:
 
 def main() -> None:
     """Write whatever is missing."""
-    write("keys.json", key_vectors().encode())
+    write("keys.json", key_vectors(keys()).encode())
+    write("keys_of_columns.json", key_vectors(keys_of_columns()).encode())
     for name, made in filters().items():
         write(f"{name}.bloom", made.to_bytes())
     counts = json.dumps(false_positives(), indent=1)

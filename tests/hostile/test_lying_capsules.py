@@ -70,6 +70,10 @@ LAYOUTS: dict[bytes, list[Any]] = {
         for name in (b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L", b"e", b"f", b"g", b"b")
     },
     b"w:3": [None, b"abcdef"],
+    **{
+        name: [None, bytes(64)]
+        for name in b"tdD tdm tts ttn tsu: tsn:UTC tDm d:9,2,32 d:9,2,64 d:9,2 d:9,-2,128 d:76,2,256".split()
+    },
     b"u": [None, words(0, 1, 3), b"abb"],
     b"z": [None, words(0, 1, 3), b"abb"],
     b"U": [None, words(0, 1, 3, kind="q"), b"abb"],
@@ -129,7 +133,7 @@ def test_columns_without_rows_need_no_data(format_: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "format_", [b"", None, b"w:", b"w:-1", b"w:1e3", b"w:" + b"9" * 30, b"\xff", b"+l", b"tdD", b"?" * 500]
+    "format_", [b"", None, b"w:", b"w:-1", b"w:1e3", b"w:" + b"9" * 30, b"\xff", b"+l", b"tiM", b"?" * 500]
 )
 def test_formats_that_hold_no_keys(format_: bytes | None) -> None:
     refused(lambda: Column(schema(format_), array(2, None, bytes(64))))

@@ -3,6 +3,7 @@
 //! No library is imported here that the caller's object does not come from.
 
 use bloomery_core::cells::allocation::zeroed;
+use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -69,6 +70,11 @@ pub(crate) fn is_polars_objects(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     keys.getattr("dtype")?.eq(keys.py().import("polars")?.getattr("Object")?)
 }
 
+/// True for a frame of this package.
+pub(crate) fn is_frame(keys: &Bound<'_, PyAny>, of: &str) -> PyResult<bool> {
+    Ok(package(keys) == of && keys.hasattr("columns")? && keys.hasattr("shape")?)
+}
+
 /// The NumPy type of a pandas Series, by its letter; 0 for other types, and what is no Series.
 fn pandas_kind(keys: &Bound<'_, PyAny>) -> PyResult<char> {
     if package(keys) != "pandas" || !keys.hasattr("dtype")? {
@@ -84,9 +90,9 @@ pub(crate) fn is_pandas_floats(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(pandas_kind(keys)? == 'f')
 }
 
-/// True for a pandas Series of Python objects of which some are missing.
+/// True for a pandas Series of Python objects, dates or durations of which some are missing.
 pub(crate) fn has_missing(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(pandas_kind(keys)? == 'O' && keys.getattr("hasnans")?.is_truthy()?)
+    Ok(matches!(pandas_kind(keys)?, 'O' | 'M' | 'm') && keys.getattr("hasnans")?.is_truthy()?)
 }
 
 /// Lets `fill` write the answers: straight into a new NumPy array for NumPy keys, else to a list.
@@ -137,7 +143,7 @@ pub(crate) fn like_series<'py>(keys: &Bound<'py, PyAny>, answer: Bound<'py, PyAn
     let py = keys.py();
     let options = PyDict::new(py);
     options.set_item("index", keys.getattr("index")?)?;
-    options.set_item("name", keys.getattr("name")?)?;
+    options.set_item("name", if is_frame(keys, "pandas")? { None } else { Some(keys.getattr("name")?) })?;
     py.import("pandas")?.call_method("Series", (answer,), Some(&options))
 }
 
@@ -173,7 +179,7 @@ fn taken_over<'py>(
         }
         "polars" => {
             let polars = py.import("polars")?;
-            let name = keys.getattr("name")?;
+            let name = if is_frame(keys, "polars")? { "".into_bound_py_any(py)? } else { keys.getattr("name")? };
             // The constructor ignores a name beside an Arrow object.
             let series =
                 parts.iter().map(|part| polars.call_method1("Series", (&name, part))?.call_method1("alias", (&name,)));

@@ -37,6 +37,17 @@ pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "KeyTypeError", message.into())
 }
 
+/// `error` of the key at `position` in a batch, counted from 0: a key that is none is named by its place.
+#[cold]
+pub(crate) fn at(py: Python<'_>, position: usize, error: PyErr) -> PyErr {
+    match class(py, "KeyTypeError") {
+        Ok(class) if error.is_instance(py, &class) => {
+            key_type(py, format!("item {position} of the batch (the first is 0): {}", error.value(py)))
+        }
+        _ => error,
+    }
+}
+
 /// `error`, but the house's where the interpreter or a library could not get memory.
 #[cold]
 pub(crate) fn in_tree(py: Python<'_>, error: PyErr) -> PyErr {

@@ -4,27 +4,18 @@
 //! line) must come through here. The rule is version 1, written down for other languages in
 //! `docs/keys.md` and pinned by `tests/golden/keys.json`; it is never edited, only added to.
 
+pub mod decimal;
+mod domain;
+pub mod number;
 pub mod source;
 
-use crate::hash::siphash::{SipKey, sip_key, sip13, sip13_pieces};
-use crate::hash::xxh3::{fold_seed, xxh3, xxh3_pieces, xxh3_u64, xxh3_u64_inverse, xxh3_words};
+use crate::hash::siphash::{SipKey, sip_key, sip13};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse};
 
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
 
-/// The type of a key. Equal bytes in two domains are two keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Domain {
-    /// `bytes`, and `str` as UTF-8; a UUID as its 16 bytes.
-    Text = 0,
-    /// Integers and booleans, two's complement little-endian.
-    Integer = 1,
-    /// IEEE-754 binary64 little-endian, one zero, one NaN.
-    Float = 2,
-    /// The tagged encoding of the parts.
-    Tuple = 3,
-}
+pub use domain::{Domain, DomainHasher};
 
 /// The 8 canonical bytes of a float, as an integer: -0.0 becomes 0.0, every NaN the quiet one.
 #[inline]
@@ -50,39 +41,60 @@ pub fn end_part(out: &mut [u8], start: usize, domain: Domain) {
 
 /// Turns canonical bytes into the 64-bit hash a filter stores: XXH3-64 with a seed, or
 /// SipHash-1-3 under a secret. Cheap to copy; holds derived keys, never prints them.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct KeyHasher {
     seed: u64,
-    keyed: Option<[SipKey; 4]>,
+    keyed: Option<[SipKey; EAGER]>,
     secret_fingerprint: u64,
-    seeds: [u64; 4],
-    folded: [u64; 4],
+    seeds: [u64; EAGER],
+    folded: [u64; EAGER],
+    /// The secret itself, from which the keys of other domains are drawn; nothing without one.
+    master: SipKey,
+    drawn: bool,
 }
+
+/// Domains, the first ones, whose seeds and keys are at hand; those of the others are drawn when they are wanted.
+const EAGER: usize = 4;
 
 impl KeyHasher {
     /// The public hash: XXH3-64 seeded with `seed ^ domain * 0x9e3779b97f4a7c15`.
     pub fn seeded(seed: u64) -> Self {
-        let seeds = std::array::from_fn(|d| seed ^ (d as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        KeyHasher { seed, keyed: None, secret_fingerprint: 0, seeds, folded: seeds.map(fold_seed) }
+        let seeds = std::array::from_fn(|d| domain::seed(seed, d as u8));
+        let folded = seeds.map(fold_seed);
+        KeyHasher { seed, keyed: None, secret_fingerprint: 0, seeds, folded, master: (0, 0), drawn: false }
     }
 
     /// The keyed hash. Each domain has its own key, drawn from the secret by the PRF itself, so
     /// that equal bytes in two domains stay unrelated without lengthening the message.
     pub fn keyed(seed: u64, secret: &[u8; 16]) -> Self {
         let master = sip_key(secret);
-        let derive = |domain: u8, half: u8| {
-            let mut message = [0u8; 10];
-            message[..8].copy_from_slice(&seed.to_le_bytes());
-            message[8] = domain;
-            message[9] = half;
-            sip13(&message, master)
-        };
-        let keys = std::array::from_fn(|d| (derive(d as u8, 0), derive(d as u8, 1)));
+        let keys = std::array::from_fn(|d| domain::key(seed, d as u8, master));
         KeyHasher {
             keyed: Some(keys),
             secret_fingerprint: sip13(b"bloomery secret fingerprint", master),
+            master,
             ..KeyHasher::seeded(seed)
         }
+    }
+
+    /// As [`KeyHasher::keyed`] with a secret that nobody was told yet.
+    pub fn drawn(seed: u64, secret: &[u8; 16]) -> Self {
+        KeyHasher { drawn: true, ..KeyHasher::keyed(seed, secret) }
+    }
+
+    /// The secret, where it was drawn.
+    pub fn drawn_secret(&self) -> Option<[u8; 16]> {
+        let (low, high) = self.master;
+        self.drawn.then(|| (u128::from(high) << 64 | u128::from(low)).to_le_bytes())
+    }
+
+    /// The hash of keys of one domain.
+    pub fn of(&self, domain: Domain) -> DomainHasher {
+        let key = self.keyed.map(|keys| {
+            let at_hand = keys.get(domain as usize).copied();
+            at_hand.unwrap_or_else(|| domain::key(self.seed, domain as u8, self.master))
+        });
+        DomainHasher::new(domain::seed(self.seed, domain as u8), key)
     }
 
     /// The seed given at construction.
@@ -103,38 +115,32 @@ impl KeyHasher {
     /// Hash of canonical `bytes` in `domain`.
     #[inline]
     pub fn bytes(&self, domain: Domain, bytes: &[u8]) -> u64 {
+        if domain as usize >= EAGER {
+            return self.other(domain, bytes);
+        }
         match &self.keyed {
             None => xxh3(bytes, self.seeds[domain as usize]),
             Some(keys) => sip13(bytes, keys[domain as usize]),
         }
     }
 
-    /// [`KeyHasher::bytes`] of canonical bytes that `feed` hands on in pieces: for keys too long to be written down.
-    pub fn pieces(&self, domain: Domain, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
-        match &self.keyed {
-            None => xxh3_pieces(self.seeds[domain as usize], feed),
-            Some(keys) => sip13_pieces(keys[domain as usize], feed),
-        }
+    /// [`KeyHasher::bytes`] in a domain whose seed and key are not at hand.
+    #[cold]
+    fn other(&self, domain: Domain, bytes: &[u8]) -> u64 {
+        self.of(domain).bytes(bytes)
     }
 
-    /// Hash of a key that is 8 bytes long in `domain`; equals [`KeyHasher::bytes`] of them.
+    /// [`KeyHasher::bytes`] of canonical bytes that `feed` hands on in pieces: for keys too long to be written down.
+    pub fn pieces(&self, domain: Domain, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+        self.of(domain).pieces(feed)
+    }
+
+    /// Hash of a key that is 8 bytes long in `domain`, one of those at hand; equals [`KeyHasher::bytes`] of them.
     #[inline]
-    pub fn word(&self, domain: Domain, value: u64) -> u64 {
+    fn word(&self, domain: Domain, value: u64) -> u64 {
         match &self.keyed {
             None => xxh3_u64(value, self.folded[domain as usize]),
             Some(keys) => sip13(&value.to_le_bytes(), keys[domain as usize]),
-        }
-    }
-
-    /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
-    pub fn words(&self, domain: Domain, words: &[u8], out: &mut [u64]) {
-        match &self.keyed {
-            None => xxh3_words(words, self.folded[domain as usize], out),
-            Some(keys) => {
-                for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
-                    *out = sip13(word, keys[domain as usize]);
-                }
-            }
         }
     }
 

@@ -7,6 +7,7 @@ use super::nulls::Nulls;
 use super::stated::{Stated, is_plausible, refused};
 use crate::errors::key_type;
 use crate::keys::column::{Column, Fixed, Values, Views, read};
+use crate::keys::ticks::Ticks;
 use crate::turns;
 
 /// The column of `format`, one of the strings of the C data interface.
@@ -42,8 +43,8 @@ pub(super) fn column(hasher: &KeyHasher, format: &str, stated: &Stated<'_>, null
             Values::Text64 { offsets, data }
         }
         "vu" | "vz" => Values::Views(views(stated, nulls)?),
-        _ => match format.strip_prefix("w:").and_then(|width| width.parse().ok()) {
-            Some(width) => fixed(Fixed::Bytes(width), width)?,
+        _ => match sized(format) {
+            Some((class, width)) => fixed(class, width)?,
             None => return Err(no_keys(stated.py, format)),
         },
     };
@@ -52,19 +53,39 @@ pub(super) fn column(hasher: &KeyHasher, format: &str, stated: &Stated<'_>, null
     Ok(unsafe { Column::new(hasher, values, stated.len) })
 }
 
+/// The class of a format with parameters, and its width in bytes.
+fn sized(format: &str) -> Option<(Fixed, usize)> {
+    if let Some((ticks, width)) = Ticks::of_arrow(format) {
+        return Some((Fixed::Ticks(ticks, width), width));
+    }
+    if let Some(width) = format.strip_prefix("w:") {
+        let width = width.parse().ok()?;
+        return Some((Fixed::Bytes(width), width));
+    }
+    let mut numbers = format.strip_prefix("d:")?.split(',');
+    let (_precision, scale) = (numbers.next()?, numbers.next()?.parse::<i32>().ok()?);
+    let width = match numbers.next().unwrap_or("128") {
+        "32" => 4,
+        "64" => 8,
+        "128" => 16,
+        "256" => 32,
+        _ => return None,
+    };
+    Some((Fixed::Decimal { width, exponent: -i64::from(scale) }, width))
+}
+
 /// The refusal of a type that holds no keys.
 fn no_keys(py: Python<'_>, format: &str) -> PyErr {
-    if format == "+s" {
-        let what = "a table, frame or column of structs (Arrow format \"+s\") holds no keys";
-        return key_type(py, format!("{what}; pass one column of it"));
-    }
-    key_type(
-        py,
-        format!(
-            "an Arrow column of format {format:?} holds no keys; pass integers, floats, booleans, \
-             text, binary or a dictionary of these (dates: cast to int64 first)"
-        ),
-    )
+    let remedy = match format.as_bytes() {
+        [b'+', b'l' | b'L' | b'v' | b'w', ..] => "a list is no key; pass one element of each, or a struct of them",
+        [b'+', b'r', ..] => "decode its runs",
+        [b't', b'i', ..] => "an interval has no fixed length; pass the numbers in it as a struct",
+        [b'_', ..] => "cast it to a type that Arrow has, such as decimal or text",
+        _ => "cast it to one of these",
+    };
+    let accepted =
+        "integers, floats, booleans, text, binary, dates, times, durations, decimals, structs or a dictionary";
+    key_type(py, format!("an Arrow column of format {format:?} holds no keys ({accepted} would); {remedy}"))
 }
 
 /// Offsets of texts, which must ascend, and the bytes they point into, whose number nobody states.

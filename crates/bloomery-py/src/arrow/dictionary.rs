@@ -1,18 +1,49 @@
 //! Dictionary columns: rows that point at distinct values.
 
 use bloomery_core::cells::allocation::zeroed;
+use bloomery_core::key::KeyHasher;
 use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
+use super::column::column;
+use super::ffi::{Array, Schema};
 use super::indices::Indices;
 use super::nulls::Nulls;
-use super::stated::{Stated, refused};
-use crate::errors::OrRaise;
+use super::stated::{Stated, format_of, is_plausible, refused};
+use crate::errors::{OrRaise, key_type};
 use crate::keys::column::Column;
-use crate::turns;
 
 /// Values hashed beforehand at most, in 32 MB; in a longer dictionary each row hashes its own.
 const BEFOREHAND: usize = 1 << 22;
+
+/// The schema and the array of the values of a column, if it is a dictionary's.
+pub(super) fn stated<'a>(
+    py: Python<'_>,
+    schema: &'a Schema,
+    array: &'a Array,
+) -> PyResult<Option<(&'a Schema, &'a Array)>> {
+    if schema.dictionary.is_null() != array.dictionary.is_null() {
+        return Err(refused(py, "a dictionary and has none, or has one that it does not state"));
+    }
+    if schema.dictionary.is_null() {
+        return Ok(None);
+    }
+    if !is_plausible(schema.dictionary) || !is_plausible(array.dictionary) {
+        return Err(refused(py, format!("a dictionary at {:?}", array.dictionary)));
+    }
+    // SAFETY: both are alive as long as their parents.
+    Ok(Some(unsafe { (&*schema.dictionary, &*array.dictionary) }))
+}
+
+/// The values of a dictionary, and which of them are nulls.
+pub(super) fn values(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array) -> PyResult<(Column, Nulls)> {
+    if !schema.dictionary.is_null() {
+        return Err(key_type(py, "a dictionary of dictionaries holds no keys; decode the inner one"));
+    }
+    let (format, stated) = (format_of(schema), Stated::new(py, array)?);
+    let nulls = Nulls::of(&format, &stated)?;
+    Ok((column(hasher, &format, &stated, &nulls)?, nulls))
+}
 
 /// A dictionary column. Its distinct values are hashed once, unless they are more than its rows.
 pub(super) struct Dictionary {
@@ -32,14 +63,7 @@ impl Dictionary {
     /// The rows that `stated` and `nulls` tell of, over `values`.
     pub(super) fn new(stated: &Stated<'_>, indices: Indices, nulls: &Nulls, values: Column) -> PyResult<Self> {
         let (py, len, distinct) = (stated.py, stated.len, values.len());
-        // A null may have any index.
-        let is_outside = |i: usize| indices.get(i) >= distinct && nulls.is_valid(i);
-        if let Some(i) = turns::over(py, len, || (0..len).find(|&i| is_outside(i))) {
-            return Err(refused(
-                py,
-                format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize),
-            ));
-        }
+        indices.check(stated, nulls, distinct)?;
         let beforehand = if distinct <= len && distinct <= BEFOREHAND { distinct } else { 0 };
         let hashed = || {
             let mut hashes = zeroed(beforehand)?;

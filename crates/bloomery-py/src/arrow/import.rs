@@ -11,12 +11,13 @@ use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyCapsule;
 
 use super::column::column;
-use super::dictionary::Dictionary;
+use super::dictionary::{self, Dictionary};
 use super::ffi::{Array, Schema, Stream};
 use super::indices::Indices;
 use super::nulls::Nulls;
-use super::stated::{Stated, format_of, is_plausible, refused};
-use crate::errors::{OrRaise, key_type};
+use super::rows::Rows;
+use super::stated::{Stated, format_of, refused};
+use crate::errors::{OrRaise, at, key_type};
 use crate::keys::HASHED_AT_A_TIME;
 use crate::turns;
 
@@ -35,7 +36,7 @@ impl Chunk {
     ) -> PyResult<Self> {
         let (mut hashes, mut valid) = (Vec::new(), Vec::new());
         for item in items.try_iter()? {
-            let hash = hash(&item?)?;
+            let hash = hash(&item?).map_err(|error| at(items.py(), hashes.len(), error))?;
             reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(items.py())?;
             hashes.push(hash.unwrap_or_default());
             valid.push(u8::from(hash.is_some()));
@@ -110,6 +111,7 @@ pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chun
         if schema.release.is_none() || array.release.is_none() {
             return Err(consumed(py));
         }
+        check_columns(py, &schema)?;
         return Ok(Chunks::one(hasher, chunk(py, hasher, &schema, array)?));
     }
     let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
@@ -117,6 +119,7 @@ pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chun
     let mut schema = Schema::empty();
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
     checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
+    check_columns(py, &schema)?;
     Ok(Chunks { hasher: *hasher, schema, first: None, stream: Some(stream), streamed: true })
 }
 
@@ -160,30 +163,30 @@ fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
 fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> PyResult<Chunk> {
     let format = format_of(schema);
     let stated = Stated::new(py, &array)?;
-    if schema.dictionary.is_null() != array.dictionary.is_null() {
-        return Err(refused(py, "a dictionary and has none, or has one that it does not state"));
+    let dictionary = dictionary::stated(py, schema, &array)?;
+    if format == "+s" {
+        let (source, nulls) = Rows::new(hasher, schema, &stated, 1)?;
+        return Ok(Chunk { source: Box::new(source), nulls, _owner: array });
     }
-    let mut nulls = Nulls::of(&format, &stated)?;
-    if schema.dictionary.is_null() {
+    let nulls = Nulls::of(&format, &stated)?;
+    let Some((values_schema, values_array)) = dictionary else {
         let source = Box::new(column(hasher, &format, &stated, &nulls)?);
         return Ok(Chunk { source, nulls, _owner: array });
-    }
-    if !is_plausible(schema.dictionary) || !is_plausible(array.dictionary) {
-        return Err(refused(py, format!("a dictionary at {:?}", array.dictionary)));
-    }
-    // SAFETY: both are alive as long as their parents, of which one is held here and the chunk keeps the other.
-    let (values_schema, values_array) = unsafe { (&*schema.dictionary, &*array.dictionary) };
-    if !values_schema.dictionary.is_null() {
-        return Err(key_type(py, "a dictionary of dictionaries holds no keys; decode the inner one"));
-    }
-    let (values_format, values) = (format_of(values_schema), Stated::new(py, values_array)?);
+    };
     let indices = Indices::of(&stated, &format)?;
-    let null_values = Nulls::of(&values_format, &values)?;
-    let values = column(hasher, &values_format, &values, &null_values)?;
+    let (values, null_values) = dictionary::values(py, hasher, values_schema, values_array)?;
     let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
-    if !matches!(null_values, Nulls::None) {
-        let rows = Nulls::Values { rows: Box::new(nulls), indices, values: Box::new(null_values) };
-        nulls = if turns::over(py, stated.len, || rows.any(stated.len)) { rows } else { Nulls::None };
-    }
+    let nulls = nulls.with_values(py, indices, null_values, stated.len);
     Ok(Chunk { source, nulls, _owner: array })
+}
+
+/// Refuses a table, a frame or a struct of one column: in most calls its values are meant, and among the keys there
+/// is no tuple of one.
+fn check_columns(py: Python<'_>, schema: &Schema) -> PyResult<()> {
+    if format_of(schema) != "+s" || schema.n_children >= 2 {
+        return Ok(());
+    }
+    let what = format!("a table, frame or struct of {} columns holds no keys by itself", schema.n_children);
+    let remedy = "pass one column of it, or tuples of one, [(key,) for key in column]";
+    Err(key_type(py, format!("{what}; {remedy}")))
 }

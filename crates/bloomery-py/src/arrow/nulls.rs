@@ -18,6 +18,8 @@ pub(crate) enum Nulls {
     Marks(Vec<u8>),
     /// Rows of a dictionary: a null themselves, or pointing at one among the values.
     Values { rows: Box<Nulls>, indices: Indices, values: Box<Nulls> },
+    /// Rows of a struct, which are its own or those of any of its fields, in which they begin at `offset`.
+    Rows { own: Box<Nulls>, fields: Vec<Nulls>, offset: usize },
 }
 
 // SAFETY: a read-only view of memory that its chunk keeps alive, as `Column` is.
@@ -43,6 +45,15 @@ impl Nulls {
         Ok(if turns::over(stated.py, len, || bits.any(len)) { bits } else { Nulls::None })
     }
 
+    /// Those of `len` rows of a dictionary, which are nulls themselves or point at one among the `values`.
+    pub(super) fn with_values(self, py: Python<'_>, indices: Indices, values: Nulls, len: usize) -> Self {
+        if matches!(values, Nulls::None) {
+            return self;
+        }
+        let rows = Nulls::Values { rows: Box::new(self), indices, values: Box::new(values) };
+        if turns::over(py, len, || rows.any(len)) { rows } else { Nulls::None }
+    }
+
     /// Whether row `i` is none; there must be such a row.
     #[inline(always)]
     pub(super) fn is_valid(&self, i: usize) -> bool {
@@ -53,6 +64,9 @@ impl Nulls {
             Nulls::Bits { bits, first } => unsafe { bit(*bits, first + i) == 1 },
             Nulls::Marks(marks) => marks[i] != 0,
             Nulls::Values { rows, indices, values } => rows.is_valid(i) && values.is_valid(indices.get(i)),
+            Nulls::Rows { own, fields, offset } => {
+                own.is_valid(i) && fields.iter().all(|field| field.is_valid(offset + i))
+            }
         }
     }
 
@@ -71,7 +85,9 @@ impl Nulls {
                 bytes.iter().any(|&byte| byte != 0xff) || { ends }.any(|i| !self.is_valid(i))
             }
             Nulls::Marks(marks) => marks.contains(&0),
-            Nulls::Values { .. } => !(0..len).all(|i| self.is_valid(i)),
+            // A struct of columns without nulls, as most are, is not gone through.
+            Nulls::Rows { own, fields, .. } if fields.iter().all(|field| matches!(field, Nulls::None)) => own.any(len),
+            Nulls::Values { .. } | Nulls::Rows { .. } => !(0..len).all(|i| self.is_valid(i)),
         }
     }
 
@@ -85,7 +101,7 @@ impl Nulls {
                 // SAFETY: the bitmap has a bit for every row.
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = unsafe { bit(*bits, first + start + i) });
             }
-            Nulls::Values { .. } => {
+            Nulls::Values { .. } | Nulls::Rows { .. } => {
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = u8::from(self.is_valid(start + i)));
             }
         }

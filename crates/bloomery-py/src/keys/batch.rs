@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyString};
 
 use super::HASHED_AT_A_TIME;
-use super::buffer;
+use super::buffer::{self, Opened};
+use super::frames::Frame;
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::ArrowColumn;
@@ -19,7 +20,7 @@ use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::nulls::Nulls;
 use crate::classes;
 use crate::cpython::{self, Items};
-use crate::errors::{OrRaise, key_type};
+use crate::errors::{OrRaise, at, key_type};
 use crate::gathered::Gathered;
 use crate::turns;
 
@@ -55,40 +56,74 @@ pub(crate) fn run<'py, O: Operation>(
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
     }
     if import::speaks(keys)? {
-        if answers::is_pandas_floats(keys)? {
-            let answer = run(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
-            return answers::like_series(keys, answer);
-        }
-        if answers::is_polars_objects(keys)? {
-            return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys, Bound::is_none)?), wanted);
-        }
-        let lent = match import::lend(keys) {
-            // pandas exports through pyarrow, which need not be there or knows no type for mixed
-            // objects, long integers or sparse columns: NumPy has them all.
-            Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
-                if answers::has_missing(keys)? {
-                    return arrow(operation, keys, Chunks::one(hasher, objects(hasher, keys, is_missing)?), wanted);
-                }
-                let values = keys.call_method0("to_numpy")?;
-                let answer = run(operation, hasher, &values, wanted)?;
-                return answers::like_series(keys, answer);
-            }
-            lent => lent?,
-        };
-        return arrow(operation, keys, import::open(hasher, &lent)?, wanted);
+        return column(operation, hasher, keys, wanted);
     }
+    let mut texts = false;
     // SAFETY: a live object, and an attached thread.
-    if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
-        && let Some((column, _keep)) = buffer::open(hasher, keys)?
-    {
-        if !wanted {
-            operation.run(py, &column, None)?;
-            return Ok(py.None().into_bound(py));
+    if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1 {
+        match buffer::open(hasher, keys)? {
+            Opened::Column(column, _keep) if wanted => {
+                return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
+            }
+            Opened::Column(column, _keep) => {
+                operation.run(py, &column, None)?;
+                return Ok(py.None().into_bound(py));
+            }
+            Opened::Objects => {}
+            Opened::Texts => texts = true,
         }
-        return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
     }
+    let iterated = if texts { iterated::<O, true> } else { iterated::<O, false> };
     let answer = iterated(operation, hasher, keys, wanted)?;
     if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }
+}
+
+/// A column that speaks the Arrow interface, or a table of them.
+fn column<'py, O: Operation>(
+    operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    if answers::is_pandas_floats(keys)? {
+        let answer = run(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
+        return answers::like_series(keys, answer);
+    }
+    if answers::is_polars_objects(keys)? {
+        let chunk = objects(hasher, &keys.call_method0("to_list")?, Bound::is_none)?;
+        return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
+    }
+    if let Some(frame) = Frame::of(keys)? {
+        return match frame.lend() {
+            Ok(lent) => arrow(operation, keys, import::open(hasher, &lent)?, wanted),
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                arrow(operation, keys, Chunks::one(hasher, frame.rows(hasher)?), wanted)
+            }
+            Err(error) => Err(error),
+        };
+    }
+    let lent = match import::lend(keys) {
+        // pandas exports through pyarrow, which need not be there or knows no type for mixed
+        // objects, long integers or sparse columns: NumPy has them all.
+        Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
+            if answers::has_missing(keys)? {
+                let chunk = objects(hasher, &keys.call_method0("to_list")?, is_missing)?;
+                return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
+            }
+            let values = keys.call_method0("to_numpy")?;
+            let answer = run(operation, hasher, &values, wanted)?;
+            return answers::like_series(keys, answer);
+        }
+        lent => lent?,
+    };
+    arrow(operation, keys, import::open(hasher, &lent)?, wanted)
+}
+
+/// The refusal of an item of an array of texts that is none.
+#[cold]
+fn missing(py: Python<'_>) -> PyErr {
+    key_type(py, "a missing text is no key; leave it out, or pass a column with nulls, which are skipped")
 }
 
 /// A list or a tuple: its length is known and its items can be had without an iterator.
@@ -114,7 +149,7 @@ fn listed<'py, O: Operation>(
             operation.run(py, &&hashes[..n], None)?;
         }
         if let Some(error) = error {
-            return Err(error);
+            return Err(at(py, start + n, error));
         }
         py.check_signals()?;
         start += room;
@@ -142,14 +177,14 @@ fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut
     (done, None)
 }
 
-/// Any other iterable; keys before a refused one are processed.
-fn iterated<O: Operation>(
+/// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
+fn iterated<O: Operation, const TEXTS: bool>(
     operation: &O,
     hasher: &KeyHasher,
     keys: &Bound<'_, PyAny>,
     wanted: bool,
 ) -> PyResult<Vec<O::Out>> {
-    let py = keys.py();
+    let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
     let mut hashes = Vec::new();
     reserve(&mut hashes, HASHED_AT_A_TIME).or_raise(py)?;
@@ -158,13 +193,14 @@ fn iterated<O: Operation>(
         hashes.clear();
         let mut error = None;
         while hashes.len() < HASHED_AT_A_TIME {
-            match items.next().map(|item| item.and_then(|item| hash_key(hasher, &item))) {
-                Some(Ok(hash)) => hashes.push(hash),
-                Some(Err(refused)) => {
-                    error = Some(refused);
-                    break;
-                }
+            match items.next().map(|item| item.and_then(|item| hash_key(hasher, &item).map(|hash| (item, hash)))) {
+                Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(missing(py)),
+                Some(Ok((_, hash))) => hashes.push(hash),
+                Some(Err(refused)) => error = Some(refused),
                 None => break,
+            }
+            if error.is_some() {
+                break;
             }
         }
         let start = answer.len();
@@ -176,30 +212,28 @@ fn iterated<O: Operation>(
             operation.run(py, &hashes.as_slice(), None)?;
         }
         if let Some(error) = error {
-            return Err(error);
+            return Err(at(py, done + hashes.len(), error));
         }
         if hashes.len() < HASHED_AT_A_TIME {
             return Ok(answer);
         }
+        done += HASHED_AT_A_TIME;
         py.check_signals()?;
     }
 }
 
-/// A Polars or pandas column of Python objects, of which `is_null` tells the nulls. The Arrow form of the former
-/// holds handles of theirs, not the keys.
-fn objects<'py>(
+/// The Python objects of a Polars or pandas column or frame, of which `is_null` tells the nulls. The Arrow form of
+/// Polars' holds handles of theirs, not the keys.
+pub(super) fn objects<'py>(
     hasher: &KeyHasher,
-    keys: &Bound<'py, PyAny>,
-    is_null: fn(&Bound<'py, PyAny>) -> bool,
+    items: &Bound<'py, PyAny>,
+    is_null: impl Fn(&Bound<'py, PyAny>) -> bool,
 ) -> PyResult<Chunk> {
-    Chunk::of(
-        &keys.call_method0("to_list")?,
-        |item| if is_null(item) { Ok(None) } else { hash_key(hasher, item).map(Some) },
-    )
+    Chunk::of(items, |item| if is_null(item) { Ok(None) } else { hash_key(hasher, item).map(Some) })
 }
 
 /// Whether pandas takes `item` of a column of objects for missing.
-fn is_missing(item: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
     item.is_none()
         || item.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan())
         || item.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")

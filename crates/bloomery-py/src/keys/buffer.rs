@@ -6,12 +6,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
 use super::column::{Column, Fixed, Values};
-use crate::errors::{key_type, parameter};
+use super::moments;
+use super::ticks::Ticks;
+use crate::errors::{at, key_type, parameter};
 use crate::turns;
 
-/// The values of `keys`, which supports the buffer protocol, hashed in place, and the buffer that keeps them alive;
-/// `None` for Python objects, which are iterated over instead.
-pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Option<(Column, PyUntypedBuffer)>> {
+/// What a buffer holds.
+pub(crate) enum Opened {
+    /// Values that are hashed in place, and the buffer that keeps them alive.
+    Column(Column, PyUntypedBuffer),
+    /// Python objects, or records, which are iterated over instead.
+    Objects,
+    /// Texts of NumPy's own that it does not show (`StringDType`), some of which may be missing: likewise.
+    Texts,
+}
+
+/// The values of `keys`, which supports the buffer protocol.
+pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opened> {
     let py = keys.py();
     let dimensions =
         |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
@@ -22,16 +33,24 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opti
             "a masked array hides some of its keys; pass array.compressed() or array.filled(...)",
         ));
     }
-    // NumPy refuses the buffer of a scalar array, and of dates, with errors of its own.
+    // NumPy refuses the buffer of a scalar array with an error of its own.
     if let Ok(n) = keys.getattr("ndim").and_then(|ndim| ndim.extract::<usize>())
         && n != 1
     {
         return Err(dimensions(n));
     }
-    let buffer = PyUntypedBuffer::get(keys).map_err(|error| {
-        let remedy = "dates and times: view them as int64 first";
-        key_type(py, format!("the buffer holds no keys ({}); {remedy}", error.value(py)))
-    })?;
+    let (buffer, ticks) = match PyUntypedBuffer::get(keys) {
+        Ok(buffer) => (buffer, None),
+        // NumPy shows neither dates nor durations, nor arrays of texts of any length, nor records of dates.
+        Err(error) => match hidden(keys)? {
+            Hidden::Ticks(ticks, numbers) => (PyUntypedBuffer::get(&numbers)?, Some(ticks)),
+            Hidden::Objects => return Ok(Opened::Objects),
+            Hidden::Texts => return Ok(Opened::Texts),
+            Hidden::Nothing => {
+                return Err(key_type(py, format!("the buffer holds no keys ({}); pass a list", error.value(py))));
+            }
+        },
+    };
     if buffer.dimensions() != 1 {
         return Err(dimensions(buffer.dimensions()));
     }
@@ -46,36 +65,72 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opti
     }
     let format = buffer.format().to_string_lossy();
     let Some(class) = parse(&format, buffer.item_size()) else {
-        if format == "O" && !keys.is_instance_of::<PyMemoryView>() {
-            return Ok(None);
+        // Records are the tuples of their fields.
+        let objects = format == "O" || format.starts_with("T{") && buffer.item_size() > 0;
+        if objects && !keys.is_instance_of::<PyMemoryView>() {
+            return Ok(Opened::Objects);
         }
         if format == "O" {
             // Its own iterator cannot read them either.
             return Err(key_type(py, "a memoryview does not hand out Python objects; pass the array that it views"));
         }
         if is_swapped(&format) {
-            let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
-            return Err(key_type(
-                py,
-                format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}"),
-            ));
+            return Err(swapped(py, &format));
         }
-        return Err(key_type(
-            py,
-            format!(
-                "a buffer of format {format:?} holds no keys; pass integers, floats, bytes or text \
-                 (dates: view them as int64 first)"
-            ),
-        ));
+        let remedy = "pass integers, floats, bytes, text, dates, durations or records";
+        return Err(key_type(py, format!("a buffer of format {format:?} holds no keys; {remedy}")));
     };
+    let class = ticks.map_or(class, |ticks| Fixed::Ticks(ticks, 8));
     let values = Values::Fixed { base: buffer.buf_ptr().cast(), stride: buffer.strides()[0], class };
     // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. Its
     // length in bytes tells no number of items of 0 bytes, its shape does.
     let column = unsafe { Column::new(hasher, values, buffer.shape()[0]) };
-    if !turns::over(py, column.points(), || column.is_valid_text()) {
-        return Err(key_type(py, "a str key must encode to UTF-8, one of these holds a lone surrogate"));
+    if let Some(i) = turns::over(py, column.points(), || column.first_that_is_no_text()) {
+        return Err(at(
+            py,
+            i,
+            key_type(py, "a str key must encode to UTF-8, this one holds a lone surrogate; leave it out"),
+        ));
     }
-    Ok(Some((column, buffer)))
+    if ticks.is_some()
+        && let Some(i) = turns::over(py, buffer.shape()[0], || column.first_not_a_time())
+    {
+        let remedy = "pass array[~numpy.isnat(array)], or a column in which it is a null";
+        return Err(at(py, i, key_type(py, format!("NaT is no key; {remedy}"))));
+    }
+    Ok(Opened::Column(column, buffer))
+}
+
+/// What an array of NumPy's holds that shows no buffer.
+enum Hidden<'py> {
+    /// Dates or durations, and the array of their numbers.
+    Ticks(Ticks, Bound<'py, PyAny>),
+    Objects,
+    Texts,
+    Nothing,
+}
+
+fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
+    let Some(dtype) = keys.getattr_opt("dtype")? else { return Ok(Hidden::Nothing) };
+    let kind = dtype.getattr_opt("kind")?.and_then(|kind| kind.extract::<char>().ok());
+    match kind {
+        Some('M' | 'm') => {
+            if !dtype.getattr("isnative")?.is_truthy()? {
+                return Err(swapped(keys.py(), &dtype.str()?.to_string_lossy()));
+            }
+            let (ticks, keys) = moments::units(keys)?;
+            Ok(Hidden::Ticks(ticks, keys.call_method1("view", ("int64",))?))
+        }
+        Some('T') => Ok(Hidden::Texts),
+        Some('V') if !dtype.getattr("names")?.is_none() => Ok(Hidden::Objects),
+        _ => Ok(Hidden::Nothing),
+    }
+}
+
+/// The refusal of numbers in the other byte order.
+fn swapped(py: Python<'_>, format: &str) -> PyErr {
+    let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
+    key_type(py, format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}"))
 }
 
 /// True for a format string in the other byte order.
@@ -94,6 +149,7 @@ fn parse(format: &str, item_size: usize) -> Option<Fixed> {
         _ if !width.iter().all(u8::is_ascii_digit) => return None,
         // Single bytes, with no order to be swapped.
         b's' => return Some(Fixed::Padded(item_size)),
+        b'x' if item_size > 0 && !width.is_empty() => return Some(Fixed::Bytes(item_size)),
         _ if swapped => return None,
         b'w' if item_size.is_multiple_of(4) => return Some(Fixed::Utf32(item_size / 4)),
         _ if !width.is_empty() => return None,

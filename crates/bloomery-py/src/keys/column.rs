@@ -3,9 +3,12 @@
 //! The only place that reads memory Python libraries lent us. A column borrows; whoever made it
 //! keeps the owner alive (`keys::buffer`, `arrow::import`).
 
+use bloomery_core::key::decimal::DecimalBytes;
 use bloomery_core::key::{Domain, KeyHasher};
 use bloomery_core::structure::HashSource;
 
+use super::parts::signed;
+use super::ticks::Ticks;
 use super::wide_text;
 
 /// Fixed-width element types.
@@ -30,6 +33,13 @@ pub(crate) enum Fixed {
     Padded(usize),
     /// UTF-32 of this many code points in native order without trailing zeros (NumPy `U`).
     Utf32(usize),
+    /// Days or nanoseconds, counted in 4 or 8 bytes.
+    Ticks(Ticks, usize),
+    /// Decimal numbers of this width, little-endian, times 10 to the exponent.
+    Decimal {
+        width: usize,
+        exponent: i64,
+    },
 }
 
 /// How a column's values lie in memory.
@@ -100,8 +110,8 @@ impl Views {
 /// A column that hashes itself.
 pub(crate) struct Column {
     hasher: KeyHasher,
-    values: Values,
-    len: usize,
+    pub(super) values: Values,
+    pub(super) len: usize,
 }
 
 // SAFETY: a column is a read-only view; its makers promise that the memory outlives it and is
@@ -143,14 +153,21 @@ impl Column {
         points.saturating_mul(self.len)
     }
 
-    /// False when a UTF-32 column holds something that is no character (a lone surrogate).
-    pub(crate) fn is_valid_text(&self) -> bool {
-        let Values::Fixed { base, stride, class: Fixed::Utf32(points) } = self.values else { return true };
-        (0..self.len).all(|i| {
+    /// The first key of a UTF-32 column that holds something that is no character (a lone surrogate).
+    pub(crate) fn first_that_is_no_text(&self) -> Option<usize> {
+        let Values::Fixed { base, stride, class: Fixed::Utf32(points) } = self.values else { return None };
+        (0..self.len).find(|&i| {
             let at = base.wrapping_offset(i as isize * stride);
             // SAFETY: element i of the column, 4 * points bytes.
-            (0..points).all(|j| char::from_u32(unsafe { read(at.wrapping_add(4 * j)) }).is_some())
+            (0..points).any(|j| char::from_u32(unsafe { read(at.wrapping_add(4 * j)) }).is_none())
         })
+    }
+
+    /// The first key of a column of NumPy's dates or durations that is "not a time": the least number.
+    pub(crate) fn first_not_a_time(&self) -> Option<usize> {
+        let Values::Fixed { base, stride, class: Fixed::Ticks(_, 8) } = self.values else { return None };
+        // SAFETY: element i of the column, 8 bytes.
+        (0..self.len).find(|&i| unsafe { read::<i64>(base.wrapping_offset(i as isize * stride)) } == i64::MIN)
     }
 
     /// Calls `hash` for each address of a fixed-width column.
@@ -165,10 +182,18 @@ impl Column {
 
     fn fill_fixed(&self, base: *const u8, stride: isize, class: Fixed, start: usize, out: &mut [u64]) {
         let h = &self.hasher;
-        if class == Fixed::I64 && stride == 8 && cfg!(target_endian = "little") {
+        let whole_words = match class {
+            Fixed::I64 => Some(Domain::Integer),
+            Fixed::Ticks(ticks, 8) if ticks.is_one() => Some(ticks.domain),
+            _ => None,
+        };
+        if let Some(domain) = whole_words
+            && stride == 8
+            && cfg!(target_endian = "little")
+        {
             // SAFETY: elements start.. of a contiguous column, 8 bytes each, within its length.
             let words = unsafe { slice(base.wrapping_add(8 * start), 8 * out.len()) };
-            return h.words(Domain::Integer, words, out);
+            return h.of(domain).words(words, out);
         }
         macro_rules! with {
             ($T:ty, $method:ident) => {
@@ -207,6 +232,18 @@ impl Column {
                 let bytes = unsafe { slice(at, width) };
                 h.text(&bytes[..bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1)])
             }),
+            Fixed::Ticks(ticks, width) => {
+                let h = h.of(ticks.domain);
+                // SAFETY: as above, for `width` bytes.
+                Self::each(base, stride, start, out, |at| h.number(ticks.count(unsafe { signed(at, width) })));
+            }
+            Fixed::Decimal { width, exponent } => {
+                let h = h.of(Domain::Decimal);
+                Self::each(base, stride, start, out, |at| {
+                    // SAFETY: as above, for `width` bytes.
+                    h.bytes(DecimalBytes::of(unsafe { slice(at, width) }, exponent).as_slice())
+                });
+            }
             Fixed::Utf32(points) => {
                 let mut room = wide_text::ROOM;
                 for (i, out) in out.iter_mut().enumerate() {
@@ -224,7 +261,7 @@ impl Column {
 /// # Safety
 /// `data` must be readable for `len` bytes.
 #[inline(always)]
-unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
+pub(super) unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];
     }
@@ -233,7 +270,7 @@ unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
 }
 
 /// IEEE-754 binary16 to binary64, exact.
-fn half(bits: u16) -> f64 {
+pub(super) fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
     match exponent {

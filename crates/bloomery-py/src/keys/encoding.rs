@@ -10,10 +10,9 @@ use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
+use super::refusal::refused;
+use super::{decimals, moments};
 use crate::errors::{OrRaise, key_type};
-
-const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, uuid.UUID, \
-                        NumPy scalars, or a tuple of these";
 
 /// Tuples nest; Python's own recursion limit bounds how deep they were built, this how deep we go.
 const DEEPEST: usize = 64;
@@ -35,7 +34,7 @@ pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> 
 }
 
 /// Where canonical bytes go.
-trait Sink {
+pub(super) trait Sink {
     /// Takes the bytes of a key of one piece.
     fn take(&mut self, py: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()>;
     /// Takes a tuple, the `depth`-th of those around and in each other.
@@ -153,24 +152,56 @@ fn encode_other(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> P
     if module == "uuid" && name == "UUID" {
         return sink.take(py, Domain::Text, key.getattr("bytes")?.cast::<PyBytes>()?.as_bytes());
     }
-    // Arrays have item() as well, and that of a date is an int in some units.
-    let scalar = !key.hasattr("__array_finalize__")? && name != "datetime64" && name != "timedelta64";
-    if module == "numpy" && scalar && key.hasattr("item")? && key.hasattr("dtype")? {
-        let item = key.call_method0("item")?;
-        if encode_builtin(&item, depth, sink)? {
-            return Ok(());
+    if module == "numpy" && encode_numpy(key, &name, depth, sink)? {
+        return Ok(());
+    }
+    // Of the classes of Python's own dates, one that stands for none.
+    if name != "NaTType" && (moments::encode(key, sink)? || decimals::encode(key, sink)?) {
+        return Ok(());
+    }
+    Err(refused(key))
+}
+
+/// As [`encode`] for scalars of NumPy's, of the class `name`; false for anything else.
+fn encode_numpy(key: &Bound<'_, PyAny>, name: &str, depth: usize, sink: &mut impl Sink) -> PyResult<bool> {
+    if name == "datetime64" || name == "timedelta64" {
+        return moments::encode_numpy(key, sink).map(|()| true);
+    }
+    // Arrays have item() as well.
+    if key.hasattr("__array_finalize__")? || !key.hasattr("item")? || !key.hasattr("dtype")? {
+        return Ok(false);
+    }
+    let item = key.call_method0("item")?;
+    if matches!(name, "void" | "record")
+        && let Ok(parts) = item.cast::<PyTuple>()
+        && hides_dates(key, parts)?
+    {
+        let fields = (0..parts.len()).map(|i| key.get_item(i)).collect::<PyResult<Vec<_>>>()?;
+        return sink.tuple(&PyTuple::new(key.py(), fields)?, depth + 1).map(|()| true);
+    }
+    if let Ok(int) = item.cast::<PyInt>()
+        && int.extract::<i64>().is_err()
+    {
+        return encode_long(int, sink).map(|()| true);
+    }
+    encode_builtin(&item, depth, sink)
+}
+
+/// Whether some of the `parts` that a record's item() gives may be numbers in the place of dates: those of some units
+/// are.
+fn hides_dates(record: &Bound<'_, PyAny>, parts: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    let dtype = record.getattr("dtype")?;
+    for (i, part) in parts.iter().enumerate() {
+        if part.is_exact_instance_of::<PyTuple>() {
+            return Ok(true);
         }
-        if let Ok(int) = item.cast::<PyInt>() {
-            return encode_long(int, sink);
+        if part.is_exact_instance_of::<PyInt>()
+            && matches!(dtype.get_item(i)?.getattr("kind")?.extract::<char>()?, 'M' | 'm')
+        {
+            return Ok(true);
         }
     }
-    let shown = if module == "builtins" { name } else { format!("{module}.{name}") };
-    let remedy = match shown.as_str() {
-        "numpy.ndarray" => "; pass tuple(array.tolist())",
-        "numpy.datetime64" | "numpy.timedelta64" => "; pass key.astype(\"int64\")",
-        _ => "",
-    };
-    Err(key_type(py, format!("a key must be {ACCEPTED}; got {shown}{remedy}")))
+    Ok(false)
 }
 
 /// As [`encode`] for the classes of the language; false for any other, and for an int beyond 64 bits.

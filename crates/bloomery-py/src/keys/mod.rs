@@ -5,9 +5,15 @@
 pub(crate) mod batch;
 pub(crate) mod buffer;
 pub(crate) mod column;
+mod decimals;
 mod encoding;
+mod frames;
+mod moments;
+mod parts;
 pub(crate) mod ready;
+mod refusal;
 pub(crate) mod scalar;
+pub(crate) mod ticks;
 mod wide_text;
 
 /// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:

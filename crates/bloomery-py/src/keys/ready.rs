@@ -8,7 +8,7 @@ use pyo3::types::PyInt;
 
 use super::HASHED_AT_A_TIME;
 use super::batch::{self, Operation};
-use super::buffer;
+use super::buffer::{self, Opened};
 use super::column::Column;
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk, Chunks};
@@ -92,7 +92,7 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
     // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
-        && let Some((column, _keep)) = buffer::open(&hasher, hashes)?
+        && let Opened::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {
         let ready = view(py, &column)?;
         return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));

@@ -1,0 +1,108 @@
+//! Domains of keys, and the hash within one of them.
+
+use super::number::NumberBytes;
+use crate::hash::siphash::{SipKey, sip13, sip13_pieces};
+use crate::hash::xxh3::{fold_seed, xxh3, xxh3_pieces, xxh3_u64, xxh3_words};
+
+/// The type of a key. Equal bytes in two domains are two keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Domain {
+    /// `bytes`, and `str` as UTF-8; a UUID as its 16 bytes.
+    Text = 0,
+    /// Integers and booleans, two's complement little-endian.
+    Integer = 1,
+    /// IEEE-754 binary64 little-endian, one zero, one NaN.
+    Float = 2,
+    /// The tagged encoding of the parts.
+    Tuple = 3,
+    /// Days since 1970-01-01, as an integer.
+    Date = 4,
+    /// Nanoseconds since midnight, as an integer.
+    Time = 5,
+    /// A date and a time of day of no known zone: nanoseconds since 1970-01-01T00:00, as an integer.
+    LocalTimestamp = 6,
+    /// An instant: nanoseconds since 1970-01-01T00:00 UTC, as an integer.
+    Timestamp = 7,
+    /// Nanoseconds, as an integer.
+    Duration = 8,
+    /// Digits and exponent of a decimal number.
+    Decimal = 9,
+}
+
+/// The seed of XXH3-64 in a domain.
+#[inline]
+pub(super) fn seed(seed: u64, domain: u8) -> u64 {
+    seed ^ u64::from(domain).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The key of SipHash-1-3 in a domain, drawn from the secret by the PRF itself.
+pub(super) fn key(seed: u64, domain: u8, secret: SipKey) -> SipKey {
+    let half = |half: u8| {
+        let mut message = [0u8; 10];
+        message[..8].copy_from_slice(&seed.to_le_bytes());
+        message[8] = domain;
+        message[9] = half;
+        sip13(&message, secret)
+    };
+    (half(0), half(1))
+}
+
+/// The hash of keys of one domain; see [`KeyHasher`](super::KeyHasher).
+#[derive(Clone, Copy)]
+pub struct DomainHasher {
+    seed: u64,
+    folded: u64,
+    key: Option<SipKey>,
+}
+
+impl DomainHasher {
+    pub(super) fn new(seed: u64, key: Option<SipKey>) -> Self {
+        DomainHasher { seed, folded: fold_seed(seed), key }
+    }
+
+    /// Hash of canonical `bytes`.
+    #[inline]
+    pub fn bytes(&self, bytes: &[u8]) -> u64 {
+        match self.key {
+            None => xxh3(bytes, self.seed),
+            Some(key) => sip13(bytes, key),
+        }
+    }
+
+    /// [`DomainHasher::bytes`] of canonical bytes that `feed` hands on in pieces.
+    pub fn pieces(&self, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+        match self.key {
+            None => xxh3_pieces(self.seed, feed),
+            Some(key) => sip13_pieces(key, feed),
+        }
+    }
+
+    /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
+    pub fn words(&self, words: &[u8], out: &mut [u64]) {
+        match self.key {
+            None => xxh3_words(words, self.folded, out),
+            Some(key) => {
+                for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
+                    *out = sip13(word, key);
+                }
+            }
+        }
+    }
+
+    /// Hash of a whole number.
+    #[inline]
+    pub fn number(&self, value: i128) -> u64 {
+        match (i64::try_from(value), self.key) {
+            (Ok(value), None) => xxh3_u64(value as u64, self.folded),
+            (Ok(value), Some(key)) => sip13(&value.to_le_bytes(), key),
+            (Err(_), _) => self.bytes(NumberBytes::of(value).as_slice()),
+        }
+    }
+}
+
+impl std::fmt::Debug for DomainHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DomainHasher(keyed={})", self.key.is_some())
+    }
+}

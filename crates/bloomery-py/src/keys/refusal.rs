@@ -1,0 +1,45 @@
+//! What is said of a key that has no canonical bytes.
+
+use pyo3::prelude::*;
+
+use crate::errors::key_type;
+
+const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, decimal.Decimal, uuid.UUID, a date, time, \
+                        datetime or timedelta, a scalar of NumPy or pandas, or a tuple of these";
+
+/// What to pass instead of a key of a class, or of one derived from it.
+const REMEDIES: &[(&str, &str)] = &[
+    ("NoneType", "leave out what is missing, or pass a column with nulls, which are skipped"),
+    ("NAType", "leave out what is missing, or pass a column with nulls, which are skipped"),
+    ("NaTType", "leave out what is missing, or pass a column with nulls, which are skipped"),
+    ("list", "pass tuple(key)"),
+    ("dict", "pass tuple(sorted(key.items()))"),
+    ("set", "pass tuple(sorted(key))"),
+    ("frozenset", "pass tuple(sorted(key))"),
+    ("complex", "pass (key.real, key.imag)"),
+    ("Fraction", "pass (key.numerator, key.denominator)"),
+    ("Enum", "pass key.value"),
+    ("PurePath", "pass os.fspath(key)"),
+    ("_IPAddressBase", "pass str(key)"),
+    ("ndarray", "pass tuple(array.tolist())"),
+    ("Period", "pass key.start_time"),
+    ("Interval", "pass (key.left, key.right)"),
+    ("pyarrow.lib.Scalar", "pass key.as_py()"),
+];
+
+/// The name of a class, with its module where it is not built in.
+fn name(class: &Bound<'_, PyAny>) -> PyResult<String> {
+    let (module, name) = (class.getattr("__module__")?.to_string(), class.getattr("__qualname__")?.to_string());
+    Ok(if module == "builtins" { name } else { format!("{module}.{name}") })
+}
+
+/// The error for `key`.
+#[cold]
+pub(super) fn refused(key: &Bound<'_, PyAny>) -> PyErr {
+    let class = key.get_type();
+    let shown = name(class.as_any()).unwrap_or_default();
+    let bases = class.mro().iter().filter_map(|base| name(&base).ok()).collect::<Vec<_>>();
+    let suits = |known: &str| bases.iter().any(|base| base == known || base.rsplit('.').next() == Some(known));
+    let remedy = REMEDIES.iter().find(|(known, _)| suits(known)).map(|(_, remedy)| format!("; {remedy}"));
+    key_type(key.py(), format!("a key must be {ACCEPTED}; got {shown}{}", remedy.unwrap_or_default()))
+}

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS
+from support import SCALE, SIGMAS, half_digit, scatter_of_mean
 
 import bloomery
 from bloomery import CuckooFilter, FilterFull, theory
@@ -46,8 +46,8 @@ def test_the_rate_at_capacity_is_what_was_asked_and_what_the_law_says(capacity, 
     assert table <= law
 
 
-@pytest.mark.parametrize(("bits", "published", "tolerance"), [(8, 0.0308, 0.0012), (12, 0.0018, 0.0002)])
-def test_a_full_table_of_4096_buckets_has_the_published_rate(bits, published, tolerance):
+@pytest.mark.parametrize(("bits", "published"), [(8, "0.0308"), (12, "0.0018")])
+def test_a_full_table_of_4096_buckets_has_the_published_rate(bits, published):
     rates, loads = [], []
     for seed in range(10):
         cuckoo = CuckooFilter(15_549, fingerprint_bits=bits, seed=seed)
@@ -58,9 +58,11 @@ def test_a_full_table_of_4096_buckets_has_the_published_rate(bits, published, to
         loads.append(cuckoo.num_added / 16_384)
         rates.append(cuckoo.contains_many(keys(100_000, 99)).mean())
     # Measured for the design: 97 % until the first failure, 3.08 % at f = 8, 0.18 % at f = 12.
-    assert np.mean(loads) == pytest.approx(0.97, abs=0.01)
+    mean, off = scatter_of_mean(loads)
+    assert mean == pytest.approx(0.97, abs=half_digit("0.97") + off)
     assert min(loads) >= 0.95
-    assert np.mean(rates) == pytest.approx(published, abs=tolerance)
+    mean, off = scatter_of_mean(rates)
+    assert mean == pytest.approx(float(published), abs=half_digit(published) + off)
 
 
 @pytest.mark.parametrize(("bucket_size", "least"), [(1, 0.40), (2, 0.84), (4, 0.95), (8, 0.98)])
@@ -80,7 +82,9 @@ def test_a_rate_of_0_19_percent_takes_at_most_12_8_bits_a_key():
     assert cuckoo.fingerprint_bits == 12
     assert cuckoo.nbytes * 8 / 1_000_000 <= 12.8
     semi_sorted = CuckooFilter(1_000_000, 0.0019, semi_sort=True)
-    assert cuckoo.nbytes * 8 / 1_000_000 - semi_sorted.nbytes * 8 / 1_000_000 == pytest.approx(1.05, abs=0.01)
+    # One bit a slot, and both tables in whole lines.
+    saved = 8 * (cuckoo.nbytes - semi_sorted.nbytes)
+    assert saved == pytest.approx(4 * cuckoo.num_buckets, abs=512)
 
 
 @pytest.mark.parametrize("options", [{}, {"semi_sort": True}, {"bucket_size": 8}, {"bucket_size": 2}])

@@ -121,7 +121,8 @@ def test_one_bit_is_cleared_and_only_for_what_is_admitted() -> None:
     assert round(f.fill * f.num_bits) == ones - 1
     lost = [key for key in range(100) if key not in f]
     assert lost
-    assert 0 < f.fnr() < 0.2
+    # The bit of the fewest members: no more are denied than by one at random.
+    assert 0 < f.fnr() <= theory.retouched_fnr(1 / ones, f.num_hashes)
     # Adding the lost again heals them, and brings the false positive back.
     f.update(lost)
     assert all(f.contains_many(range(100)))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import half_digit
 
 from bloomery import theory
 from bloomery.errors import ParameterError
@@ -67,7 +68,10 @@ def test_the_count_is_centred_and_scatters_as_stated(
     bias = math.expm1(7 * items / M) / 14
     check_centre_and_scatter(estimates.value, items, bias, theory.estimate_std(items, M, 7), normal_margin)
     # The deviation stated for each filter is the one at its own estimate.
-    assert float(np.median(estimates.std)) == pytest.approx(theory.estimate_std(items, M, 7), rel=0.01)
+    # The median of normal values scatters sqrt(pi / 2) times as much as the mean, which the bias is above.
+    off = math.sqrt(math.pi / 2) * normal_margin(TRIALS, float(std)) + bias
+    low, high = (theory.estimate_std(items + change, M, 7) for change in (-off, off))
+    assert low <= float(np.median(estimates.std)) <= high
 
 
 def test_the_intersection_is_centred_and_scatters_as_stated(printed: Printed, normal_margin: Margin) -> None:
@@ -79,8 +83,10 @@ def test_the_intersection_is_centred_and_scatters_as_stated(printed: Printed, no
     # Biases of the three estimates, (e^t - 1)/(2k), with their signs.
     bias = (math.expm1(0.4) + math.expm1(0.6) - math.expm1(0.8)) / 8
     check_centre_and_scatter(estimates.value, 500, bias, stated.std, normal_margin)
-    naive = float(theory.estimate_items(shared, M, 4).value.mean())
-    assert naive == pytest.approx(654, abs=1.0)
+    counted = theory.estimate_items(shared, M, 4).value
+    naive = float(counted.mean())
+    off = half_digit("654") + normal_margin(TRIALS, float(counted.std(ddof=1)))
+    assert naive == pytest.approx(654, abs=off)
     assert naive - 500 > 10 * stated.std
 
 

@@ -67,7 +67,7 @@ def test_the_bits_are_those_of_the_stages(fpr: float, tightening: float, stages:
 
 def test_rates_below_the_smallest_float_do_no_harm() -> None:
     assert theory.stage_fpr(0.01, 0.1, 1000) == 0.0
-    assert theory.scalable_fpr(0.01, 0.5, 10_000) == pytest.approx(0.01, rel=0.006)
+    assert 0.01 - 0.01**2 / 2 <= theory.scalable_fpr(0.01, 0.5, 10_000) < 0.01
     assert theory.stage_num_hashes(0.01, 0.5, 5000) == 5008
     assert theory.compound_fpr([0.5, 0.0]) == 0.5
     assert theory.compound_fpr([0.5, 1.0]) == 1.0

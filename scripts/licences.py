@@ -20,7 +20,7 @@ library (MIT OR Apache-2.0, https://github.com/rust-lang/rust). Their licences a
 `python scripts/licences.py` writes this file.
 """
 # The first that a crate has is taken.
-TEXTS = ("LICENSE-MIT", "LICENSE-MIT.txt", "LICENSE", "LICENSE.txt", "COPYING")
+TEXTS = ("LICENSE-MIT", "LICENSE-MIT.txt", "license-mit", "LICENSE", "LICENSE.txt", "COPYING")
 
 
 def metadata() -> dict[str, Any]:

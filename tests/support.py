@@ -50,6 +50,8 @@ class Variant(NamedTuple):
             options["layout"] = self.layout
         if self.kind is not None:
             options["kind"] = self.kind
+        if self.can("build"):
+            return self.cls.build((), fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
         return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
@@ -57,6 +59,14 @@ class Variant(NamedTuple):
         """Tell whether the registry promises ``capability``, or what READINGS derives from it."""
         reading = READINGS.get(capability)
         return capability in self.capabilities if reading is None else reading(self)
+
+    def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
+        """Build a filter of this variant that holds ``keys``."""
+        if self.can("build"):
+            return self.cls.build(keys, fpr, **options)
+        made = self.make(capacity, fpr, **options)
+        self.update(made, keys)
+        return made
 
     def companion(self, key: Any) -> int:
         """The label or value that the tests give ``key`` where ``add`` takes pairs: 1, 2 or 3."""

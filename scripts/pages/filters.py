@@ -56,18 +56,25 @@ def methods(cls: Any) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
+def made(row: dict[str, Any], cls: Any) -> str:
+    """How one is made: by the class itself, or, of all its keys, by its `build`."""
+    build = row["adds"] == "build"
+    name = f"{cls.__name__}.build" if build else cls.__name__
+    return f"`{name}{inspect.signature(cls.build if build else cls)}`"
+
+
 def listed(row: dict[str, Any], cls: Any) -> str:
     """The registry row and the cost of its class, as a list and its law."""
     bits = ", ".join(f"{bits_a_key(cls, rate)} at {name}" for rate, name in RATES)
     add, ask = row["ns"]
     entries = {
-        "Class": f"`{cls.__name__}{inspect.signature(cls)}`",
+        "Class": made(row, cls),
         "False negatives": GUARANTEES[row["false_negatives"]],
         "Operations": ", ".join(OPERATIONS.get(word, word) for word in row["capabilities"]),
         "Layouts": ", ".join(f"`{layout}`" for layout in row["layouts"]),
         "Merging": row["merging"],
         "Cost": f"bits a key for a million keys: {bits}; a batch of ten million keys takes about {add:g} ns"
-        f" a key to add and {ask:g} to look up",
+        f" a key to {'build' if row['adds'] == 'build' else 'add'} and {ask:g} to look up",
         "Source": row["paper"],
         "Methods and attributes": methods(cls),
     }

@@ -15,6 +15,7 @@ exceptions, ``bloomery.plan`` helps to choose. Importing this package loads no o
 from bloomery import _begin, _core  # noqa: F401 - the first answers Ctrl-C meanwhile
 from bloomery._core import (
     AgingBloomFilter,
+    BinaryFuseFilter,
     BitSet,
     BloomFilter,
     CompactApproximator,
@@ -77,6 +78,7 @@ del TYPE_CHECKING
 
 __all__ = [
     "AgingBloomFilter",
+    "BinaryFuseFilter",
     "BitSet",
     "BloomFilter",
     "BloomeryError",

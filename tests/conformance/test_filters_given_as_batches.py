@@ -35,9 +35,7 @@ BATCHES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def filled(variant: Variant, keys: range, **options: Any) -> Any:
-    made = variant.make(500, **options)
-    variant.update(made, keys)
-    return made
+    return variant.filled(keys, 500, **options)
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
@@ -126,7 +124,14 @@ def test_no_filter_is_a_batch_for_another_class_or_for_hash_many(variant: Varian
         other.update([made])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", every_variant("build"))
+def test_nothing_is_built_of_a_filter(variant: Variant) -> None:
+    for other in (filled(variant, range(50)), bloomery.BloomFilter(10)):
+        with pytest.raises(bloomery.KeyTypeError, match=type(other).__name__):
+            variant.cls.build(other)
+
+
+@pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))
 def test_no_filter_is_a_capacity(variant: Variant) -> None:
     made = filled(variant, range(50))
     with pytest.raises(bloomery.ParameterTypeError, match="capacity must be a whole number"):

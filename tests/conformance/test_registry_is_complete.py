@@ -32,6 +32,7 @@ FIELDS = {
 # What a word of the registry promises: each of these methods. Classes whose add takes pairs have batches of
 # their own, so they promise less under "add".
 METHODS: dict[str, tuple[str, ...]] = {
+    "build": ("build", "build_hashed", "contains_many", "contains_hashed"),
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
     "merge": ("merge", "union", "__or__", "__ior__"),
     "remove": ("remove", "discard", "discard_many"),
@@ -63,7 +64,7 @@ PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
 # Words whose methods are absent from a class without them.
-ABSENT = ("merge", "remove", "delete", "count", "intersect", "label", "value")
+ABSENT = ("add", "build", "merge", "remove", "delete", "count", "intersect", "label", "value")
 EVERYWHERE = (
     "contains_many",
     "fpr",
@@ -111,6 +112,9 @@ def test_each_role_is_played_by_one_structure() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
+    assert ("add" in row["capabilities"]) == (row["adds"] != "build")
+    if row["adds"] == "build":
+        return
     arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
     assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"})
     if row["adds"] == "number":

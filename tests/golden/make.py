@@ -176,11 +176,11 @@ NARROW = {"spectral": {"counter_bits": 16}}
 def filters() -> dict[str, Any]:
     """Every golden filter by file name, filled."""
     made: dict[str, Any] = {}
-    for variant in [*variants_with("add"), *variants_with("numbers")]:
+    for variant in [*variants_with("add"), *variants_with("numbers"), *variants_with("build")]:
         # A filter of stages goes through three of them; a fixed one stays below its capacity.
         capacity = 20 if variant.can("stages") else 120
-        made[variant.id] = variant.make(capacity, 0.01, seed=7, **NARROW.get(variant.name, {}))
-        variant.update(made[variant.id], contents(variant.id))
+        options = NARROW.get(variant.name, {})
+        made[variant.id] = variant.filled(contents(variant.id), capacity, 0.01, seed=7, **options)
     rest: dict[str, Any] = {}
     for layout, schemes in SCHEMES.items():
         for scheme in schemes[1:]:
@@ -207,6 +207,7 @@ def filters() -> dict[str, Any]:
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
+    rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
     # Repeated keys, some of which are taken out again.
     for name in ("quotient-counting", "dynamic-cuckoo-narrow"):
         rest[name].update(contents()[:20])

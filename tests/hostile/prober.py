@@ -120,8 +120,9 @@ def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield from changes(copy, opened, pairs=pairs)
     yield "again", lambda: [key in copy for key in KEYS]
     yield "loads", lambda: bloomery.loads(copy.to_bytes()) == copy
-    yield "clear", copy.clear
-    yield "add after clear", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:20]]
+    for name in having(copy, "clear"):
+        yield name, copy.clear
+        yield "add after clear", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:20]]
 
 
 def having(made: Any, *names: str) -> list[str]:
@@ -146,9 +147,10 @@ def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What can be done."""
-    yield "add", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:100]]
-    if not pairs:
-        yield "add_many", lambda: copy.add_many(KEYS)
+    for name in having(copy, "add"):
+        yield name, lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:100]]
+    for name in [] if pairs else having(copy, "add_many"):
+        yield name, lambda: copy.add_many(KEYS)
     for name in having(copy, "remove", "discard"):
         yield name, lambda name=name: [quietly(getattr(copy, name), key) for key in KEYS[:150]]
     for name in having(copy, "discard_many", "remove_many"):

@@ -275,8 +275,7 @@ def test_a_sound_quotient_filter_is_not() -> None:
 @pytest.mark.parametrize("variant", every_variant())
 def test_cells_that_lie_give_numbers_that_are(variant: Variant, tmp_path: Path) -> None:
     """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
-    made, path, rng = variant.make(300), tmp_path / "lie.bloom", random.Random(3)
-    variant.update(made, range(200))
+    made, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
     data, numbers = made.to_bytes(), 0
     for turn in range(30 * SCALE):
         file = File.parse(data)

@@ -178,6 +178,9 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
     """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
     for row in bloomery.variants():
         cls = row["class"]
+        if row["adds"] == "build":
+            yield from of_a_built_class(cls)
+            continue
         parameters = inspect.signature(getattr(bloomery, cls)).parameters
         first, rated = next(iter(parameters.values())), "fpr" in parameters
         for value, error, shown in [
@@ -224,6 +227,37 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
             ("2**64 - 1, 1e-15", IMPOSSIBLE, ""),
         ]:
             yield f"{cls}.nbytes_for({arguments})", error, shown
+
+
+def of_a_built_class(cls: str) -> Iterator[tuple[str, str, str]]:
+    """What no class takes that is made of all its keys at once."""
+    for options, error, shown in [
+        ("0", "ParameterError", "0"),
+        ("1.0", "ParameterError", "1"),
+        ("float('nan')", "ParameterError", "NaN|nan"),
+        ("1e-300", "ParameterError", "1e-300"),
+        ("'x'", "ParameterTypeError", "'x'"),
+        ("threads=0", "ParameterError", "0"),
+        ("threads=None", "ParameterTypeError", "None"),
+        ("memory=0", "ParameterError", "0"),
+        ("memory='1G'", "ParameterTypeError", "'1G'"),
+        ("progress=5", "ParameterTypeError", "int"),
+        ("seed=-1", "ParameterError", "-1"),
+        ("secret=b'short'", "ParameterError", "5"),
+        ("no_such_option=1", "TypeError", "no_such_option"),
+    ]:
+        yield f"{cls}.build([1, 2], {options})", error, shown
+    yield f"{cls}.build('abc')", "KeyTypeError", "str"
+    yield f"{cls}.build(5)", "TypeError", "int"
+    yield f"{cls}.build([[1]])", "KeyTypeError", "list"
+    yield f"{cls}.build_hashed(['a'])", "KeyTypeError", "hash"
+    yield f"{cls}(100)", "TypeError", cls
+    for arguments, error, shown in [
+        ("0", "ParameterError", "0"),
+        ("'x'", "ParameterTypeError", "'x'"),
+        ("100, 1.5", "ParameterError", "1.5"),
+    ]:
+        yield f"{cls}.nbytes_for({arguments})", error, shown
 
 
 _KNOWN = {case[0] for case in CASES}

@@ -25,6 +25,7 @@ WRONG: dict[str, list[Any]] = {
     "str": [object(), 5, None, b"r"],
     "bytes": [object(), 5, "x"],
     "other": [object(), 5],
+    "Callable[[int, int], object]": [object(), 5, "x"],
     "path": [object(), 5.5, [1]],
 }
 # By name, for what an annotation does not tell.

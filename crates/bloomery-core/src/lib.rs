@@ -20,6 +20,7 @@
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
+//! | [`static_filters`] | made of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
 //! | [`exact`] | no false positives, in a closed world | error, isa, key, cells, scheme, container, structure, registry |
 //! | [`chain`] | chains of stages: filters that grow | error, key, cells, sizing, container, structure, registry, bloom, counting, labelled, table |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
@@ -39,6 +40,7 @@ pub mod parallel;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;
+pub mod static_filters;
 pub mod structure;
 pub mod table;
 pub mod text;

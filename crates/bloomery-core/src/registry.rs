@@ -4,7 +4,7 @@
 /// Hands every row to the macro `$do`, after `$with`.
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
-/// `add` is called (with a `key`, a `pair` or a `number`); what it can do beside `add` and `in`; whether it can be a stage of
+/// `add` is called (with a `key`, a `pair` or a `number`; `build` where there is none); what it can do beside `add` and `in`; whether it can be a stage of
 /// a growing filter, by what makes its rate (`bits`, `fingerprints`, `pairs` of buckets, or `no`); when it may miss a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
 /// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
@@ -171,6 +171,14 @@ macro_rules! variants {
                 formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",
                 paper: "Carter, Floyd, Gill, Markowsky, Wegman, Exact and approximate membership testers, STOC 1978",
             }
+            {
+                BINARY_FUSE = 20, binary_fuse "binary-fuse", static_filters::BinaryFuseFilter;
+                adds: build, can: [map], stage: no, false_negatives: Never,
+                layouts: [], ns: [80.0, 12.0],
+                merging: "not defined: cells solve for the keys of one set",
+                formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below 100,000 keys",
+                paper: "Graf, Lemire, Binary fuse filters: fast and smaller than xor filters, ACM JEA 27, 2022",
+            }
         }
     };
 }
@@ -235,9 +243,12 @@ pub struct Variant {
     pub fixed: &'static [(&'static str, u64)],
 }
 
-/// The names of capabilities; a file that can be written in place can be mapped, too.
+/// The names of capabilities; a file that can be written in place can be mapped, too. What is made of all its keys at
+/// once cannot add one.
 macro_rules! capabilities {
-    ([$($name:expr,)*]) => { &["add", $($name,)*] };
+    (build $($can:ident)*) => { capabilities!(["build",] $($can)*) };
+    ($adds:ident $($can:ident)*) => { capabilities!(["add",] $($can)*) };
+    ([$($name:expr,)*]) => { &[$($name,)*] };
     ([$($name:expr,)*] write_in_place $($more:ident)*) => {
         capabilities!([$($name,)* "map", "write-in-place",] $($more)*)
     };
@@ -265,7 +276,7 @@ macro_rules! rows {
             class: stringify!($Class),
             adds: stringify!($adds),
             family: stringify!($family),
-            capabilities: capabilities!([] $($can)*),
+            capabilities: capabilities!($adds $($can)*),
             stage: !matches!(stringify!($stage).as_bytes(), b"no"),
             layouts: &$layouts,
             ns: $ns,

@@ -10,6 +10,7 @@
 //! | `answers` | masks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
 //! | `biased_lock`, `turns` | one filter, many threads; long batches and signals |
+//! | `building` | structures that are made of all their keys at once |
 //! | `forks` | what a child process finds |
 //! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
 
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 mod answers;
 mod arrow;
 mod biased_lock;
+mod building;
 mod classes;
 mod cpython;
 mod errors;

@@ -13,7 +13,7 @@ use crate::registry;
 use crate::sizing::chain::{Member, Stages};
 use crate::sizing::estimates::{self, Passed};
 use crate::structure::declaration::choice;
-use crate::structure::{Addable, Declared, Filter, Loadable, Sections, Sizable};
+use crate::structure::{Addable, Declared, Filter, Loadable, Planned, Sections, Sizable};
 
 /// The structure of all stages. Those of the first kind may have a layout in common; with `None` each has the
 /// one that suits its rate.
@@ -73,7 +73,7 @@ macro_rules! kinds {
             pub fn nbytes(self, capacity: u64, fpr: f64) -> Result<u64> {
                 let layout = self.options();
                 match self.variant {
-                    $(registry::$ID => <crate::$family::$Class as Sizable>::nbytes_for(capacity, fpr, &layout),)*
+                    $(registry::$ID => <crate::$family::$Class as Planned>::nbytes_for(capacity, fpr, &layout),)*
                     _ => Err(unknown()),
                 }
             }

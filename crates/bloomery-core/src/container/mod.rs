@@ -93,6 +93,8 @@ numbers! {
         COUNTER_BITS = 62, "Bits of a slot that count copies.";
         USED_SLOTS = 63, "Slots in use.";
         MAX_STAGES = 64, "Most stages of a chain.";
+        ARITY = 70, "Cells of a key in a static filter.";
+        SHARD_BITS = 71, "Bits of the hash that choose the shard of a static filter.";
     }
 }
 
@@ -114,5 +116,6 @@ numbers! {
         QUOTIENT_BITS = 60, "Occupied and runends of a quotient filter, a word of each by turns.";
         QUOTIENT_OFFSETS = 61, "Offsets of a quotient filter, a byte a block of 64 slots.";
         QUOTIENT_SLOTS = 62, "Slots of a quotient filter.";
+        SHARDS = 70, "Table of shards: first word, two numbers of the shape, attempt.";
     }
 }

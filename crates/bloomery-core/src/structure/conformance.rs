@@ -2,8 +2,9 @@
 //! The checks take any way to make a filter: the tests of one structure run them on shapes of its own.
 #![cfg(test)]
 
+use super::records::{Records, Sorted};
 use super::testing::{bytes, mapped, reload, reloaded};
-use super::{Addable, Countable, Declared, Loadable, Mergeable, Removable, Sizable};
+use super::{Addable, Built, Countable, Declared, Job, Loadable, Mergeable, Planned, Removable, Sizable};
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -235,6 +236,74 @@ fn each<F: Subject + Sizable>(check: impl Fn(&dyn Fn() -> F, u64)) {
     }
 }
 
+/// Numbers as the keys of a structure that is built; some come twice.
+fn gathered(hasher: &KeyHasher, numbers: impl Iterator<Item = u64>, memory: Option<u64>) -> Sorted<1> {
+    let mut records = Records::new(memory);
+    for i in numbers {
+        (0..=i % 2).for_each(|_| records.push([hasher.signed(i as i64)]).unwrap());
+    }
+    records.sorted(&Job::new(1)).unwrap()
+}
+
+/// A structure that is built finds its keys, one by one and in batches, and few others; order, threads and memory leave
+/// no trace; the file comes back as the same structure, also mapped.
+pub(crate) fn building<F>(number: u64, fpr: f64)
+where
+    F: Declared + Loadable + Built<Keys = Sorted<1>>,
+{
+    for hasher in [KeyHasher::seeded(number), KeyHasher::keyed(7, &[9; 16])] {
+        let of = |keys: &Sorted<1>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
+        let made = of(&gathered(&hasher, 0..number, None), 1);
+        for (memory, threads) in [(Some(u64::MAX), 2), (Some(1 << 32), 3)] {
+            let again = of(&gathered(&hasher, (0..number).rev(), memory), threads);
+            assert!(again.same_as(&made) && bytes(&again) == bytes(&made), "{} {number}", F::CLASS);
+        }
+        assert_eq!((made.num_added(), made.fpr() <= fpr, made.fpr() == 0.0), (number, true, number == 0));
+        let hashes: Vec<u64> = (0..3 * number + 1000).map(|i| hasher.signed(i as i64)).collect();
+        let mut found = vec![9; hashes.len()];
+        made.contains_hashes(&hashes, &mut found);
+        for (&hash, &found) in hashes.iter().zip(&found) {
+            assert_eq!([i32::from(found); 2], [i32::from(made.contains_hash(hash)), made.look(hash)]);
+        }
+        let (members, others) = found.split_at(number as usize);
+        assert!(members.iter().all(|&found| found == 1), "{} {number}", F::CLASS);
+        let (wrong, trials) = (others.iter().map(|&found| f64::from(found)).sum::<f64>(), others.len() as f64);
+        assert!(wrong <= trials * fpr + 4.0 * (trials * fpr).sqrt() + 2.0, "{} {number} {wrong}", F::CLASS);
+        let other = of(&gathered(&hasher, 1..number + 2, None), 1);
+        assert!(!other.same_as(&made), "{} {number}", F::CLASS);
+        for back in [reload(&made), mapped(&made), made.try_clone().unwrap()] {
+            assert!(back.same_as(&made) && bytes(&back) == bytes(&made));
+            assert!(hashes.iter().zip(&found).all(|(&hash, &found)| back.contains_hash(hash) == (found == 1)));
+        }
+        let told = F::nbytes_for(number, fpr, &[]).unwrap();
+        let slack = if number < 1000 { 4096 } else { told / 50 };
+        assert!(made.nbytes().abs_diff(told) <= slack, "{} {number} {told} {}", F::CLASS, made.nbytes());
+    }
+}
+
+/// Files of structures that were built are refused, or answer, when a parameter lies.
+fn lying_built<F>(number: u64)
+where
+    F: Declared + Loadable + Built<Keys = Sorted<1>>,
+{
+    let hasher = KeyHasher::seeded(3);
+    let made = F::of_keys(&gathered(&hasher, 0..number, None), 0.01, hasher, &Job::new(1)).unwrap();
+    for (i, &(tag, index, value)) in made.container().header.params.iter().enumerate() {
+        let missing = reloaded(&made, |header, _| _ = header.params.remove(i));
+        assert!(matches!(missing, Err(Error::Format(_))), "{} {tag} {index} missing", F::CLASS);
+        for wild in wild(value).into_iter().filter(|wild| *wild != value) {
+            match reloaded(&made, |header, _| header.params[i].2 = wild) {
+                Ok(opened) => {
+                    let hashes: Vec<u64> = (0..50).map(|i| hasher.signed(i)).collect();
+                    opened.contains_hashes(&hashes, &mut [0; 50]);
+                    let _ = (opened.info(), opened.fpr(), opened.fill(), opened.contains_hash(u64::MAX));
+                }
+                Err(error) => assert!(matches!(error, Error::Format(_)), "{} {tag} {index} {wild}: {error}", F::CLASS),
+            }
+        }
+    }
+}
+
 /// The tests of one capability.
 macro_rules! capability {
     (remove $Class:ident) => {
@@ -276,30 +345,61 @@ macro_rules! rows {
             use super::*;
             use crate::$family::$Class;
 
-            #[test]
-            fn batches_files_and_copies_are_the_filter_of_single_adds() {
-                each::<$Class>(|make, capacity| drop(adding(make, capacity)));
-            }
-
-            #[test]
-            fn a_read_only_mapping_refuses_changes() {
-                each::<$Class>(|make, capacity| only_reading(make, capacity));
-            }
-
-            #[test]
-            fn files_that_lie_are_refused_or_harm_nobody() {
-                each::<$Class>(|make, capacity| if capacity < 100 {
-                    lying(&adding(make, capacity), |_, _, _| true, drop);
-                });
-            }
-
-            #[test]
-            fn nonsense_is_refused() {
-                nonsense::<$Class>();
-            }
-
+            matrix!($adds $Class);
             $(capability!($can $Class);)*
         })*
+    };
+}
+
+/// The tests of a row, by how keys come.
+macro_rules! matrix {
+    (build $Class:ident) => {
+        #[test]
+        fn it_is_the_set_of_its_keys_whatever_their_order() {
+            for (number, fpr) in [(0, 0.01), (1, 0.3), (2, 1e-3), (3, 0.01), (10, 1e-4), (300, 0.01), (20_000, 2e-3)] {
+                building::<$Class>(number, fpr);
+            }
+        }
+
+        #[test]
+        fn files_that_lie_are_refused_or_harm_nobody() {
+            [0, 1, 50].into_iter().for_each(lying_built::<$Class>);
+        }
+
+        #[test]
+        fn nonsense_is_refused() {
+            let (hasher, job) = (KeyHasher::seeded(0), Job::new(1));
+            for fpr in [0.0, 1.0, 1.5, -0.5, f64::NAN, f64::INFINITY, 1e-300] {
+                let none = gathered(&hasher, 0..0, None);
+                assert!(matches!($Class::of_keys(&none, fpr, hasher, &job), Err(Error::Parameter(_))), "{fpr}");
+                assert!(matches!($Class::nbytes_for(100, fpr, &[]), Err(Error::Parameter(_))), "{fpr}");
+            }
+        }
+    };
+    ($adds:ident $Class:ident) => {
+        #[test]
+        fn batches_files_and_copies_are_the_filter_of_single_adds() {
+            each::<$Class>(|make, capacity| drop(adding(make, capacity)));
+        }
+
+        #[test]
+        fn a_read_only_mapping_refuses_changes() {
+            each::<$Class>(|make, capacity| only_reading(make, capacity));
+        }
+
+        #[test]
+        fn files_that_lie_are_refused_or_harm_nobody() {
+            each::<$Class>(|make, capacity| {
+                if capacity < 100 {
+                    lying(&adding(make, capacity), |_, _, _| true, drop);
+                }
+            });
+        }
+
+        #[test]
+        fn nonsense_is_refused() {
+            nonsense::<$Class>();
+        }
     };
 }
 crate::variants!(rows! {});

@@ -155,13 +155,34 @@ macro_rules! option {
     };
 }
 
-/// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any.
+/// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any. One without
+/// a capacity is [`Built`](super::Built).
 macro_rules! sizable {
     ($Class:ident [{$p:ident "int"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
     };
     ($Class:ident [{$p:ident "int"} {$q:ident "float"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity fpr] [capacity fpr] $named }
+    };
+    ($Class:ident [{$q:ident "float | None"}] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        impl $crate::structure::Built for $Class {
+            type Keys = $crate::structure::records::Sorted<1>;
+
+            fn of_keys(
+                keys: &Self::Keys,
+                fpr: f64,
+                hasher: $crate::key::KeyHasher,
+                job: &$crate::structure::Job<'_>,
+            ) -> $crate::Result<Self> {
+                Self::build(keys, Some(fpr), $($kd,)* hasher, job)
+            }
+        }
+
+        impl $crate::structure::Planned for $Class {
+            fn nbytes_for(capacity: u64, fpr: f64, _: $crate::structure::Options<'_>) -> $crate::Result<u64> {
+                Self::cell_bytes(capacity, Some(fpr), $($kd),*)
+            }
+        }
     };
     (@ $Class:ident [$($p:ident)*] [$capacity:ident $fpr:ident] [$({$k:ident $kt:tt $kd:tt})*]) => {
         impl $crate::structure::Sizable for $Class {
@@ -174,7 +195,9 @@ macro_rules! sizable {
                 let _ = ($crate::sizing::check_fpr($fpr)?, options); // where there is no rate, no text to choose
                 Self::construct($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd),)* hasher)
             }
+        }
 
+        impl $crate::structure::Planned for $Class {
             fn nbytes_for($capacity: u64, $fpr: f64, options: $crate::structure::Options<'_>) -> $crate::Result<u64> {
                 let _ = ($crate::sizing::check_fpr($fpr)?, options);
                 Self::cell_bytes($($p,)* $($crate::structure::declaration::option!(options $k $kt $kd)),*)

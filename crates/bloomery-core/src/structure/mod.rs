@@ -7,15 +7,19 @@
 //! * `kept`: what follows from the memories in which it keeps its cells;
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
-//! * [`batch`]: many keys at once, on one thread or several.
+//! * [`batch`]: many keys at once, on one thread or several;
+//! * [`job`]: long work that is watched and can be ended;
+//! * [`records`]: all keys of a structure that is made at once.
 
 pub mod algebra;
 pub mod batch;
 pub(crate) mod conformance;
 pub mod declaration;
 pub mod differences;
+pub mod job;
 pub(crate) mod kept;
 pub mod load;
+pub mod records;
 pub(crate) mod testing;
 pub mod traits;
 pub mod values;
@@ -23,4 +27,5 @@ pub mod values;
 pub use crate::key::source::HashSource;
 pub use algebra::Intersectable;
 pub use declaration::{Declared, Mergeable};
-pub use traits::{Addable, Countable, Filter, Loadable, Options, Removable, Sections, Sizable, Value};
+pub use job::Job;
+pub use traits::{Addable, Built, Countable, Filter, Loadable, Options, Planned, Removable, Sections, Sizable, Value};

@@ -12,6 +12,7 @@ pub use crate::key::source::HashSource;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::sizing::Law;
 use crate::sizing::chain::Member;
+use crate::structure::Job;
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,15 +196,26 @@ pub trait Countable: Filter {
 /// Names and texts of options of a constructor that are not to have their defaults.
 pub type Options<'a> = &'a [(&'static str, &'a str)];
 
+/// Says beforehand what it will take.
+pub trait Planned: Filter {
+    /// Bytes of cells of a structure for `capacity` keys at rate `fpr`; parameters that are not among `options` have
+    /// their defaults. The errors of making it, nothing allocated.
+    fn nbytes_for(capacity: u64, fpr: f64, options: Options<'_>) -> Result<u64>;
+}
+
 /// Needs no more than a capacity and a rate.
-pub trait Sizable: Filter {
+pub trait Sizable: Planned {
     /// An empty structure for `capacity` keys at rate `fpr`; parameters that are not among `options` have their
     /// defaults.
     fn for_capacity(capacity: u64, fpr: f64, options: Options<'_>, hasher: KeyHasher) -> Result<Self>;
-    /// What [`Sizable::for_capacity`] takes, without making it.
-    ///
-    /// Bytes of cells; the same errors, nothing allocated.
-    fn nbytes_for(capacity: u64, fpr: f64, options: Options<'_>) -> Result<u64>;
+}
+
+/// Made of all its keys at once.
+pub trait Built: Planned {
+    /// Words that a key comes with: its hash, and what stands beside it.
+    type Keys;
+    /// The structure of `keys` at rate `fpr`; other parameters have their defaults.
+    fn of_keys(keys: &Self::Keys, fpr: f64, hasher: KeyHasher, job: &Job<'_>) -> Result<Self>;
 }
 
 /// Gives the memory of a section, by its kind, its index and the words that it should have.

@@ -33,6 +33,26 @@ macro_rules! add_doc {
     };
 }
 
+/// `in`, for filters that take no more keys.
+macro_rules! asked_methods {
+    ($Class:ident, $Core:ty) => {
+        crate::classes::hot::hot_methods!($Class, $Core);
+
+        /// What `classes::hot` replaces, for its signatures.
+        #[cfg(feature = "stubs")]
+        #[pymethods]
+        impl $Class {
+            /// True when the key was probably among those it was built of, False when it certainly was not.
+            ///
+            /// Cost: one hash and, in a large filter, some cache lines.
+            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = scalar::hash_key(&self.hasher, key)?;
+                Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
+            }
+        }
+    };
+}
+
 /// Methods of filters that take keys one by one.
 macro_rules! addable_methods {
     ($Class:ident, $Core:ty) => {
@@ -196,4 +216,6 @@ macro_rules! countable_methods {
 
 #[cfg(not(feature = "stubs"))]
 pub(crate) use add_doc;
-pub(crate) use {add_doc_text, addable_methods, countable_methods, estimating_methods, removable_methods};
+pub(crate) use {
+    add_doc_text, addable_methods, asked_methods, countable_methods, estimating_methods, removable_methods,
+};

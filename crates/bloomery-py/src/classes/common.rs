@@ -2,7 +2,7 @@
 
 /// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
 macro_rules! filter_methods {
-    ($Class:ident, $core:ty, $variant:expr) => {
+    ($Class:ident, $core:ty, $variant:expr, $adds:ident) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -24,7 +24,7 @@ macro_rules! filter_methods {
                 "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
                 "canonical bytes.\n\n",
                 ">>> from bloomery import ", stringify!($Class), "\n",
-                ">>> ", stringify!($Class), "(1000).contains_many([\"a\", \"b\"])\n[False, False]")]
+                ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
             #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "Any")]
             fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
                 let check = operations::Check { lock: &self.lock, threads: threads.0 };
@@ -77,7 +77,7 @@ macro_rules! filter_methods {
             fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: params::Fpr) -> PyResult<u64> {
                 let keys = params::whole("capacity", capacity, 1)?;
                 let py = capacity.py();
-                py.detach(|| <$core as Sizable>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
+                py.detach(|| <$core as Planned>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
             }
 
             /// Keys that were new when they were added, less those removed.
@@ -216,4 +216,14 @@ macro_rules! plain_methods {
     };
 }
 
-pub(crate) use {filter_methods, plain_methods};
+/// The rest of a call that makes one without keys.
+macro_rules! none {
+    (build) => {
+        ".build([])"
+    };
+    ($adds:ident) => {
+        "(1000)"
+    };
+}
+
+pub(crate) use {filter_methods, none, plain_methods};

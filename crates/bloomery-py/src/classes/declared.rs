@@ -72,7 +72,7 @@ macro_rules! class {
             use bloomery_core::structure::declaration::FieldValue;
             #[allow(unused_imports)] // of what it can do
             use bloomery_core::structure::{
-                Addable, Countable, Declared, Filter, Intersectable, Mergeable, Removable, Sizable,
+                Addable, Countable, Declared, Filter, Intersectable, Mergeable, Removable, Planned,
             };
             use pyo3::prelude::*;
             use pyo3::types::{PyBytes, PyDict};
@@ -101,7 +101,7 @@ macro_rules! class {
                 pub(crate) lock: BiasedLock<Core>,
             }
 
-            crate::classes::common::filter_methods!($Class, Core, VARIANT);
+            crate::classes::common::filter_methods!($Class, Core, VARIANT, $adds);
             crate::classes::declared::adding!($adds $Class Core);
             $(crate::classes::declared::capability!($can $Class $merging);)*
             crate::classes::merging::taking_in!([$($can)*] $Class $adds);
@@ -112,30 +112,46 @@ macro_rules! class {
                 crate::classes::declared::readers!($($p: $pt;)* $($k: $kt;)*);
             }
 
+            crate::classes::declared::constructor!(
+                $adds $Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]
+            );
+
             #[pymethods]
             impl $Class {
-                #[new]
-                #[pyo3(signature = (
-                    $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0, secret: "bytes | bool | None" = None
-                ))]
-                #[allow(clippy::too_many_arguments)] // the public signature
-                fn new(
-                    py: Python<'_>,
-                    $(#[pyo3(from_py_with = arguments::$p)] $p: bloomery_core::parameter_type!($pt),)*
-                    $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
-                    #[pyo3(from_py_with = params::seed)] seed: u64,
-                    secret: Option<&Bound<'_, PyAny>>,
-                ) -> PyResult<Self> {
-                    let hasher = params::hasher(seed, params::secret(secret)?);
-                    py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
-                }
-
                 $($(#[doc = $shown])*
                 #[getter]
                 fn $s(&self, py: Python<'_>) -> <$st as FieldValue>::Shown {
                     // Some are counted.
                     FieldValue::shown(self.lock.look(py, |filter| filter.$s()))
                 })*
+            }
+        }
+    };
+}
+
+/// How one is made: empty, or of all its keys.
+macro_rules! constructor {
+    (build $Class:ident $positional:tt $named:tt) => {
+        use crate::building::{Given, How};
+        crate::building::build_methods!($Class $positional $named);
+    };
+    ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        #[pymethods]
+        impl $Class {
+            #[new]
+            #[pyo3(signature = (
+                $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0, secret: "bytes | bool | None" = None
+            ))]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn new(
+                py: Python<'_>,
+                $(#[pyo3(from_py_with = arguments::$p)] $p: bloomery_core::parameter_type!($pt),)*
+                $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
+                #[pyo3(from_py_with = params::seed)] seed: u64,
+                secret: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let hasher = params::hasher(seed, params::secret(secret)?);
+                py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }
     };
@@ -150,6 +166,9 @@ macro_rules! adding {
         crate::classes::declared::adding!(key $Class $Core);
     };
     (pair $Class:ident $Core:ident) => {};
+    (build $Class:ident $Core:ident) => {
+        crate::classes::capabilities::asked_methods!($Class, $Core);
+    };
 }
 
 /// The methods of one capability; those that are not here belong to one class.
@@ -172,4 +191,4 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class, readers};
+pub(crate) use {adding, capability, class, constructor, readers};

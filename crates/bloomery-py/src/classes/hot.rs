@@ -24,7 +24,7 @@ use crate::keys::scalar::{hash_exact, hash_key, short_int};
 /// A class whose keys come one by one.
 pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     /// The structure behind it.
-    type Core: Addable + 'static;
+    type Core: Filter + 'static;
     /// How its keys become hashes.
     fn hasher(&self) -> &KeyHasher;
     /// The structure.
@@ -114,7 +114,7 @@ pub(crate) trait Method<C: Hot> {
 /// `filter.add(key)`.
 pub(crate) struct Add;
 
-impl<C: Hot> Method<C> for Add {
+impl<C: Hot<Core: Addable>> Method<C> for Add {
     const NAME: &'static str = "add";
 
     #[inline(always)]
@@ -248,9 +248,9 @@ fn ordinary(work: impl FnOnce(Python<'_>) -> PyResult<bool>) -> c_int {
     })
 }
 
-/// Gives `$Class` its `in` and `add`.
+/// Gives `$Class` its `in`, and its `add`, if there is a documentation for it.
 macro_rules! hot_methods {
-    ($Class:ident, $Core:ty, $add_doc:expr) => {
+    ($Class:ident, $Core:ty $(, $add_doc:expr)?) => {
         impl crate::classes::hot::Hot for $Class {
             type Core = $Core;
 
@@ -267,9 +267,7 @@ macro_rules! hot_methods {
 
         crate::classes::hot::hot_items!(
             $Class,
-            c"add",
-            Add,
-            $add_doc,
+            [$(crate::classes::hot::hot_method!($Class, c"add", Add, $add_doc))?],
             [pyo3::ffi::PyType_Slot {
                 slot: pyo3::ffi::Py_sq_contains,
                 pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,
@@ -278,20 +276,34 @@ macro_rules! hot_methods {
     };
 }
 
-/// Hands PyO3 a method of `$Class` and its slots.
+/// A method of `$Class` as PyO3 knows it.
+macro_rules! hot_method {
+    ($Class:ident, $name:literal, $Method:ident, $doc:expr) => {
+        pyo3::impl_::pymethods::PyMethodDefType::Method(
+            pyo3::impl_::pymethods::PyMethodDef::fastcall_cfunction_with_keywords(
+                $name,
+                crate::classes::hot::method::<$Class, crate::classes::hot::$Method>,
+                $doc,
+            ),
+        )
+    };
+}
+
+/// Hands PyO3 methods of `$Class` and its slots.
 macro_rules! hot_items {
     ($Class:ident, $name:literal, $Method:ident, $doc:expr, $slots:expr) => {
+        crate::classes::hot::hot_items!(
+            $Class,
+            [crate::classes::hot::hot_method!($Class, $name, $Method, $doc)],
+            $slots
+        );
+    };
+    ($Class:ident, $methods:expr, $slots:expr) => {
         #[cfg(not(feature = "stubs"))]
         const _: () = {
             use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
-            use pyo3::impl_::pymethods::{PyMethodDef, PyMethodDefType};
 
-            const METHODS: &[PyMethodDefType] =
-                &[PyMethodDefType::Method(PyMethodDef::fastcall_cfunction_with_keywords(
-                    $name,
-                    crate::classes::hot::method::<$Class, crate::classes::hot::$Method>,
-                    $doc,
-                ))];
+            const METHODS: &[pyo3::impl_::pymethods::PyMethodDefType] = &$methods;
             const SLOTS: &[pyo3::ffi::PyType_Slot] = &$slots;
             pyo3::inventory::submit! {
                 type Inventory = <$Class as PyClassImpl>::Inventory;
@@ -301,4 +313,4 @@ macro_rules! hot_items {
     };
 }
 
-pub(crate) use {hot_items, hot_methods};
+pub(crate) use {hot_items, hot_method, hot_methods};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::container::tag;
 use crate::sizing::fingerprints::passed_on;
-use crate::structure::Sizable;
+use crate::structure::Planned;
 use crate::structure::conformance::{adding, lying};
 use crate::structure::testing::{hash, reloaded};
 

@@ -1,0 +1,22 @@
+//! Static filters: made of all their keys at once, smaller than any filter that grows.
+//!
+//! ```text
+//! keys --records--> distinct, sorted, in shards --a structure's own rule--> cells
+//! ```
+//!
+//! * [`records`](crate::structure::records) collects hashes (and what stands beside them) in memory or, beyond a bound, in a file; sorts them,
+//!   drops the repeated ones, deals them to shards;
+//! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
+//! * [`peel`]: solves for cells of which each key's xor to a value;
+//! * [`fuse`]: where the cells of a key lie, and the filter that is made so; [`xored`]: what these have in
+//!   common.
+//!
+//! The bytes depend on the set of keys and on the seed alone: not on their order, on repetitions, on threads or on the
+//! memory that was granted.
+
+pub mod fuse;
+pub mod peel;
+pub mod shards;
+pub mod xored;
+
+pub use fuse::BinaryFuseFilter;

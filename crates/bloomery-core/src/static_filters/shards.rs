@@ -1,0 +1,203 @@
+//! Shards: a static structure is made of parts that are solved alone, on any number of threads.
+//!
+//! A shard takes the keys whose hashes have its number as their first bits. What it needs to be asked stands in a table,
+//! four words a shard: the first word of its cells, two numbers of its geometry, and the attempt that solved it.
+
+use std::sync::Mutex;
+
+use super::peel::{self, Geometry};
+use crate::cells::packed::Packed;
+use crate::cells::{LINE_WORDS, Memory};
+use crate::error::{Error, Result};
+use crate::hash::splitmix;
+use crate::structure::Job;
+use crate::structure::records::{BUCKET_BITS, Record, Sorted};
+
+/// Keys of a shard, at most twice as many: its 20 MB of work lie in the last-level cache (10 million keys: 75 ns a key
+/// in place of 118).
+const KEYS_A_SHARD: u64 = 1 << 20;
+
+/// Words of the table that a shard has.
+pub const ROW: usize = 4;
+
+/// Attempts before keys are taken to be none that hashing made.
+const ATTEMPTS: u64 = 100;
+
+/// Spreads products over the lower bits: 2^64 over the golden ratio, odd.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Bits of a hash that the first attempt leaves in order.
+const IN_ORDER: u32 = 24;
+
+/// How many bits of the hash choose the shard of `keys` keys.
+pub fn bits_for(keys: u64) -> u32 {
+    (keys / KEYS_A_SHARD).max(1).ilog2().min(BUCKET_BITS)
+}
+
+/// The number of the shard of a hash.
+#[inline(always)]
+pub fn shard_of(hash: u64, bits: u32) -> usize {
+    (hash >> 1 >> (63 - bits)) as usize
+}
+
+/// What a shard makes of a hash: the first attempt leaves keys in order, so that neighbours in memory are worked on one
+/// after the other; later ones mix all bits.
+#[inline(always)]
+pub fn spread(hash: u64, bits: u32, attempt: u64) -> u64 {
+    if attempt == 0 {
+        let high = (hash << bits) & (u64::MAX << (64 - IN_ORDER));
+        return high | hash.wrapping_mul(ODD) >> IN_ORDER;
+    }
+    splitmix::mix(hash.wrapping_add(attempt.wrapping_mul(ODD)))
+}
+
+/// The geometry of a shard as two words.
+pub trait Shape<const K: usize>: Geometry<K> {
+    /// For so many keys, at least one.
+    fn for_keys(keys: u64) -> Self;
+    /// The words.
+    fn words(self) -> [u64; 2];
+    /// Of words that come from a file; `None` for those that no geometry has.
+    fn checked(words: [u64; 2]) -> Option<Self>;
+    /// Of words that [`Shape::checked`] took.
+    fn of(words: [u64; 2]) -> Self;
+}
+
+/// Cells and table of a structure, made.
+pub struct Made {
+    /// The cells of all shards, one after the other.
+    pub cells: Memory,
+    /// Their table.
+    pub table: Memory,
+    /// The number of shards is 2^bits.
+    pub bits: u32,
+}
+
+/// Words of cells for so many keys.
+fn words_of<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
+    if keys == 0 { 0 } else { cells.words(S::for_keys(keys).cells()).unwrap_or(u64::MAX >> 8) }
+}
+
+/// Bytes of cells of a structure for so many keys whose hashes are spread evenly.
+pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
+    let bits = bits_for(keys);
+    let words = words_of::<K, S>(keys.div_ceil(1 << bits), cells) << bits;
+    (words + 1).next_multiple_of(LINE_WORDS as u64).saturating_mul(8)
+}
+
+/// Bytes that solving a shard takes beside its cells: records, states, the order.
+fn work_bytes<const W: usize>(keys: u64) -> u64 {
+    keys * (8 * W as u64 * 2 + 10 + 8 + 4)
+}
+
+/// Refuses work that does not fit into the memory that was granted.
+fn check_granted<const W: usize>(records: &Sorted<W>, bits: u32, words: u64, threads: usize) -> Result<()> {
+    let largest = (0..1 << bits).map(|shard| records.count(bits, shard)).max().unwrap_or(0);
+    let needed = words.saturating_mul(8).saturating_add(work_bytes::<W>(largest) * threads as u64);
+    match records.granted() {
+        Some(granted) if granted < needed => Err(Error::Memory(format!(
+            "{} keys need {needed} bytes of memory on {threads} threads, got memory={granted}; raise it, or use fewer threads",
+            records.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the cells and the table: the xor of the cells of each record will be `value(record, hash)`.
+pub fn build<const K: usize, const W: usize, S: Shape<K>>(
+    records: &Sorted<W>,
+    cells: Packed,
+    job: &Job<'_>,
+    value: impl Fn(&Record<W>, u64) -> u64 + Sync,
+) -> Result<Made> {
+    let bits = bits_for(records.len());
+    let shards: Vec<u64> = (0..1 << bits).map(|shard| records.count(bits, shard)).collect();
+    let sizes: Vec<u64> = shards.iter().map(|&keys| words_of::<K, S>(keys, cells)).collect();
+    let total: u64 = sizes.iter().sum();
+    check_granted(records, bits, total, job.threads().min(shards.len()))?;
+    // One word more: a cell is read with the word behind it.
+    let (mut memory, mut table) = (Memory::zeroed(total + 1)?, Memory::zeroed((shards.len() * ROW) as u64)?);
+    let (mut rest, mut first, mut parts) = (memory.writable()?, 0, Vec::new());
+    for ((shard, row), &size) in table.writable()?.chunks_mut(ROW).take(shards.len()).enumerate().zip(&sizes) {
+        row[0] = u64::to_le(first);
+        first += size;
+        let (words, behind) = rest.split_at_mut(size as usize);
+        rest = behind;
+        parts.push((shard, row, words));
+    }
+    let rooms: Vec<_> = (0..job.threads()).map(|_| Mutex::new(Vec::new())).collect();
+    job.run(parts.into_iter(), |(shard, row, words)| {
+        let free = rooms.iter().find_map(|room| room.try_lock().ok());
+        let mut own = Vec::new();
+        let mut free = free;
+        let read = free.as_deref_mut().unwrap_or(&mut own);
+        records.read(bits, shard, read)?;
+        solve_shard::<K, W, S>(read, bits, cells, (row, words), &value)
+    })?;
+    drop(rooms);
+    Ok(Made { cells: memory, table, bits })
+}
+
+/// Solves one shard and writes the rest of its row.
+fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
+    records: &[Record<W>],
+    bits: u32,
+    cells: Packed,
+    (row, words): (&mut [u64], &mut [u64]),
+    value: impl Fn(&Record<W>, u64) -> u64,
+) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let shape = S::for_keys(records.len() as u64);
+    let solved = (0..ATTEMPTS).map(|attempt| {
+        let spread = |hash| spread(hash, bits, attempt);
+        peel::solve(shape, records, spread, &value, cells, words).map(|solved| solved.then_some(attempt))
+    });
+    let attempt = solved.filter_map(Result::transpose).next().transpose()?.ok_or_else(|| {
+        Error::parameter("the keys could not be placed in 100 attempts, which hashes of keys always can: ready hashes must be those of hash_many()")
+    })?;
+    let [a, b] = shape.words();
+    row[1..].copy_from_slice(&[a, b, attempt].map(u64::to_le));
+    Ok(())
+}
+
+/// A row of the table: first word, geometry, attempt.
+#[inline(always)]
+pub fn row(table: &[u64], shard: usize) -> [u64; ROW] {
+    let row = table[shard * ROW..].first_chunk::<ROW>().copied().unwrap_or_default();
+    row.map(u64::from_le)
+}
+
+/// Words and number of the cells that a table describes, shard after shard; refuses one that does not.
+pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells: Packed) -> Result<(u64, u64)> {
+    let wrong = |what: String| Error::Format(format!("the file's table of shards {what}; it is damaged"));
+    let (mut words, mut number) = (0u64, 0u64);
+    for shard in 0..1usize << bits {
+        let [start, a, b, attempt] = row(table, shard);
+        if start != words || attempt >= ATTEMPTS {
+            return Err(wrong(format!("does not say where shard {shard} lies")));
+        }
+        if [a, b, attempt] == [0; 3] {
+            continue;
+        }
+        let shape = S::checked([a, b]).ok_or_else(|| wrong(format!("gives shard {shard} an impossible shape")))?;
+        words = words.saturating_add(cells.words(shape.cells()).unwrap_or(u64::MAX >> 8));
+        number = number.saturating_add(shape.cells());
+    }
+    if table.iter().skip(ROW << bits).any(|&word| word != 0) {
+        return Err(wrong("has rows too many".into()));
+    }
+    // One word more: a cell is read with the word behind it.
+    Ok((words.saturating_add(1), number))
+}
+
+/// Words of the table of 2^bits shards.
+pub fn table_words(bits: u32) -> Result<u64> {
+    if bits > BUCKET_BITS {
+        return Err(Error::Format(format!(
+            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} can be; it is damaged"
+        )));
+    }
+    Ok((ROW << bits) as u64)
+}

@@ -8,7 +8,7 @@
 //!   drops the repeated ones, deals them to shards;
 //! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
 //! * [`peel`]: solves for cells of which each key's xor to a value;
-//! * [`fuse`]: where the cells of a key lie, and the filter that is made so; [`xored`]: what these have in
+//! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`xored`]: what these have in
 //!   common.
 //!
 //! The bytes depend on the set of keys and on the seed alone: not on their order, on repetitions, on threads or on the
@@ -17,6 +17,8 @@
 pub mod fuse;
 pub mod peel;
 pub mod shards;
+pub mod xor;
 pub mod xored;
 
 pub use fuse::BinaryFuseFilter;
+pub use xor::XorFilter;

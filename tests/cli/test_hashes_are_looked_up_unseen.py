@@ -7,7 +7,9 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -159,22 +161,52 @@ def test_options_that_contradict_are_refused(bloomery, refused, built, words):
     assert not (built.parent / "g").exists()
 
 
-@pytest.mark.parametrize(("word", "code"), [(b"hunter2", 0), (b"hunter3", 1)])
-def test_a_password_that_is_typed_is_not_shown(program, built, word, code):
+@pytest.fixture
+def asked(program, built):
+    """A run that asks for a password on a terminal; a function that types and returns (code, all shown)."""
     ours, theirs = pty.openpty()
     words = [*program, "check", "--sha1-of", str(built)]
     process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
     shown = b""
     while b"not shown" not in shown:
         shown += os.read(ours, 1000)
-    os.write(ours, word + b"\n")
-    try:
-        while more := os.read(ours, 1000):
-            shown += more
-    except OSError:  # the other end is closed
-        pass
+
+    def type_(text):
+        nonlocal shown
+        os.write(ours, text)
+        if text == b"":
+            process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=20)
+        echoes = bool(termios.tcgetattr(theirs)[3] & termios.ECHO)
+        assert echoes  # as it was before
+        os.close(theirs)
+        try:
+            while more := os.read(ours, 1000):
+                shown += more
+        except OSError:  # the other end is closed
+            pass
+        return code, shown
+
+    yield type_
     os.close(ours)
-    assert process.wait(timeout=20) == code
+    process.kill()
+
+
+@pytest.mark.parametrize(("word", "code"), [(b"hunter2", 0), (b"hunter3", 1)])
+def test_a_password_that_is_typed_is_not_shown(asked, word, code):
+    ended, shown = asked(word + b"\n")
+    assert ended == code
     assert b"hunter" not in shown
     assert (b"1 of 1 found" if code == 0 else b"0 of 1 found") in shown
+
+
+def test_asking_for_a_password_ends_with_the_input(asked):
+    ended, shown = asked(b"\x04")
+    assert ended == 0
+    assert b"0 of 0 found" in shown
+
+
+def test_asking_for_a_password_ends_with_a_signal(asked):
+    ended, shown = asked(b"")
+    assert ended == 130
+    assert shown.endswith(b"interrupted\r\n")

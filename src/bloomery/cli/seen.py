@@ -33,7 +33,7 @@ FPR = 1e-6
 _FIRST_STAGE = 1 << 16
 #: A clock that is set right by less is not worth a line.
 _SET_BACK = 1.0
-#: Lines in a window of time where --expected does not say: 12 MiB at a millionth.
+#: Lines in a window of time where --expected does not say: 11 MiB at a millionth.
 _IN_WINDOW = 1_000_000
 
 

@@ -57,6 +57,23 @@ def test_a_small_growing_file_asks_for_no_large_stage(
             assert bloomery.loads(found.to_bytes()) == found
 
 
+@pytest.mark.parametrize("fpr", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(kind: str, fpr: float) -> None:
+    """In one step a small file asks for up to 64 times its bytes for each unit of ``growth``."""
+    for tightening in (0.5, 1e-3, 1e-6, 1e-9, 1e-13):
+        made = bloomery.ScalableBloomFilter(100, fpr, kind=kind, growth=1024, tightening=tightening)
+        data = made.to_bytes()
+        bounded = bloomery.loads(data, max_bytes=1 << 14)
+        with pytest.raises(bloomery.FilterMemoryError, match="max_bytes is 16384; open its file with more"):
+            bounded.update(range(2000))
+        assert bounded.stages == 1
+        assert bounded.num_added == bounded.capacity
+        made.update(range(2000))
+        assert made.stages == 2
+        assert made.nbytes < 64 * 1024 * len(data)
+
+
 @pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
 def test_rates_near_one_ask_for_no_large_stage(kind: str, tmp_path: Path) -> None:
     """Today 384 bytes that state millions of keys at 0.9999 take 6.4 GB with the next one."""

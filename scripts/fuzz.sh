@@ -49,7 +49,6 @@ run() {
     local corpora=("$work")
     if [[ -e "fuzz/targets/$target.rs" ]]; then
         command=("$build/rust/$host/release/$target")
-        length=4096
     else
         command=(.venv/bin/python "fuzz/python/$target.py")
     fi

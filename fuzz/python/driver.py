@@ -7,11 +7,15 @@ above all, aborts, and libFuzzer keeps the input.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import ctypes
 import mmap
 import os
 import sys
 import traceback
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,40 +94,62 @@ def fuzz(target: Callable[[Input], None]) -> None:
     )
 
 
-class Lines:
-    """Coverage of Python lines in some files, as counters of libFuzzer."""
+class Branches(ast.NodeTransformer, MetaPathFinder):
+    """Coverage of modules in Python, as counters of libFuzzer: how often each function, branch and loop runs.
 
-    SIZE = 1 << 14
+    Counting is written into the modules as they are imported: 40 ns a branch, where a trace function takes
+    six times as long as all that it traces.
+    """
 
-    def __init__(self, *parts: str) -> None:
-        """Count lines of files whose path contains one of ``parts``."""
-        self.parts = parts
-        self.counters = (ctypes.c_ubyte * self.SIZE)()
+    SIZE = 1 << 12
+    TAKEN = "__branches_taken__"
+
+    def __init__(self, *modules: str) -> None:
+        """Count in ``modules`` and those within them; to be called before any is imported."""
+        super().__init__()
+        self.modules = modules
+        self.number = 0
+        counters = bytearray(self.SIZE)
+        setattr(builtins, self.TAKEN, counters)
         self.places = (ctypes.c_size_t * (2 * self.SIZE))()
-        start = ctypes.addressof(self.counters)
-        _LIBRARY["__sanitizer_cov_8bit_counters_init"](
-            ctypes.c_void_p(start), ctypes.c_void_p(start + ctypes.sizeof(self.counters))
-        )
-        start = ctypes.addressof(self.places)
-        _LIBRARY["__sanitizer_cov_pcs_init"](
-            ctypes.c_void_p(start), ctypes.c_void_p(start + ctypes.sizeof(self.places))
-        )
-        self.bases: dict[Any, int] = {}
+        for hook, start, size in (
+            (
+                "8bit_counters",
+                ctypes.addressof((ctypes.c_ubyte * self.SIZE).from_buffer(counters)),
+                self.SIZE,
+            ),
+            ("pcs", ctypes.addressof(self.places), ctypes.sizeof(self.places)),
+        ):
+            init = _LIBRARY[f"__sanitizer_cov_{hook}_init"]
+            init(ctypes.c_void_p(start), ctypes.c_void_p(start + size))
+        sys.meta_path.insert(0, self)
 
-    def __call__(self, frame: Any, _event: str, _argument: Any) -> Any:
-        """The trace function of a call: traces lines where they count."""
-        code = frame.f_code
-        base = self.bases.get(code)
-        if base is None:
-            counted = any(part in code.co_filename for part in self.parts)
-            base = self.bases[code] = (
-                hash((code.co_filename, code.co_firstlineno)) % self.SIZE if counted else -1
-            )
-        return None if base < 0 else self.line
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """The module as it would be found, with counting where it is one of ours."""
+        if not any(fullname == name or fullname.startswith(f"{name}.") for name in self.modules):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        assert spec is not None, fullname
+        assert isinstance(spec.loader, SourceFileLoader), fullname
+        loader = spec.loader
+        tree = self.visit(ast.parse(loader.get_data(loader.path)))
+        code = compile(ast.fix_missing_locations(tree), loader.path, "exec")
+        loader.get_code = lambda _name: code  # type: ignore[method-assign]
+        return spec
 
-    def line(self, frame: Any, event: str, _argument: Any) -> Any:
-        """Count a line."""
-        if event == "line":
-            place = (self.bases[frame.f_code] + frame.f_lineno * 7) % self.SIZE
-            self.counters[place] = (self.counters[place] + 1) & 0xFF or 1
-        return self.line
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Count where a list of statements within a function begins."""
+        super().generic_visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            bare = isinstance(node, ast.Try) and not node.handlers and name == "orelse"
+            if isinstance(body, list) and not bare and not isinstance(node, (ast.Module, ast.ClassDef)):
+                body.insert(0, self.count())
+        return node
+
+    def count(self) -> ast.stmt:
+        """The next counter, one up; from 255 to 1, since 0 is what never ran."""
+        self.number += 1
+        assert self.number < self.SIZE
+        taken = f"{self.TAKEN}[{self.number}]"
+        return ast.parse(f"{taken} = {taken} % 255 + 1").body[0]

@@ -94,12 +94,13 @@ def array(source: Input) -> Any:
 
 
 def unfinished(source: Input, stack: list[Any]) -> Any:
-    """A tuple of what came last; or of one thing twice, and so on, so that depth doubles what it holds."""
+    """A tuple of what came last; or of one thing once or twice, and so on, to about the deepest."""
     count = source.below(5)
-    if source.below(8) == 0 and stack and not isinstance(stack[-1], tuple):
-        made = stack[-1]
-        for _ in range(source.choice((1, 3, 10, 40))):
-            made = (made, made)
+    if source.below(8) == 0 and stack:
+        made = stack.pop()
+        width = source.choice((1, 1, 2))
+        for _ in range(source.choice((1, 3, 10, 40, 63, 64, 65))):
+            made = (made,) * width
         return made
     taken = tuple(stack[len(stack) - count :]) if count else ()
     del stack[len(stack) - len(taken) :]

@@ -218,8 +218,9 @@ def test_another_thread_runs_during_a_numpy_batch(call: str) -> None:
 
 
 def test_another_thread_runs_during_a_list() -> None:
-    keys = [f"key-{i}" for i in range(1_000_000)]
-    bloom = bloomery.BloomFilter(len(keys))
+    # Ten times the same million, so that a quick machine with other work has time for ticks, too.
+    keys = [f"key-{i}" for i in range(1_000_000)] * 10
+    bloom = bloomery.BloomFilter(1_000_000)
     with Ticker() as ticker:
         time.sleep(0.01)
         before, start = ticker.ticks, time.monotonic()

@@ -18,11 +18,12 @@ use crate::errors::{OrRaise, key_type};
 const DEEPEST: usize = 64;
 
 /// A tuple that holds another twice is twice as long: 40 such steps ask for 10^13 bytes. So many are written in 0.2 s.
-const LONGEST: usize = 16 << 20;
+/// Fuzzing reaches this bound and the next thousands of times a second.
+const LONGEST: usize = if cfg!(fuzzing) { 1 << 10 } else { 16 << 20 };
 
 /// From so many bytes on, a tuple remembers what it wrote for objects that are asked for their bytes by methods, 2 us
 /// each: a tuple doubled 30 times holds one of them 600,000 times.
-const REMEMBERS: usize = 64 << 10;
+const REMEMBERS: usize = if cfg!(fuzzing) { 1 << 8 } else { 64 << 10 };
 /// It remembers so many of them, alive; they take 50 kB.
 const MOST_MET: usize = 1000;
 

@@ -74,6 +74,10 @@ def text(source: Input) -> str:
     return "".join(chr(point % 0x110000) for point in points)
 
 
+#: Records that hold objects, and so perhaps themselves: the collector does not look into them.
+HOLDING: list[Any] = []
+
+
 def record(source: Input, stack: list[Any]) -> Any:
     """A NumPy record; objects in it may be keys, or itself."""
     names = [(f"f{i}", source.choice(FIELDS)) for i in range(source.below(4))]
@@ -81,6 +85,7 @@ def record(source: Input, stack: list[Any]) -> Any:
     for name, kind in names:
         if kind == "O":
             made[name][0] = stack[-1] if stack and source.below(3) else made[0]
+            HOLDING.append((made, name))
         elif kind[0] in "if?":
             made[name][0] = source.byte()
     return made[0]
@@ -176,6 +181,9 @@ def target(source: Input) -> None:
         assert len(good) < len(keys)
     if filter_.num_added > 900:
         filter_.clear()
+    while HOLDING:
+        holder, name = HOLDING.pop()
+        holder[name][0] = None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Container files as inputs: repaired after a mutation, and mutated where it matters.
+//! Container files as inputs: repaired after a mutation, or sealed as they lie, and mutated where it matters.
 
 use bloomery_core::container::header::{FORMAT_VERSION, MAGIC};
 use bloomery_core::key::KEY_RULE_VERSION;
@@ -75,7 +75,18 @@ pub fn repair(file: &mut Vec<u8>) {
     file.truncate(at);
     let len = file.len() as u64;
     put(file, LENGTH_AT, &len.to_le_bytes());
-    let crc = crc32fast::hash(file);
+    seal(file);
+}
+
+/// Gives header and tables the checksum that they must have, whatever they say.
+pub fn seal(file: &mut [u8]) {
+    if file.len() < FIXED {
+        return;
+    }
+    let Some((params, sections)) = tables(file) else { return };
+    let head = aligned(FIXED + params * PARAM + sections * SECTION).min(file.len());
+    put(file, FIXED - 4, &[0; 4]);
+    let crc = crc32fast::hash(&file[..head]);
     put(file, FIXED - 4, &crc.to_le_bytes());
 }
 
@@ -103,7 +114,7 @@ const EDGES: [u64; 20] = [
     0x7ff8_0000_0000_0000,
 ];
 
-/// One change of a parameter, of the variant, or of a run of cells; `None` where `file` has none of these.
+/// One change of a parameter, of the variant, of a section's entry, or of a run of cells; `None` where `file` has none of these.
 pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
     let mut draw = |below: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -114,7 +125,17 @@ pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
     }
     let (params, sections) = tables(file)?;
     let cells = aligned(FIXED + params * PARAM + sections * SECTION);
-    match draw(8) {
+    match draw(9) {
+        // A number that a section states: kind, index, place or length.
+        8 if sections > 0 => {
+            let entry = FIXED + params * PARAM + draw(sections) * SECTION;
+            let at = entry + [0, 8, 16, 16][draw(4)];
+            let mut old = [0; 8];
+            old.copy_from_slice(&file[at..at + 8]);
+            let old = u64::from_le_bytes(old);
+            let new = [EDGES[draw(EDGES.len())], old.wrapping_add(64), old.wrapping_sub(1), old ^ 1 << 32][draw(4)];
+            put(file, at, &new.to_le_bytes());
+        }
         0 => put(file, VARIANT_AT, &VARIANTS[draw(VARIANTS.len())].id.to_le_bytes()),
         1 | 2 if cells < file.len() => {
             let at = cells + draw(file.len() - cells);

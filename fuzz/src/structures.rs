@@ -2,9 +2,7 @@
 
 use bloomery_core::cells::Memory;
 use bloomery_core::container::{Container, Parsed, Verify, tag};
-use bloomery_core::structure::{
-    Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable,
-};
+use bloomery_core::structure::{Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable};
 use bloomery_core::{Error, Result};
 
 /// The secret of the keyed golden file.
@@ -144,6 +142,10 @@ macro_rules! put {
     };
     (number $Class:ty) => {
         put_key::<$Class>
+    };
+    // Made of all its keys at once: nothing is added.
+    (build $Class:ty) => {
+        |_: &mut $Class, _| false
     };
     (pair $Class:ty) => {
         |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok()

@@ -22,6 +22,7 @@ ORDER = (
     "arrow",
     "mutable",
     "dedup",
+    "records",
     "accuracy",
 )
 

@@ -94,18 +94,19 @@ def worker(
             if "failed" in answer or (name in rivals and round_ >= rival_rounds):
                 continue
             try:
-                answer["samples"].append(_time(pin + command))
+                answer["samples"].append(timed(pin + command))
             except subprocess.CalledProcessError as error:
                 answer["failed"] = f"status {error.returncode}: {error.stderr}"
             else:
                 say(f"{name}: {answer['samples'][-1]['seconds']:.2f} s")
     for name, command in programs:
         if "failed" not in answers[name]:
-            answers[name]["written"] = _count(command)
+            answers[name]["written"] = count_lines(command)
     return answers
 
 
-def _time(command: list[str]) -> Sample:
+def timed(command: list[str]) -> Sample:
+    """Runs a program to its end, output to nowhere."""
     environment = {**os.environ, "LC_ALL": "C"}
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -121,7 +122,8 @@ def _time(command: list[str]) -> Sample:
     return {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
 
 
-def _count(command: list[str]) -> int:
+def count_lines(command: list[str]) -> int:
+    """How many lines a program writes."""
     environment = {**os.environ, "LC_ALL": "C"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment

@@ -22,12 +22,15 @@ __all__ = [
     "DLeftCountingFilter",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
+    "KeyedRecords",
+    "LastOccurrences",
     "LayeredBloomFilter",
     "PrefixFilter",
     "QuotientFilter",
     "RetouchedBloomFilter",
     "RollingBloomFilter",
     "ScalableBloomFilter",
+    "Selection",
     "SpatialBloomFilter",
     "SpectralFilter",
     "StableBloomFilter",
@@ -1181,6 +1184,10 @@ class CandidateDuplicates:
         First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
         are not added again: for structures in which copies take slots.
         """
+    def collect_keys(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
+        """
+        First pass: adds the keys of `records` to `filter`; how many were new. With `once`, known keys are not added again.
+        """
     @property
     def nbytes(self, /) -> int:
         """
@@ -1191,6 +1198,12 @@ class CandidateDuplicates:
     ) -> tuple[int, int, bytes | None, bytes | None]:
         """
         Second pass, over the same blocks: (lines, kept lines, kept bytes, dropped bytes), exact.
+        """
+    def partition_keys(
+        self, /, records: KeyedRecords, *, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None]:
+        """
+        Second pass, over the same records: (records kept, their bytes, those of the others), exact.
         """
 
 @final
@@ -2900,6 +2913,96 @@ class DynamicCuckooFilter:
         """
 
 @final
+class KeyedRecords:
+    """
+    The records of a block, with the hashes of their keys.
+    """
+    def __len__(self, /) -> int:
+        """
+        Number of records, those without a key and those that cannot be read among them.
+        """
+    def add(
+        self, /, filter: _Filter, *, once: bool = False, kept: bool = True, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None]:
+        """
+        Adds every key; (records kept, their bytes, those of the others). Kept are those whose key is new, or that have
+        none. With `once`, known keys are not added again: for structures in which copies take slots.
+        """
+    def add_some(self, /, filter: _Filter, start: int, count: int, *, once: bool = False) -> bytes:
+        """
+        Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have none.
+        """
+    def check(
+        self, /, filter: _Filter, *, found: bool = True, absent: bool = False
+    ) -> tuple[int, bytes | None, bytes | None]:
+        """
+        Looks up every key; (records found, their bytes, those of the absent). A record without a key is absent.
+        """
+    def fault(self, /, before: int = 0) -> str | None:
+        """
+        What is wrong with the first record that cannot be read, and its line, behind so many `before` the block.
+        """
+    @property
+    def faults(self, /) -> int:
+        """
+        Number of records that cannot be read.
+        """
+    def fresh(
+        self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None, bytes]:
+        """
+        As `add`, but leaves the filter as it is; the marks of the keys that are new, for `remember`, come last.
+        """
+    @property
+    def lines(self, /) -> int:
+        """
+        Number of lines of the block.
+        """
+    def marked(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
+        """
+        All records, those that `marks` of `fresh` marks behind `new`, the others behind `old`.
+        """
+    def part(
+        self, /, marks: bytes, *, kept: bool = True, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None]:
+        """
+        As `add`, of keys that were added and marked before.
+        """
+    def remember(self, /, filter: _Filter, marks: bytes | None = None, written: int | None = None) -> None:
+        """
+        Adds the keys that `marks` marks, of the first `written` bytes of what was kept where that is given; without
+        marks, all.
+        """
+    @property
+    def without_key(self, /) -> int:
+        """
+        Number of records without a key.
+        """
+
+@final
+class LastOccurrences:
+    """
+    Where keys occur last, for `dedup --keep last`: a first pass notes keys that a filter held already, a second asks.
+    Two keys of one hash are taken for one, with probability 2^-64 a pair.
+    """
+    def __new__(cls, /) -> LastOccurrences: ...
+    def collect(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
+        """
+        First pass: adds the keys of `records`; how many were new.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Memory in use, approximately.
+        """
+    def partition(
+        self, /, records: KeyedRecords, *, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None]:
+        """
+        Second pass, over the same records: (records kept, their bytes, those of the others).
+        """
+
+@final
 class LayeredBloomFilter:
     """
     Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
@@ -4385,6 +4488,37 @@ class ScalableBloomFilter:
         Another filter of this class is taken in whole, where such two can be merged: its keys are added.
         What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+@final
+class Selection:
+    """
+    Where the keys of records are, and how a filter hashes them.
+    """
+    def cut(self, /, block: bytes) -> int:
+        """
+        Behind the last whole record of `block`, which begins with a record; 0 where none ends.
+        """
+    @staticmethod
+    def lines(filter: _Filter) -> Selection:
+        """
+        Whole lines: each is its own key.
+        """
+    @staticmethod
+    def objects(filter: _Filter, names: list[str], types: list[str]) -> Selection:
+        """
+        Values of JSON lines, of dotted `names`.
+        """
+    def read(self, /, block: bytes, *, skip: bool = False) -> KeyedRecords:
+        """
+        The records of a block of whole ones. One that cannot be read ends the work, or with `skip` is counted.
+        """
+    @staticmethod
+    def rows(
+        filter: _Filter, columns: list[int], types: list[str], *, delimiter: str, quotes: bool = True
+    ) -> Selection:
+        """
+        Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
         """
 
 @final

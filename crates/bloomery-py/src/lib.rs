@@ -34,6 +34,8 @@ mod keys;
 mod objects;
 mod operations;
 mod params;
+mod records;
+mod second_look;
 mod text;
 mod turns;
 
@@ -63,6 +65,10 @@ macro_rules! module {
             };
             #[pymodule_export]
             const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
+            #[pymodule_export]
+            use super::records::{KeyedRecords, Selection};
+            #[pymodule_export]
+            use super::second_look::LastOccurrences;
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
         }

@@ -25,12 +25,12 @@ mod arguments {
 }
 
 /// The answer for something that is no filter, or one whose `add` takes more than a key.
-fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+pub(crate) fn not_a_filter<T>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     let class = value.get_type().name()?;
     Err(key_type(value.py(), format!("expected a filter that takes keys, got {class}")))
 }
 
-fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+pub(crate) fn out<'py>(py: Python<'py>, bytes: Option<Vec<u8>>) -> PyResult<Option<Bound<'py, PyBytes>>> {
     bytes.map(|bytes| objects::bytes(py, &bytes)).transpose()
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn check_lines<'py>(
 /// tells the true repetitions from the false positives.
 #[pyclass(frozen, module = "bloomery._core")]
 pub(crate) struct CandidateDuplicates {
-    lock: BiasedLock<Core>,
+    pub(crate) lock: BiasedLock<Core>,
 }
 
 #[pymethods]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bloomery.cli.filters.kinds import forgets
 from bloomery.recipes.dedup import fresh, remember
 from bloomery.recipes.seen import mark_lines, old_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.io.blocks import Block
     from bloomery.cli.io.output import Output
+    from bloomery.cli.io.records import Batch
+    from bloomery.recipes.dedup import Load
 
 
-class Answers(ABC):
+T = TypeVar("T")
+
+
+class Answers(ABC, Generic[T]):
     """Answers to ``output``, by what ``seen`` holds."""
 
     #: All lines of a block are looked up before the first is added.
@@ -29,11 +34,15 @@ class Answers(ABC):
         self._output = output
 
     @abstractmethod
-    def answer(self, block: Block) -> tuple[int, int]:
+    def answer(self, block: T) -> tuple[int, int]:
         """Answer whole lines and remember them; return (lines, new lines)."""
 
+    def parts(self, block: Any, load: Load | None) -> Iterable[Any]:
+        """Return ``block`` in parts of which each is answered for at the rate that ``load`` follows."""
+        return load.parts(block) if load else (block,)
 
-class Marked(Answers):
+
+class Marked(Answers["Block"]):
     """All lines, behind "new" or "old"."""
 
     def answer(self, block: Block) -> tuple[int, int]:
@@ -43,7 +52,7 @@ class Marked(Answers):
         return records, new
 
 
-class Old(Answers):
+class Old(Answers["Block"]):
     """Lines that came by before."""
 
     def answer(self, block: Block) -> tuple[int, int]:
@@ -53,7 +62,7 @@ class Old(Answers):
         return records, new
 
 
-class New(Answers):
+class New(Answers["Block"]):
     """New lines, remembered by ``remember_new`` once they are out."""
 
     deferred = True
@@ -77,3 +86,39 @@ class New(Answers):
             self._remember_new(whole, self.seen)
             remember(known, self.seen)
         return records, new
+
+
+class OfRecords(Answers["Batch"]):
+    """Records of ``mode``, "new", "old", or all behind a "mark"; they are remembered once they are out."""
+
+    deferred = True
+
+    def __init__(self, seen: Seen, output: Output, mode: str) -> None:
+        """Print nothing yet."""
+        super().__init__(seen, output)
+        self._mode = mode
+        self._renew = forgets(seen)
+
+    def parts(self, block: Any, load: Load | None) -> Iterable[Any]:  # noqa: ARG002 - a batch is short
+        """See `Answers`."""
+        return (block,)
+
+    def answer(self, block: Batch) -> tuple[int, int]:
+        """See `Answers`; of a record without a key nothing is known, so it is new."""
+        records, header = block.records, block.header
+        new, kept, old, marks = records.fresh(
+            self.seen, kept=self._mode == "new", dropped=self._mode == "old"
+        )
+        text: Any = kept if self._mode == "new" else old
+        if self._mode == "mark":
+            text = records.marked(marks, b"new\t", b"old\t")
+            header = b"mark\t" + header if header.endswith(b"\n") else header
+        before = self._output.written
+        try:
+            self._output.write(header + (text or b""))
+        except OSError:
+            if self._mode == "new":
+                records.remember(self.seen, marks, max(self._output.written - before - len(header), 0))
+            raise
+        records.remember(self.seen, None if self._renew else marks)
+        return len(records) - records.faults, new

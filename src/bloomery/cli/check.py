@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomery.cli.options import add_hashes, add_inputs, add_secret
+from bloomery.cli.options import add_hashes, add_inputs, add_records, add_secret, has_records
 
 if TYPE_CHECKING:
     import argparse
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
+    from bloomery.cli.io.records import Records
     from bloomery.cli.io.typed import Typed
     from bloomery.cli.progress import Progress
 
@@ -33,11 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--verify", choices=("header", "full"), default="header", help="how much of FILTER to check"
     )
     add_secret(parser)
+    add_records(parser)
     add_hashes(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look all lines up; return 0 when none was absent, else 1."""
+    from bloomery.cli.failures import refuse_idle_options
     from bloomery.cli.filters.files import load
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
@@ -48,14 +51,23 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.report import note, report
     from bloomery.cli.stops import Stops
 
+    refuse_idle_options(args)
     seen = load(args.filter, args, verify=args.verify)
     secret = args.hex or args.sha1_of
     output = None if args.count or args.quiet or secret else Output(None)
     with Stops() as stops:
         typed = secret and is_typed(args.files)
-        blocks = Typed(stops) if typed else Blocks(sources(args.files), stops, longest=longest_line(args))
+        inputs = [] if typed else sources(args.files)
+        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
-        lines, found = _looked_up(args, seen, blocks, output, progress)
+        if has_records(args):
+            from bloomery.cli.io.records import Records, tell_faults
+
+            read = Records(args, inputs, stops, seen, longest=longest_line(args))
+            lines, found = _records_looked_up(args, read, output, progress)
+            tell_faults(args, read)
+        else:
+            lines, found = _looked_up(args, seen, blocks, output, progress)
         progress.clear()
     if secret and not (args.count or args.json):
         note(args, f"{found:,} of {lines:,} found")
@@ -85,6 +97,24 @@ def _looked_up(
         lines, found = lines + records, found + hits
         if output:
             output.write(inside or outside or b"")
+        if args.quiet and not args.json and found < lines:
+            break
+        progress.show()
+    return lines, found
+
+
+def _records_looked_up(
+    args: argparse.Namespace, read: Records, output: Output | None, progress: Progress
+) -> tuple[int, int]:
+    """As `_looked_up`, of records; one without a key is absent."""
+    lines = found = 0
+    for batch in read:
+        hits, inside, outside = batch.records.check(
+            read.seen, found=bool(output) and not args.absent, absent=bool(output) and args.absent
+        )
+        lines, found = lines + len(batch.records) - batch.records.faults, found + hits
+        if output:
+            output.write(batch.header + (inside or outside or b""))
         if args.quiet and not args.json and found < lines:
             break
         progress.show()

@@ -25,11 +25,24 @@ def refuse_idle_options(args: argparse.Namespace) -> None:
     """Refuse options of ``--select`` where it is not given, and such as exclude it."""
     if args.select is not None and (getattr(args, "hex", False) or getattr(args, "sha1_of", False)):
         raise Refusal(f"--select and {'--hex' if args.hex else '--sha1-of'} exclude each other")
-    if args.select == "":
+    if args.select and "" in args.select:
         raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
-    if args.select is None and (args.format or args.no_header):
-        option = "--format" if args.format else "--no-header"
-        raise Refusal(f"{option} is of use with --select only: add --select COLUMN, or drop {option}")
+    if args.select is None:
+        options = {
+            "--format": args.format,
+            "--no-header": args.no_header,
+            "--delimiter": args.delimiter,
+            "--key-type": args.key_type,
+            "--skip-bad": args.skip_bad,
+        }
+        for option, given in options.items():
+            if given:
+                raise Refusal(f"{option} is of use with --select only: add --select COLUMN, or drop {option}")
+    elif args.key_type and len(args.key_type) not in {1, len(args.select)}:
+        raise Refusal(
+            f"--key-type is given once for all --select or once for each of {len(args.select)}, "
+            f"got {len(args.key_type)}"
+        )
 
 
 def explain(error: BaseException) -> str:

@@ -17,8 +17,8 @@ _LONGEST_RECORD = 16 << 20
 _LINES, _RECORDS, _WINDOWS = 128, 512, 16
 #: Bytes that a byte of a line takes: the buffer, and the copies that are kept and dropped.
 _COPIES = 5
-#: And of a record: CSV has 4 bytes a character; JSON of nothing but brackets 20 to 30 a byte.
-_CELLS, _VALUES = 10, 32
+#: And of a record: blocks on their way, and of JSON the text of a nested key, which may be six times as long.
+_CELLS, _VALUES = 8, 20
 
 
 def longest_line(args: argparse.Namespace) -> int:

@@ -29,12 +29,41 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--select",
         metavar="COLUMN",
-        help="the key is this column, by name or number from 1 (CSV, TSV), or this dotted key (JSON lines)",
+        action="append",
+        help="the key is this column, by name or number from 1 (CSV, TSV), or this dotted key (JSON lines); "
+        "given more than once, the key is the tuple",
     )
     group.add_argument(
         "--format", choices=("csv", "tsv", "jsonl"), help="of the input; guessed from the file name otherwise"
     )
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
+    group.add_argument(
+        "--delimiter",
+        type=units.delimiter,
+        metavar="CHAR",
+        help='between cells, such as ";" or "tab" (default: a comma in CSV, a tab in TSV)',
+    )
+    group.add_argument(
+        "--key-type",
+        choices=("auto", "str", "int", "float", "bool", "uuid"),
+        action="append",
+        metavar="TYPE",
+        help="what the key is in Python and in data frames: str, int, float, bool or uuid; once for all "
+        "--select or once for each (default auto: text in CSV and TSV, their own types in JSON)",
+    )
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave out records that cannot be read, and count them"
+    )
+    group.add_argument(
+        "--threads", type=units.count, default=1, metavar="N", help="threads that read records (default 1)"
+    )
+
+
+def has_records(args: argparse.Namespace) -> bool:
+    """Tell whether records are read: with a chosen key, by several threads, or for the last of a key."""
+    if getattr(args, "hex", False) or getattr(args, "sha1_of", False):
+        return False
+    return bool(args.select) or args.threads > 1 or getattr(args, "keep", "first") == "last"
 
 
 def add_hashes(parser: argparse.ArgumentParser) -> None:

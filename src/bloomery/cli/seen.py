@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
-from bloomery.cli.failures import Refusal
+from bloomery.cli.failures import Refusal, refuse_idle_options
 from bloomery.cli.io.roles import require_different
-from bloomery.cli.options import QUIET, add_inputs, add_shape, add_state
+from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape, add_state, has_records
 from bloomery.cli.window import window
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from bloomery.cli.answers import Answers
     from bloomery.cli.filters.kinds import Seen
@@ -58,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="remember a line for this time, such as 15min, or until so many other lines came, such as 1M",
     )
     add_shape(parser, fpr=FPR, seed="default: drawn for each run, as a secret where there is no --state")
+    add_records(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,11 +69,13 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.filters.time import Time
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
+    from bloomery.cli.io.records import Records, tell_faults
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
     from bloomery.cli.report import note, report
     from bloomery.cli.stops import Stops
 
+    refuse_idle_options(args)
     require_different(args.files, {"the answers": "-", "--state": args.state})
     inputs = sources(args.files)
     with held(args.state), Stops() as stops:
@@ -84,14 +88,18 @@ def run(args: argparse.Namespace) -> int:
         if time.behind > _SET_BACK:
             late = units.duration_text(time.behind)
             note(args, f"the clock is {late} behind that of the state: its lines are remembered longer")
-        blocks = Blocks(
-            inputs, stops, size=1 << 16, longest=longest_line(args), tick=args.save_every if state else None
-        )
+        tick = args.save_every if state else None
+        how: dict[str, Any] = {"size": 1 << 16, "longest": longest_line(args), "tick": tick}
+        blocks: Blocks | Records = Blocks(inputs, stops, **how)
+        if has_records(args):
+            blocks = Records(args, inputs, stops, seen, **how)
         try:
             lines, new, lost = _answer_all(_answers(args, seen, output), blocks, state, time)
         finally:
             if state:
                 state.save(seen)
+        if isinstance(blocks, Records):
+            tell_faults(args, blocks)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
     return 1 if _overfull(seen, lines, new, lost) or time.crowded() else 0
@@ -141,11 +149,14 @@ def _windowed(args: argparse.Namespace) -> Seen:
     return make.windowed(args, args.window, args.expected or _IN_WINDOW, args.fpr or FPR)
 
 
-def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
+def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers[Any]:
     from bloomery.cli import answers
     from bloomery.cli.filters.state import remember_printed
     from bloomery.recipes.dedup import remember
 
+    if has_records(args):
+        mode = "mark" if args.mark else "old" if args.old_only else "new"
+        return answers.OfRecords(seen, output, mode)
     if args.mark:
         return answers.Marked(seen, output)
     if args.old_only:
@@ -153,7 +164,9 @@ def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers:
     return answers.New(seen, output, remember_printed if args.state else remember)
 
 
-def _answer_all(answers: Answers, blocks: Blocks, state: State | None, time: Time) -> tuple[int, int, float]:
+def _answer_all(
+    answers: Answers[Any], blocks: Iterable[Any], state: State | None, time: Time
+) -> tuple[int, int, float]:
     """Answer every line, save the state from time to time; return lines, new lines, new ones not told."""
     from bloomery.cli.filters.kinds import forgets
     from bloomery.recipes.dedup import Load
@@ -163,7 +176,7 @@ def _answer_all(answers: Answers, blocks: Blocks, state: State | None, time: Tim
     load = None if forgets(answers.seen) else Load(answers.seen)
     for block in blocks:
         time.pass_by()
-        for part in load.parts(block) if load else (block,):
+        for part in answers.parts(block, load):
             records, fresh = answers.answer(part)
             lines, new = lines + records, new + fresh
             lost += load.lost(fresh, deferred=answers.deferred) if load else 0.0

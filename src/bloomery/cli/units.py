@@ -11,6 +11,7 @@ _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _THOUSANDS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _STEP = 1024
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 #: A buffer of fewer bytes is slow.
 _LEAST_LINE = 1 << 16
 _MOST_BYTES = 1 << 63  # what Rust counts bytes with, and more than any machine has
@@ -50,6 +51,20 @@ def count(text: str) -> int:
     if whole < 1 or number != int(number):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {shortened(text)}")
     return whole
+
+
+def delimiter(text: str) -> str:
+    """Read the character between two cells, or its name.
+
+    >>> delimiter("semicolon")
+    ';'
+    """
+    found = _DELIMITERS.get(text, text)
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is no delimiter; give one character of ASCII such as ';', or tab"
+        )
+    return found
 
 
 def rate(text: str) -> float:

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::structure::batch::CHUNK;
 use crate::text::records::{Tally, partition};
+use crate::text::select::{KeyedRecords, Selection};
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;
@@ -21,9 +22,12 @@ const TEXT_BYTES: usize = 17;
 
 /// Passes a 64-bit hash through: the keys are hashes already.
 #[derive(Default)]
-struct Through(u64);
+pub(in crate::text) struct PassThrough(u64);
 
-impl Hasher for Through {
+/// The hasher of tables whose keys are hashes.
+pub(in crate::text) type Through = BuildHasherDefault<PassThrough>;
+
+impl Hasher for PassThrough {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -41,7 +45,7 @@ impl Hasher for Through {
 #[derive(Default)]
 pub struct CandidateDuplicates {
     hasher: Option<KeyHasher>,
-    hashes: HashSet<u64, BuildHasherDefault<Through>>,
+    hashes: HashSet<u64, Through>,
     met: HashSet<Box<[u8]>>,
     met_bytes: usize,
 }
@@ -79,6 +83,14 @@ impl CandidateDuplicates {
             }
             Ok(())
         })
+    }
+
+    /// Second pass over records with a chosen key: marks first occurrences.
+    pub fn mark(&mut self, selection: &Selection, block: &[u8], records: &KeyedRecords, mask: &mut [u8]) -> Result<()> {
+        for (((_, start, end), hash), mark) in records.keyed().zip(records.hashes()).zip(mask) {
+            *mark = u8::from(!self.hashes.contains(hash) || self.meet(&selection.exact(block, start, end))?);
+        }
+        Ok(())
     }
 
     /// Number of candidates, by hash.

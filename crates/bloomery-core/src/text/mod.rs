@@ -2,6 +2,7 @@
 
 mod candidates;
 mod records;
+pub mod select;
 
 pub use candidates::CandidateDuplicates;
 pub use records::{Tally, add, check, collect};

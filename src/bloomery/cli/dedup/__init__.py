@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.cli.dedup.options import check, configure
-from bloomery.cli.options import QUIET
+from bloomery.cli.options import QUIET, has_records
 
 if TYPE_CHECKING:
     import argparse
@@ -40,9 +40,11 @@ def _pass(args: argparse.Namespace, job: Job) -> Pass:
     """Return the pass over lines, or over records with a chosen key."""
     from bloomery.recipes.dedup import keeps_copies
 
-    if args.select:
+    if has_records(args):
         from bloomery.cli.dedup import selected
 
+        if args.keep == "last":
+            return selected.Last(job)
         if args.verify:
             return selected.Verified(job)
         return selected.Deferred(job) if job.state else selected.Direct(job)

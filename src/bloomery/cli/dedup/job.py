@@ -39,10 +39,13 @@ class Job:
         self.stops = Stops()
         self.tally = Tally()
         self.without_key = 0
+        #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
+        self.faults, self.first_fault = 0, ""
         self.longest = longest_line(args)
         self.inputs = sources(args.files, window=window(args.memory))
-        if args.verify:
-            require_repeatable(self.inputs, "--verify")
+        if args.verify or args.keep == "last":
+            require_repeatable(self.inputs, "--verify" if args.verify else "--keep last")
+        self.block_size = block_size(args.memory)
         self.blocks = self._blocks()
         self.progress = Progress(self.blocks, quiet=args.quiet)
         self.state = State(args.state, args) if args.state else None
@@ -54,7 +57,7 @@ class Job:
         self.seen = self.sizing.filter(self.state, self.blocks)
 
     def _blocks(self) -> Blocks:
-        return Blocks(self.inputs, self.stops, size=block_size(self.args.memory), longest=self.longest)
+        return Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""

@@ -27,6 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify", action="store_true", help="exact: a second pass looks at candidate duplicates only"
     )
+    parser.add_argument(
+        "--keep",
+        choices=("first", "last"),
+        default="first",
+        help="which of several lines or records with one key: the first, or by a second pass the last",
+    )
     add_state(parser)
     parser.add_argument(
         "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, such as 64M"
@@ -48,6 +54,9 @@ def check(args: argparse.Namespace) -> None:
     refuse_idle_options(args)
     if args.verify and args.state:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
+    if args.keep == "last" and (args.state or args.verify):
+        option = "--state" if args.state else "--verify"
+        raise Refusal(f"--keep last reads all lines twice, and no line is lost by it: drop {option}")
     if args.no_output and args.output:
         raise Refusal("--no-output and --output exclude each other")
     for option, name in (("--output", args.output), ("--dupes-output", args.dupes_output)):
@@ -78,5 +87,6 @@ def _check_kind(args: argparse.Namespace, kind: str) -> None:
         raise Refusal(f"--kind {kind} has a fixed size: give --memory or --expected")
     if "write-in-place" not in row["capabilities"] and args.memory and args.state:
         raise Refusal(f"--kind {kind} does not go with both --memory and --state; give --expected instead")
-    if args.verify and registry.forgets(row):
-        raise Refusal(f"--kind {kind} forgets lines by design, so --verify cannot be exact")
+    if (args.verify or args.keep == "last") and registry.forgets(row):
+        option = "--verify" if args.verify else "--keep last"
+        raise Refusal(f"--kind {kind} forgets lines by design, so {option} cannot be exact")

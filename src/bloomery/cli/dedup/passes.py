@@ -91,7 +91,7 @@ class Verified:
         once = keeps_copies(job.seen)
         for block in job.blocks:
             self._candidates.collect(job.seen, block, once=once)
-            self._check_memory()
+            check_memory(job, self._candidates.nbytes)
             job.progress.show()
         job.rewind()
         for block in job.blocks:
@@ -102,10 +102,13 @@ class Verified:
             job.tally.count(records, kept, 0.0)
             job.progress.show()
 
-    def _check_memory(self) -> None:
-        limit = self._job.sizing.candidates
-        if limit is not None and self._candidates.nbytes > limit:
-            raise Refusal(
-                f"--memory {size_text(self._job.args.memory)} does not hold the candidate duplicates "
-                "of --verify: so many lines repeat; raise it"
-            )
+
+def check_memory(job: Job, nbytes: int) -> None:
+    """Refuse candidate duplicates of ``nbytes`` where --memory does not hold them."""
+    limit = job.sizing.candidates
+    if limit is not None and nbytes > limit:
+        option = "--verify" if job.args.verify else "--keep last"
+        raise Refusal(
+            f"--memory {size_text(job.args.memory)} does not hold the candidate duplicates "
+            f"of {option}: so many lines repeat; raise it"
+        )

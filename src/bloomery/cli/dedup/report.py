@@ -23,7 +23,8 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
     """
     stats, seen = _stats(args, job), job.seen
     lost = stats["expected_wrongly_dropped"]
-    most = 0.0 if args.verify else most_lost(seen, job.tally.kept, lost, stats["dropped"])
+    exact = args.verify or args.keep == "last"
+    most = 0.0 if exact else most_lost(seen, job.tally.kept, lost, stats["dropped"])
     if is_overfull(seen):
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
         if most:
@@ -32,6 +33,9 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
             )
         say = complain if most else partial(note, args)
         say(f"{text}; give more --memory or --expected, or --verify")
+    if job.faults:
+        s = "" if job.faults == 1 else "s"
+        note(args, f"{job.faults:,} record{s} left out; the first: {job.first_fault}")
     free = bool(args.no_output or args.output) and args.output != "-" and args.json
     report(args, stats, _lines(args, stats), stdout_is_free=free)
     return not most
@@ -62,7 +66,7 @@ def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
         },
         "state": args.state,
     }
-    return stats | ({"without_key": job.without_key} if args.select else {})
+    return stats | ({"without_key": job.without_key, "bad": job.faults} if args.select else {})
 
 
 def _lines(args: argparse.Namespace, stats: dict[str, Any]) -> list[str]:

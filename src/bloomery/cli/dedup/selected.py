@@ -1,58 +1,59 @@
-"""Passes over records (``--select``): the key is a part of the record, None where it has none."""
+"""Passes over records: the key may be a part of the record, and a record without one is always kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bloomery import hash_many
-from bloomery.cli.filters.secret import hashing
+from bloomery import _core
+from bloomery.cli.dedup.passes import check_memory
+from bloomery.cli.filters.kinds import forgets
 from bloomery.cli.io.records import Batch, Records
-from bloomery.recipes.dedup import Load, add_new, scratch
+from bloomery.recipes.dedup import Load, keeps_copies
 
 if TYPE_CHECKING:
     from bloomery.cli.dedup.job import Job
-    from bloomery.cli.filters.kinds import Seen
 
 
 class _Pass(ABC):
-    """What the passes share; a record without a key is always kept."""
+    """What the passes share."""
 
     def __init__(self, job: Job) -> None:
         """Work for ``job``."""
         self._job = job
         self._load = Load(job.seen)
+        self._once = keeps_copies(job.seen)
 
     def run(self) -> None:
         """Read to the end."""
         job = self._job
-        for batch in self._records():
-            new, keyless = self._is_new(batch), batch.keys.count(None)
-            self._write(batch, new)
-            job.without_key += keyless
-            job.tally.count(len(new), sum(new), self._lost(sum(new) - keyless))
+        records = self._records()
+        for batch in records:
+            kept = self._part(batch)
+            without = batch.records.without_key
+            job.without_key += without
+            read = len(batch.records) - batch.records.faults
+            job.tally.count(read, kept, self._lost(kept - without))
+            job.faults, job.first_fault = records.faults, records.first_fault
             job.save_in_time()
             job.progress.show()
 
     def _records(self) -> Records:
-        return Records(self._job.args, self._job.inputs, self._job.stops, longest=self._job.longest)
+        job = self._job
+        return Records(job.args, job.inputs, job.stops, job.seen, longest=job.longest, size=job.block_size)
 
     @abstractmethod
-    def _is_new(self, batch: Batch) -> list[bool]:
-        """Tell of each record whether it is kept."""
+    def _part(self, batch: Batch) -> int:
+        """Write the records of ``batch``, each where it belongs; return how many are kept."""
 
     @abstractmethod
     def _lost(self, kept: int) -> float:
         """Return how many new keys of a batch, so many being kept, were probably taken for known."""
 
-    def _write(self, batch: Batch, new: list[bool]) -> None:
-        self._keep(batch, new)
-        dropped = b"".join(compress(batch.raws, (not is_new for is_new in new)))
-        self._job.outputs.drop(batch.header + dropped)
-
-    def _keep(self, batch: Batch, new: list[bool]) -> None:
-        self._job.outputs.keep(batch.header + b"".join(compress(batch.raws, new)))
+    def _write(self, batch: Batch, kept: bytes | None, dropped: bytes | None) -> None:
+        outputs = self._job.outputs
+        outputs.keep(batch.header + (kept or b"") if batch.header else kept or b"")
+        outputs.drop(batch.header + (dropped or b""))
 
 
 class Direct(_Pass):
@@ -63,14 +64,17 @@ class Direct(_Pass):
         super().__init__(job)
         self._found = 0.0
 
-    def _is_new(self, batch: Batch) -> list[bool]:
-        answers: list[bool | None] = []
-        self._found = 0.0
-        while len(answers) < len(batch.keys):
-            added = _added(self._job.seen, batch.keys[len(answers) :][: self._load.step()])
-            self._found += self._load.lost(added.count(True))
-            answers += added
-        return [is_new is not False for is_new in answers]
+    def _part(self, batch: Batch) -> int:
+        """Add the keys, a step of the filter's rate at a time."""
+        records, keys = batch.records, len(batch.records) - batch.records.faults - batch.records.without_key
+        marks, self._found = b"", 0.0
+        while len(marks) < keys:
+            added = records.add_some(self._job.seen, len(marks), self._load.step(), once=self._once)
+            self._found += self._load.lost(added.count(1))
+            marks += added
+        new, kept, dropped = records.part(marks, dropped=self._job.outputs.wants_dropped)
+        self._write(batch, kept, dropped)
+        return new
 
     def _lost(self, kept: int) -> float:  # noqa: ARG002 - the rate was followed key by key
         return self._found
@@ -79,29 +83,28 @@ class Direct(_Pass):
 class Deferred(_Pass):
     """A key is added once its record is written."""
 
+    def __init__(self, job: Job) -> None:
+        """Work for ``job``."""
+        super().__init__(job)
+        # Where adding again renews a key, keys that were seen are added too.
+        self._renew = forgets(job.seen)
+
     def _lost(self, kept: int) -> float:
         return self._load.lost(kept, deferred=True)
 
-    def _is_new(self, batch: Batch) -> list[bool]:
-        within = scratch(len(batch.keys))
-        return [key is None or (key not in self._job.seen and within.add(key)) for key in batch.keys]
-
-    def _keep(self, batch: Batch, new: list[bool]) -> None:
+    def _part(self, batch: Batch) -> int:
         """Write; what a failed write did get out is remembered."""
-        seen, outputs, before = self._job.seen, self._job.outputs, self._job.outputs.written
-        keys = list(compress(batch.keys, new))
+        seen, outputs = self._job.seen, self._job.outputs
+        before = outputs.written
+        new, kept, dropped, marks = batch.records.fresh(seen, dropped=outputs.wants_dropped)
         try:
-            super()._keep(batch, new)
+            self._write(batch, kept, dropped)
         except OSError:
             out = outputs.written - before - len(batch.header)
-            for raw, key in zip(compress(batch.raws, new), keys, strict=True):
-                out -= len(raw)
-                if out < 0:
-                    break
-                if key is not None:
-                    seen.add(key)
+            batch.records.remember(seen, marks, max(out, 0))
             raise
-        seen.update([key for key in keys if key is not None])
+        batch.records.remember(seen, None if self._renew else marks)
+        return new
 
 
 class Verified(_Pass):
@@ -110,43 +113,49 @@ class Verified(_Pass):
     def __init__(self, job: Job) -> None:
         """Work for ``job``."""
         super().__init__(job)
-        self._hashing = hashing(job.args)
-        self._candidates: set[int] = set()
-        self._met: set[Any] = set()
+        self._candidates = _core.CandidateDuplicates()
 
     def run(self) -> None:
         """Read to the end, twice."""
         for batch in self._records():
-            added = _added(self._job.seen, batch.keys)
-            again = [key for key, is_new in zip(batch.keys, added, strict=True) if is_new is False]
-            self._candidates.update(hash_many(again, **self._hashing))
+            self._candidates.collect_keys(self._job.seen, batch.records, once=self._once)
+            check_memory(self._job, self._candidates.nbytes)
             self._job.progress.show()
         self._job.rewind()
         super().run()
 
-    def _is_new(self, batch: Batch) -> list[bool]:
-        hashes = iter(hash_many([key for key in batch.keys if key is not None], **self._hashing))
-        return [key is None or next(hashes) not in self._candidates or self._meet(key) for key in batch.keys]
-
-    def _meet(self, key: Any) -> bool:
-        """Tell whether a candidate was not met before."""
-        exact = _exact(key)
-        new = exact not in self._met
-        self._met.add(exact)
+    def _part(self, batch: Batch) -> int:
+        wants_dropped = self._job.outputs.wants_dropped
+        new, kept, dropped = self._candidates.partition_keys(batch.records, dropped=wants_dropped)
+        self._write(batch, kept, dropped)
         return new
 
     def _lost(self, kept: int) -> float:  # noqa: ARG002 - none are
         return 0.0
 
 
-def _added(seen: Seen, keys: list[Any]) -> list[bool | None]:
-    """Add the keys; tell of each whether it was new, None for None."""
-    answers = iter(add_new([key for key in keys if key is not None], seen))
-    return [None if key is None else next(answers) for key in keys]
+class Last(_Pass):
+    """The last record of each key: the first pass notes where keys occur again, the second asks."""
 
+    def __init__(self, job: Job) -> None:
+        """Work for ``job``."""
+        super().__init__(job)
+        self._last = _core.LastOccurrences()
 
-def _exact(key: Any) -> Any:
-    """Return what two keys share exactly when the filter takes them for one."""
-    if isinstance(key, str):
-        return key.encode("utf-8", "surrogatepass")
-    return ("float", repr(key + 0.0)) if isinstance(key, float) else key
+    def run(self) -> None:
+        """Read to the end, twice."""
+        for batch in self._records():
+            self._last.collect(self._job.seen, batch.records, once=self._once)
+            check_memory(self._job, self._last.nbytes)
+            self._job.progress.show()
+        self._job.rewind()
+        super().run()
+
+    def _part(self, batch: Batch) -> int:
+        wants_dropped = self._job.outputs.wants_dropped
+        kept_records, kept, dropped = self._last.partition(batch.records, dropped=wants_dropped)
+        self._write(batch, kept, dropped)
+        return kept_records
+
+    def _lost(self, kept: int) -> float:  # noqa: ARG002 - none are, but by 64-bit hashes
+        return 0.0

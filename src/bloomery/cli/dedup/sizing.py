@@ -14,6 +14,7 @@ from bloomery.cli.filters import make
 from bloomery.cli.filters.shapes import least_bits
 from bloomery.cli.io.sources import MAGICS
 from bloomery.cli.limits import line_bytes, window
+from bloomery.cli.options import has_records
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ class Sizing:
             # Python is not the same size to the page every day: two hundredths stay within the promise.
             return state.load(None if left is None else left + 2 * args.memory // _SLACK)
         if left is not None:
-            if args.verify:  # half for the filter, half for the hashes of candidate duplicates
+            if (
+                args.verify or args.keep == "last"
+            ):  # half for the filter, half for the hashes of candidate duplicates
                 left = self.candidates = left // 2
             return make.within(args, left, self._fpr)
         if args.expected is not None:
@@ -77,8 +80,9 @@ def _left(args: argparse.Namespace, inputs: Sequence[Source]) -> int:
     used = memory.used() + args.memory // _SLACK + line_bytes(args, block_size(args.memory))
     if any(source.windowed for source in inputs):
         used += window(args.memory)
-    if args.select:
-        used += 8 << 20  # records, keys and answers of a batch, as Python objects
+    if has_records(args):
+        # A block, its records, hashes and answers, for each that is on its way; csv, for the header.
+        used += (2 << 20) + 8 * (2 * args.threads + 1) * block_size(args.memory)
     least = (used + _LEAST_FILTER) * (_SLACK + 1) // _SLACK
     if args.memory < least:
         # What Python itself takes differs a little from run to run.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from bloomery import _core
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.io.hashes import keys_of
-from bloomery.recipes.dedup import add_new, fresh, remember
+from bloomery.cli.options import has_records
+from bloomery.recipes.dedup import fresh, remember
 
 if TYPE_CHECKING:
     import argparse
@@ -35,15 +36,16 @@ def fill(
     # Copies of one line would fill a few slots and then be refused.
     once = row_of(seen)["once"]
     lines = 0
-    if args.select:
-        from bloomery.cli.io.records import Records
+    if has_records(args):
+        from bloomery.cli.io.records import Records, tell_faults
         from bloomery.cli.limits import longest_line
 
-        for batch in Records(args, inputs, stops, longest=longest_line(args)):
-            keys = [key for key in batch.keys if key is not None]
-            add_new(keys, seen) if once else seen.update(keys)
-            lines += len(batch.keys)
+        read = Records(args, inputs, stops, seen, longest=longest_line(args))
+        for batch in read:
+            batch.records.add(seen, once=once, kept=False)
+            lines += len(batch.records) - batch.records.faults
             progress.show()
+        tell_faults(args, read)
         return lines
     for block in keys_of(args, blocks):
         if once:

@@ -12,6 +12,7 @@ from bloomery.cli.io.standard import require_output
 
 if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Block
+    from bloomery.cli.io.packed import Packer
 
 
 #: Of systems that have it: a link put in a file's place is not followed.
@@ -65,7 +66,8 @@ class Output:
     """Bytes to standard output, or to a file that appears under its name when `commit` is called.
 
     A path that exists and is no regular file (a device, a named pipe) is written directly.
-    ``direct`` says that what was written is out and cannot be taken back.
+    ``direct`` says that what was written is out and cannot be taken back. A file whose name ends with .gz or
+    .zst is packed.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -74,12 +76,17 @@ class Output:
         self.written = 0
         self._target: Path | None = None
         self._temporary: Path | None = None
+        self._packer: Packer | None = None
         if path is None or path == "-":
             require_output()
             self._descriptor = 1
         elif is_special(path):
             self._descriptor = os.open(path, os.O_WRONLY | _BINARY)
         else:
+            if path.endswith((".gz", ".zst")):
+                from bloomery.cli.io.packed import packer
+
+                self._packer = packer(path)
             # A link stays a link: the file behind it is replaced.
             self._target = Path(os.path.realpath(path))
             try:
@@ -94,6 +101,9 @@ class Output:
 
     def write(self, data: Block) -> None:
         """Write all of ``data``; on an error ``written`` says how far it came."""
+        self._put(data if self._packer is None else self._packer.compress(data))
+
+    def _put(self, data: Block) -> None:
         with memoryview(data) as view:
             done = 0
             try:
@@ -108,6 +118,8 @@ class Output:
         """Give the file its name; ``durable`` waits for the disk first."""
         if self._target is None or self._temporary is None:
             return
+        if self._packer is not None:
+            self._put(self._packer.flush())
         try:
             if durable:
                 os.fsync(self._descriptor)

@@ -1,53 +1,47 @@
-"""Records with a chosen key: a column of CSV or TSV, a dotted key of JSON lines."""
+"""Records with a chosen key: columns of CSV or TSV, dotted names of JSON lines, or whole lines."""
 
 from __future__ import annotations
 
-import csv
-import json
-import re
-import sys
-from dataclasses import dataclass, field
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
+from bloomery import _core
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.ahead import Ahead
 from bloomery.cli.io.blocks import Blocks
+from bloomery.cli.io.tables import LONGEST_CONTINUED, columns, first_row
+from bloomery.cli.report import note
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.io.sources import Source
     from bloomery.cli.stops import Stops
 
-    #: The bytes of a record, and its cells.
-    Row = tuple[bytes, list[bytes]]
-
-_BATCH = 4096
-#: A batch ends at so many bytes as well: whoever gives --memory may have long records.
-_BATCH_BYTES = 1 << 20
-_FIELD_LIMIT = 1 << 30
-#: A CSV record goes on over further lines for at most so many bytes: more is a quote never closed.
-_LONGEST_CONTINUED = 1 << 20
-#: More digits are the name of a column: no table has so many.
-_MOST_DIGITS = 18
+#: Half of a usual L2 cache, as for lines.
+_BLOCK = 1 << 18
 _BOM = b"\xef\xbb\xbf"
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+#: How texts of two bytes a character, in either order, and of four begin.
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 @dataclass(slots=True)
 class Batch:
-    """Raw records with their keys; a key of None is a record without one."""
+    """Records of one block, and what belongs in front of them: a header, a byte order mark."""
 
-    raws: list[bytes] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)
-    #: A header belongs in front of the first batch.
+    records: _core.KeyedRecords
     header: bytes = b""
 
 
 def format_of(args: argparse.Namespace, name: str) -> str:
-    """Return csv, tsv or jsonl: as asked, else by the file's name."""
+    """Return csv, tsv or jsonl: as asked, else by the file's name; lines without ``--select``."""
+    if not args.select:
+        return "lines"
     if args.format:
         return str(args.format)
     bare = name.removesuffix(".gz").removesuffix(".zst").lower()
@@ -57,175 +51,167 @@ def format_of(args: argparse.Namespace, name: str) -> str:
     raise Refusal(f"{name}: cannot tell the format from the name; give --format csv, tsv or jsonl")
 
 
+def tell_faults(args: argparse.Namespace, records: Records) -> None:
+    """Say how many records were left out, and what is wrong with the first."""
+    if records.faults:
+        s = "" if records.faults == 1 else "s"
+        note(args, f"{records.faults:,} record{s} left out; the first: {records.first_fault}")
+
+
 class Records:
-    """Batches of records from all inputs. Records come out unchanged, byte for byte."""
+    """Batches of records from all inputs, whose keys are hashed for ``seen``.
+
+    Records come out unchanged, byte for byte. ``faults`` counts those that cannot be read, with --skip-bad.
+    """
 
     def __init__(
-        self, args: argparse.Namespace, inputs: Sequence[Source], stops: Stops, *, longest: int
+        self,
+        args: argparse.Namespace,
+        inputs: Sequence[Source],
+        stops: Stops,
+        seen: Seen,
+        *,
+        longest: int,
+        size: int = _BLOCK,
+        tick: float | None = None,
     ) -> None:
-        """Read ``inputs``, whose lines have ``longest`` bytes at most."""
-        self._args, self._inputs, self._stops, self._longest = args, inputs, stops, longest
+        """Read ``inputs``, whose lines have ``longest`` bytes at most, in blocks of ``size``.
+
+        With ``tick``, a batch of no records comes after so many idle seconds.
+        """
+        self.args, self.stops, self.seen = args, stops, seen
+        self._inputs = inputs
+        self.longest, self.size, self.tick = longest, size, tick
         self._header: bytes | None = None
+        self.faults = 0
+        self.first_fault = ""
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield batches; raises `Refusal` that names file and record where one cannot be read."""
+        """Yield batches; raises `Refusal` that names file and line where one cannot be read."""
         for index, source in enumerate(self._inputs):
-            lines = _lines(Blocks([source], self._stops, longest=self._longest))
-            kind = format_of(self._args, source.name)
-            if kind == "jsonl":
-                pairs = _json_pairs(lines, self._args.select, source.name)
-            else:
-                rows = _tsv_rows(lines) if kind == "tsv" else _csv_rows(lines, source.name)
-                pairs = self._table_pairs(rows, source.name)
             last = index == len(self._inputs) - 1
-            yield from self._batches(pairs, last=last)
+            yield from _Input(self, source, last=last).batches()
 
-    def _batches(self, pairs: Iterator[tuple[bytes, Any]], *, last: bool) -> Iterator[Batch]:
-        batch, size = Batch(), 0
-        for raw, key in pairs:
-            batch.raws.append(raw if last or raw.endswith(b"\n") else raw + b"\n")
-            batch.keys.append(key)
-            size += len(raw)
-            if len(batch.raws) == _BATCH or size >= _BATCH_BYTES:
-                batch.header = self._take_header()
-                yield batch
-                batch, size = Batch(), 0
-        batch.header = self._take_header()
-        if batch.raws or batch.header:
-            yield batch
+    def take_header(self, raw: bytes) -> bytes:
+        """Return what goes out in front of the first records: ``raw`` of the first input, and no other."""
+        first, self._header = self._header is None, raw
+        return raw if first else b""
 
-    def _take_header(self) -> bytes:
-        header, self._header = self._header or b"", b"" if self._header is not None else None
-        return header
+    def count_faults(self, records: _core.KeyedRecords, name: str, before: int) -> None:
+        """Refuse records that cannot be read, or with --skip-bad count them."""
+        told = f"{name}: {records.fault(before)}"
+        if not self.args.skip_bad:
+            raise Refusal(told)
+        self.faults += records.faults
+        self.first_fault = self.first_fault or told
 
-    def _table_pairs(self, rows: Iterator[Row], name: str) -> Iterator[tuple[bytes, Any]]:
-        column = _number(self._args.select)
-        named = not self._args.no_header
-        if column is None and not named:
-            raise Refusal("--select by name needs a header; give the column's number with --no-header")
-        for raw, cells in rows:
-            if named:
-                column, named = self._columns(cells, raw, name), False
-                continue
-            position = -1 if column is None else column
-            yield raw, cells[position] if 0 <= position < len(cells) else None
 
-    def _columns(self, cells: list[bytes], raw: bytes, name: str) -> int:
-        if self._header is None:
-            self._header = raw if raw.endswith(b"\n") else raw + b"\n"
-        names = [cell.decode("utf-8", "replace") for cell in cells]
-        if self._args.select in names:
-            return names.index(self._args.select)
-        column = _number(self._args.select)
-        if column is None or column >= len(names):
+class _Input:
+    """The records of one input."""
+
+    def __init__(self, records: Records, source: Source, *, last: bool) -> None:
+        self._all, self._source, self._last = records, source, last
+        self._args = records.args
+        self._kind = format_of(self._args, source.name)
+        self._delimiter = self._args.delimiter or _DELIMITERS.get(self._kind, "")
+        self._lines = 0
+
+    def batches(self) -> Iterator[Batch]:
+        everything = self._all
+        blocks = Blocks(
+            [self._source],
+            everything.stops,
+            size=everything.size,
+            longest=everything.longest,
+            tick=everything.tick,
+        )
+        chunks = map(bytes, blocks)
+        first = next(filter(None, chunks), b"")
+        mark = _BOM if self._kind != "lines" and first.startswith(_BOM) else b""
+        if self._args.select and first.startswith(_WIDE):
             raise Refusal(
-                f"{name}: --select {self._args.select!r} is not in the header; it has {', '.join(names)}"
+                f"{self._source.name}: line 1: the text is UTF-16 or UTF-32; convert it to UTF-8, "
+                "such as by iconv -t UTF-8"
             )
-        return column
+        names = None
+        if self._has_header and first:
+            names, header, first = self._first_row(first, chunks)
+        else:
+            header, first = mark, first.removeprefix(mark)
+        header = self._all.take_header(header) if header or first else b""
+        selection = self._selection(names)
+        work = partial(selection.read, skip=self._args.skip_bad)
+        pieces = self._pieces(selection, first, chunks)
+        for records in Ahead(work, self._args.threads, self._is_idle)(pieces):
+            if records.faults:
+                self._all.count_faults(records, self._source.name, self._lines)
+            self._lines += records.lines
+            yield Batch(records, header)
+            header = b""
+        if header:
+            yield Batch(selection.read(b""), header)
 
+    def _is_idle(self) -> bool:
+        """Tell whether the next bytes may be long in coming; of a packed stream nobody knows."""
+        source = self._source
+        return source.size is None and (source.packed or not source.ready(0))
 
-def _number(select: str) -> int | None:
-    if not select.isdecimal() or len(select) > _MOST_DIGITS:
-        return None
-    if int(select) < 1:
-        raise Refusal(f"--select counts columns from 1, got {select}")  # noqa: S608 - no SQL
-    return int(select) - 1
+    @property
+    def _has_header(self) -> bool:
+        return self._kind in _DELIMITERS and not self._args.no_header
 
-
-def _lines(blocks: Blocks) -> Iterator[bytes]:
-    for block in blocks:
-        yield from BytesIO(block)
-
-
-def _tsv_rows(lines: Iterator[bytes]) -> Iterator[Row]:
-    """Yield records of TSV, which knows no quotes: a line is a record, a tab ends a cell."""
-    for number, line in enumerate(lines):
-        text = (line if number else line.removeprefix(_BOM)).removesuffix(b"\n").removesuffix(b"\r")
-        yield line, text.split(b"\t") if text else []
-
-
-def _csv_rows(lines: Iterator[bytes], name: str) -> Iterator[Row]:
-    """Yield records of CSV; a quoted field that never ends is refused, not taken for one record."""
-    csv.field_size_limit(_FIELD_LIMIT)
-    taken: list[bytes] = []
-    ended = False
-    begin = continued = 0
-
-    def text() -> Iterator[str]:
-        # Latin-1 maps every byte to a character and back, so any encoding passes through unchanged.
-        nonlocal ended, continued
-        for line in lines:
-            continued += len(line) if taken else 0
-            if continued > _LONGEST_CONTINUED:
+    def _first_row(self, first: bytes, chunks: Iterator[bytes]) -> tuple[list[str], bytes, bytes]:
+        """Return the names, the bytes of the row, and what is read behind it."""
+        name, quotes = self._source.name, self._kind == "csv"
+        while (found := first_row(first, name, delimiter=self._delimiter, quotes=quotes)) is None:
+            more = next(filter(None, chunks), b"")
+            if not more and not first.endswith(b"\n"):
+                first += b"\n"  # of a last row: it comes out as it was
+                found = first_row(first, name, delimiter=self._delimiter, quotes=quotes)
+                if found is not None:
+                    break
+            if not more or len(first) > LONGEST_CONTINUED + self._all.longest:
                 raise Refusal(
-                    f"{name}: line {begin}: a quoted field is not closed within 1 MiB of further lines; "
-                    "close it, or double a quote that is text"
+                    f"{name}: line 1: a quoted field is not closed within 1 MiB of further lines or "
+                    "before the end; close it, or double a quote that is text"
                 )
-            first = begin == 1 and not taken
-            taken.append(line)
-            yield (line.removeprefix(_BOM) if first else line).decode("latin-1")
-        ended = True
+            first += more
+        names, end = found
+        self._lines = first.count(b"\n", 0, end)
+        return names, first[:end], first[end:]
 
-    reader = csv.reader(text())
-    while True:
-        taken.clear()
-        begin, continued = reader.line_num + 1, 0
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise Refusal(f"{name}: line {reader.line_num}: {_reason(error)}") from None
-        if row is None:
-            return
-        if ended:  # the reader wanted more of this record
-            raise Refusal(
-                f"{name}: line {begin}: a quoted field is not closed before the end; "
-                "close it, or double a quote that is text"
-            )
-        yield b"".join(taken), [cell.encode("latin-1") for cell in row]
+    def _selection(self, names: list[str] | None) -> _core.Selection:
+        args, seen = self._args, self._all.seen
+        if self._kind == "lines":
+            return _core.Selection.lines(seen)
+        types = args.key_type or ["auto"]
+        if self._kind == "jsonl":
+            return _core.Selection.objects(seen, args.select, types)
+        places = columns(args.select, names, self._source.name)
+        quotes = self._kind == "csv"
+        return _core.Selection.rows(seen, places, types, delimiter=self._delimiter, quotes=quotes)
 
-
-def _reason(error: csv.Error) -> str:
-    """Say it to whoever has the file; Python's words are for whoever opens it."""
-    if "new-line" in str(error):
-        return "a carriage return within a field that is not quoted; quote the field, or remove it"
-    return str(error)
-
-
-def _json_pairs(lines: Iterator[bytes], select: str, name: str) -> Iterator[tuple[bytes, Any]]:
-    path = select.split(".")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            yield line, None
-            continue
-        try:
-            value = json.loads(line)
-        except UnicodeDecodeError as error:
-            raise Refusal(
-                f"{name}: line {number} is not JSON: {error.reason} at byte {error.start}"
-            ) from None
-        except json.JSONDecodeError as error:
-            raise Refusal(f"{name}: line {number} is not JSON: {error}") from None
-        except ValueError:
-            most = sys.get_int_max_str_digits()
-            raise Refusal(f"{name}: line {number} has a whole number of more than {most:,} digits") from None
-        except RecursionError:
-            raise Refusal(f"{name}: line {number} is nested too deeply") from None
-        for part in path:
-            value = value.get(part) if isinstance(value, dict) else None
-        if isinstance(value, str) and (half := _HALF_PAIR.search(value)):
-            raise Refusal(
-                f"{name}: line {number}: the key has half of a surrogate pair, \\u{ord(half[0]):x}, "
-                "which is no text; write the whole character"
-            )
-        yield line, None if value is None else _json_key(value)
-
-
-def _json_key(value: Any) -> Any:
-    """Return the key of a JSON value that is not null, unlike that of any value of another type.
-
-    Texts and numbers are keys themselves. Of the rest, the JSON text within a tuple is: the order of
-    an object's keys does not count, and a bare ``True`` would be the key 1.
-    """
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return value
-    return (json.dumps(value, sort_keys=True),)
+    def _pieces(self, selection: _core.Selection, rest: bytes, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield blocks of whole records."""
+        if rest:
+            cut = selection.cut(rest)
+            if cut:
+                yield rest[:cut]
+            rest = rest[cut:]
+        for chunk in chunks:
+            if not chunk:
+                yield chunk  # an idle second
+                continue
+            data = rest + chunk if rest else chunk
+            cut = selection.cut(data)
+            if cut:
+                yield data[:cut]
+            rest = data[cut:]
+            while len(rest) - (line := rest.find(b"\n") + 1) > LONGEST_CONTINUED and line:
+                yield rest[:line]  # its quote is not closed: a fault
+                cut = line + selection.cut(rest[line:])
+                if cut > line:
+                    yield rest[line:cut]
+                rest = rest[cut:]
+        if rest:
+            yield rest if self._last or rest.endswith(b"\n") else rest + b"\n"

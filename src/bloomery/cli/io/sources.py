@@ -61,6 +61,11 @@ class Source:
             self.taken = 0
         return found
 
+    @property
+    def packed(self) -> bool:
+        """True once the first bytes told that the input is unpacked as it is read."""
+        return self._chunks is not None
+
     def open(self) -> None:
         """Open the input and look at its first bytes; they decide about decompression."""
         if self.path == "-":

@@ -1,0 +1,210 @@
+//! Records with a chosen key: columns of CSV and TSV, dotted names of JSON lines, whole lines.
+//!
+//! A block of whole records goes in; where each record ends and the hash of its key come out. A record is never built:
+//! cells before the last column that is asked for are passed over 8 bytes at a time, the rest of a row by `memchr`, and
+//! JSON is checked byte for byte but only the values asked for are looked at.
+
+mod canonical_json;
+mod json;
+mod key;
+mod keyed;
+mod number;
+mod reason;
+mod scan;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use json::{Names, Span};
+pub use key::KeyType;
+use key::{Key, Value, key_of, tuple_of};
+pub use keyed::{KeyedRecords, LastOccurrences, add, fresh};
+pub use reason::Reason;
+use scan::Scanner;
+use table::Cell;
+pub use table::Table;
+
+/// Brackets of JSON within each other.
+pub const MOST_DEPTH: usize = 500;
+/// Columns of a key, and parts of a dotted name.
+const MOST_COLUMNS: usize = 64;
+
+/// How records are written, and where their keys are.
+#[derive(Clone, Debug)]
+enum Format {
+    /// A record is a line, and its own key.
+    Lines,
+    /// Rows of cells; the columns from 0, ascending, each with its place in the key.
+    Rows(Table, Vec<(usize, usize)>),
+    /// An object a line.
+    Objects(Names),
+}
+
+/// Finds the keys of records and hashes them.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    hasher: KeyHasher,
+    format: Format,
+    types: Vec<KeyType>,
+}
+
+type Keyed<'a> = std::result::Result<Option<Key<'a>>, Reason>;
+
+impl Selection {
+    /// Whole lines, hashed by `hasher`.
+    pub fn lines(hasher: KeyHasher) -> Self {
+        Selection { hasher, format: Format::Lines, types: vec![KeyType::Auto] }
+    }
+
+    /// Cells of `columns`, counted from 0; several make a tuple.
+    pub fn rows(hasher: KeyHasher, table: Table, columns: &[usize], types: &[KeyType]) -> Result<Self> {
+        if !table.delimiter.is_ascii() || matches!(table.delimiter, b'"' | b'\n' | b'\r') {
+            return Err(Error::parameter("the delimiter is one byte of ASCII, and no quote and no end of a line"));
+        }
+        let mut wanted: Vec<_> = columns.iter().enumerate().map(|(place, &column)| (column, place)).collect();
+        wanted.sort_unstable();
+        Self::of(hasher, Format::Rows(table, wanted), columns.len(), types)
+    }
+
+    /// Values of dotted names; several make a tuple.
+    pub fn objects(hasher: KeyHasher, names: &[String], types: &[KeyType]) -> Result<Self> {
+        if let Some(long) = names.iter().find(|name| name.split('.').count() > MOST_COLUMNS) {
+            let parts = long.split('.').count();
+            return Err(Error::parameter(format!("a dotted name has at most {MOST_COLUMNS} parts, got {parts}")));
+        }
+        Self::of(hasher, Format::Objects(Names::of(names)), names.len(), types)
+    }
+
+    fn of(hasher: KeyHasher, format: Format, columns: usize, types: &[KeyType]) -> Result<Self> {
+        if columns == 0 || columns > MOST_COLUMNS {
+            return Err(Error::parameter(format!("a key has 1 to {MOST_COLUMNS} columns, got {columns}")));
+        }
+        let types = match types {
+            [one] => vec![*one; columns],
+            types if types.len() == columns => types.to_vec(),
+            types => {
+                let message =
+                    format!("give one type for all columns or one for each of {columns}, got {}", types.len());
+                return Err(Error::parameter(message));
+            }
+        };
+        Ok(Selection { hasher, format, types })
+    }
+
+    /// Behind the last whole record of `block`, which begins with a record; 0 where none ends.
+    pub fn cut(&self, block: &[u8]) -> usize {
+        match &self.format {
+            Format::Rows(table, _) => table.cut(block),
+            _ => memchr::memrchr(b'\n', block).map_or(0, |newline| newline + 1),
+        }
+    }
+
+    /// The records of `block`, which holds whole ones; the last may lack its newline. A record that cannot be read ends
+    /// the work, or where `skip` is marked and counted.
+    pub fn read(&self, block: &[u8], skip: bool) -> Result<KeyedRecords> {
+        let mut out = KeyedRecords::default();
+        let (mut scanner, mut scratch) = (Scanner::new(block), self.scratch());
+        // A block is checked at once, a line only where the block has one that is not UTF-8.
+        let whole = !matches!(self.format, Format::Objects(_)) || std::str::from_utf8(block).is_ok();
+        let mut start = 0;
+        while start < block.len() {
+            let (end, key) = self.record(block, start, whole, &mut scanner, &mut scratch);
+            match key {
+                Ok(key) => out.push(end, key.map(|key| key.hash(&self.hasher)))?,
+                Err(reason) => {
+                    out.push_fault(end, || (1 + memchr::memchr_iter(b'\n', &block[..start]).count() as u64, reason))?;
+                    if !skip {
+                        return Ok(out);
+                    }
+                }
+            }
+            start = end;
+        }
+        out.lines = memchr::memchr_iter(b'\n', block).count() as u64;
+        Ok(out)
+    }
+
+    /// Where the record at `start` ends, and its key.
+    #[inline]
+    fn record<'a>(
+        &self,
+        block: &'a [u8],
+        start: usize,
+        valid: bool,
+        scanner: &mut Scanner<'a>,
+        scratch: &mut Scratch,
+    ) -> (usize, Keyed<'a>) {
+        if let Format::Rows(table, columns) = &self.format {
+            return self.row(block, start, (*table, columns), &mut scratch.cells);
+        }
+        let end = memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |more| start + more + 1);
+        let line = block[start..end].strip_suffix(b"\n").unwrap_or(&block[start..end]);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Format::Objects(names) = &self.format else {
+            return (end, Ok(Some(Key::Text(line.into()))));
+        };
+        if !valid && let Err(error) = std::str::from_utf8(line) {
+            return (end, Err(Reason::NotJson("no UTF-8", error.valid_up_to() + 1)));
+        }
+        scanner.line(start, start + line.len());
+        let key = match names.of_line(scanner, &mut scratch.spans) {
+            Ok(true) => self.key(|place| match scratch.spans[place] {
+                Some((from, to)) => json::value(&block[from..to]),
+                None => Ok(Value::Absent),
+            }),
+            Ok(false) => Ok(None),
+            Err(reason) => Err(reason),
+        };
+        (end, key)
+    }
+
+    /// The key whose parts `value` gives by their places.
+    #[inline]
+    fn key<'a>(&self, mut value: impl FnMut(usize) -> std::result::Result<Value<'a>, Reason>) -> Keyed<'a> {
+        match *self.types.as_slice() {
+            [kind] => key_of(value(0)?, kind),
+            ref types => tuple_of(types.iter().enumerate().map(|(place, &kind)| key_of(value(place)?, kind))),
+        }
+    }
+
+    #[inline]
+    fn row<'a>(
+        &self,
+        block: &'a [u8],
+        start: usize,
+        (table, columns): (Table, &[(usize, usize)]),
+        cells: &mut [Cell],
+    ) -> (usize, Keyed<'a>) {
+        if matches!(block[start..], [b'\n', ..] | [b'\r', b'\n', ..] | [b'\r']) {
+            return (table.end_of_line(block, start), Ok(None));
+        }
+        match table.cells(block, start, columns, cells) {
+            Ok(end) => (end, self.key(|place| Ok(Value::Text(cells[place].text(block))))),
+            Err((at, reason)) => (table.end_of_bad(block, at, &reason), Err(reason)),
+        }
+    }
+
+    /// What two keys share exactly when they are one key: the domain and the canonical bytes of the key of the record
+    /// at `start..end`.
+    pub(in crate::text) fn exact(&self, block: &[u8], start: usize, end: usize) -> Vec<u8> {
+        let block = &block[..end];
+        let (mut scanner, mut scratch) = (Scanner::new(block), self.scratch());
+        let mut out = vec![0];
+        if let (_, Ok(Some(key))) = self.record(block, start, false, &mut scanner, &mut scratch) {
+            out[0] = key.write(&mut out) as u8;
+        }
+        out
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch { spans: vec![None; self.types.len()], cells: vec![Cell::default(); self.types.len()] }
+    }
+}
+
+/// Where the parts of a key stand, by their places.
+struct Scratch {
+    spans: Vec<Span>,
+    cells: Vec<Cell>,
+}

@@ -1,0 +1,138 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::bloom::BloomFilter;
+use crate::structure::{Filter, Sizable};
+
+const CSV: Table = Table { delimiter: b',', quotes: true };
+const TSV: Table = Table { delimiter: b'\t', quotes: false };
+
+fn hasher() -> KeyHasher {
+    KeyHasher::seeded(7)
+}
+
+fn rows(table: Table, columns: &[usize], types: &[KeyType]) -> Selection {
+    Selection::rows(hasher(), table, columns, types).unwrap()
+}
+
+fn objects(names: &[&str]) -> Selection {
+    let names: Vec<_> = names.iter().map(|name| name.to_string()).collect();
+    Selection::objects(hasher(), &names, &[KeyType::Auto]).unwrap()
+}
+
+fn hashes(selection: &Selection, block: &str) -> Vec<u64> {
+    let read = selection.read(block.as_bytes(), false).unwrap();
+    assert_eq!(read.first_fault(), None);
+    read.hashes().to_vec()
+}
+
+fn fault(selection: &Selection, block: &[u8]) -> (u64, Reason) {
+    selection.read(block, false).unwrap().first_fault().expect("a fault").clone()
+}
+
+fn texts(texts: &[&str]) -> Vec<u64> {
+    texts.iter().map(|text| hasher().text(text.as_bytes())).collect()
+}
+
+#[test]
+fn cells_are_found_whatever_their_quotes() {
+    let block = "a,b,c\r\n1,\"two\nlines, \"\"quoted\"\"\",x\n\n2,\"\",\"y\"\n3,in\"side,\"z\"tail,more\n4, \"b\",end";
+    let by = |column| hashes(&rows(CSV, &[column], &[KeyType::Auto]), block);
+    assert_eq!(by(0), texts(&["a", "1", "2", "3", "4"]));
+    assert_eq!(by(1), texts(&["b", "two\nlines, \"quoted\"", "", "in\"side", " \"b\""]));
+    assert_eq!(by(2), texts(&["c", "x", "y", "ztail", "end"]));
+    let tabs = rows(TSV, &[1], &[KeyType::Auto]);
+    assert_eq!(hashes(&tabs, "1\t\"a\n2\tb\rc\r\n3\t\t\n"), texts(&["\"a", "b\rc", ""]));
+}
+
+#[test]
+fn several_columns_are_a_tuple_in_the_order_asked_for() {
+    let one = |columns: &[usize], block| hashes(&rows(CSV, columns, &[KeyType::Text]), block);
+    assert_eq!(one(&[0, 2], "a,x,b\n"), one(&[2, 0], "b,x,a\n"));
+    assert_ne!(one(&[0, 2], "a,x,b\n"), one(&[2, 0], "a,x,b\n"));
+    assert_eq!(one(&[1, 1], "a,b\n"), one(&[0, 1], "b,b\n"));
+}
+
+#[test]
+fn what_is_no_record_is_named_by_its_line() {
+    let second = rows(CSV, &[1], &[KeyType::Auto]);
+    assert_eq!(fault(&second, b"1,a\n2\n"), (2, Reason::ShortRow { cells: 1, wanted: 2 }));
+    assert_eq!(fault(&second, b"1,a\n2,b\rc\n"), (2, Reason::CarriageReturn));
+    assert_eq!(fault(&second, b"1,a\n\"x\ny\",b\n2,c,d\re\n").0, 4);
+    assert_eq!(fault(&second, b"1,a\n2,\"b\n3,c\n"), (2, Reason::OpenQuote));
+    let skipped = second.read(b"1,a\n2,\"b\n3,c\n4\n5,d\re,f\n6,g\n", true).unwrap();
+    assert_eq!((skipped.len(), skipped.faults(), skipped.hashes()), (6, 3, &texts(&["a", "c", "g"])[..]));
+    let id = objects(&["id"]);
+    for (line, reason) in [
+        (&b"[1]"[..], Reason::NotAnObject("an array")),
+        (b"7", Reason::NotAnObject("a number")),
+        (b"{\"id\": 1", Reason::NotJson("it is cut off", 9)),
+        (b"{\"id\": \"\xff\"}", Reason::NotJson("no UTF-8", 9)),
+        (b"{\"id\": 1} x", Reason::NotJson("more than one value", 11)),
+        (b"{\"id\": \"\\ud83d\"}", Reason::HalfPair(0xd83d)),
+    ] {
+        let block = [b"{\"id\": 1}\n\n", line, b"\n"].concat();
+        assert_eq!(fault(&id, &block), (3, reason));
+    }
+    let deep = format!("{{\"x\": {}}}\n", "[".repeat(MOST_DEPTH + 1));
+    assert_eq!(fault(&id, deep.as_bytes()).1, Reason::TooDeep);
+}
+
+#[test]
+fn values_are_found_by_dotted_names() {
+    let at = |names: &[&str], line: &str| hashes(&objects(names), line);
+    assert_eq!(at(&["a.b"], "{\"x\": [{\"a\": 1}], \"a\": {\"c\": {}, \"b\": \"v\"}}\n"), texts(&["v"]));
+    assert_eq!(at(&["a"], "{\"\\u0061\": \"\\u00e9\\ud83d\\ude00\\n\"}"), texts(&["\u{e9}\u{1f600}\n"]));
+    assert_eq!(at(&["a"], "{\"a\": 1, \"a\": \"last\"}"), texts(&["last"]));
+    assert_eq!(at(&["a.b"], "{\"a\": {\"b\": \"v\"}, \"a\": {}}"), []);
+    assert_eq!(at(&["a.b"], "{\"a\": 1}\n{\"a\": {\"b\": null}}\n{}\n \r\n"), []);
+    assert_eq!(
+        at(&["a"], "{\"a\": {\"y\": 1.50, \"x\": [true, \"\\u00e9\"]}}"),
+        at(&["a"], "{\"a\":{\"x\":[ true,\"\u{e9}\"],\"y\":15e-1}}")
+    );
+}
+
+proptest! {
+    /// Every way to cut a text in two gives the records of the whole, and no bytes make anything panic.
+    #[test]
+    fn blocks_may_be_cut_anywhere(
+        text in proptest::collection::vec(prop::sample::select(b"ab,\"\n\r{}:[]1\\u\t ".to_vec()), 0..80),
+        at in 0..80usize,
+    ) {
+        let selections = [
+            rows(CSV, &[0], &[KeyType::Auto]), rows(CSV, &[1, 0], &[KeyType::Integer]), rows(TSV, &[1], &[KeyType::Text]),
+            objects(&["a"]), objects(&["a.b", "b"]), Selection::lines(hasher()),
+        ];
+        for selection in &selections {
+            let whole = selection.read(&text, true).unwrap();
+            // Blocks are of whole lines.
+            let first = &text[..at.min(text.len())];
+            let first = &first[..memchr::memrchr(b'\n', first).map_or(0, |at| at + 1)];
+            let cut = selection.cut(first);
+            prop_assert!(cut <= first.len());
+            let (head, tail) = (selection.read(&text[..cut], true).unwrap(), selection.read(&text[cut..], true).unwrap());
+            prop_assert_eq!(head.len() + tail.len(), whole.len());
+            prop_assert_eq!([head.hashes(), tail.hashes()].concat(), whole.hashes());
+            prop_assert_eq!(head.faults() + tail.faults(), whole.faults());
+            let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+            whole.part(&text, &vec![1; whole.hashes().len()], Some(&mut kept), Some(&mut dropped)).unwrap();
+            prop_assert!(dropped.is_empty());
+            prop_assert!(whole.faults() > 0 || kept == text);
+        }
+    }
+}
+
+#[test]
+fn a_filter_says_what_is_new_and_what_was_last() {
+    let lines = Selection::lines(hasher());
+    let read = lines.read(b"a\nb\na\nc\nb\n", false).unwrap();
+    let filter = BloomFilter::for_capacity(100, 1e-9, &[], hasher()).unwrap();
+    assert_eq!(fresh(&filter, read.hashes()).unwrap(), [1, 1, 0, 1, 0]);
+    assert!(!filter.contains_hash(read.hashes()[0]));
+    let (mut last, mut mask) = (LastOccurrences::default(), [0; 5]);
+    last.note(read.hashes(), &[1, 1, 0, 1, 0]).unwrap();
+    last.mark(read.hashes(), &mut mask);
+    assert_eq!(mask, [0, 0, 1, 1, 1]);
+    read.limit(&mut mask, 3);
+    assert_eq!(mask, [0, 0, 1, 0, 0]);
+}

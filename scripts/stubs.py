@@ -52,6 +52,8 @@ def mended(text: str) -> str:
     """
     text = re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", text)
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
+    # What constructors take to tell what was meant is for nobody to give.
+    text = re.sub(r",\s*\*\*unknown\b[^,)\n]*", "", text)
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
     text = re.sub(r"(def __(?:and|or|sub|xor|le|lt|ge|gt)__\(self, other: )object", r"\1Self", text)
     text = text.replace(

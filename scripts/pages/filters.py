@@ -60,7 +60,7 @@ def made(row: dict[str, Any], cls: Any) -> str:
     """How one is made: by the class itself, or, of all its keys, by its `build`."""
     build = row["adds"] == "build"
     name = f"{cls.__name__}.build" if build else cls.__name__
-    return f"`{name}{inspect.signature(cls.build if build else cls)}`"
+    return f"`{name}{inspect.signature(cls.build if build else cls)}`".replace(", **unknown", "")
 
 
 def listed(row: dict[str, Any], cls: Any) -> str:

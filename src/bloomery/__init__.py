@@ -53,6 +53,7 @@ from bloomery.errors import (
     ParameterTypeError,
     ReadOnlyFilter,
     RemovedKeyError,
+    SecretError,
 )
 
 __version__ = "0.1.0"
@@ -105,6 +106,7 @@ __all__ = [
     "RetouchedBloomFilter",
     "RollingBloomFilter",
     "ScalableBloomFilter",
+    "SecretError",
     "SpatialBloomFilter",
     "SpectralFilter",
     "StableBloomFilter",

@@ -74,8 +74,8 @@ class AgingBloomFilter:
     written, and not promised).
     window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
     and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
@@ -282,12 +282,21 @@ class AgingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -296,7 +305,7 @@ class AgingBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -334,8 +343,8 @@ class BinaryFuseFilter:
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
     arity: cells of a key: 3 is faster, 4 is 4 % smaller.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
@@ -511,13 +520,23 @@ class BinaryFuseFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+
     @property
     def target_fpr(self, /) -> float:
         """
@@ -525,7 +544,7 @@ class BinaryFuseFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
 
 @final
@@ -534,8 +553,8 @@ class BitSet:
     An exact set of whole numbers below `capacity`: one bit a number, no false positives.
 
     capacity: N, the size of the universe: keys are the ints from 0 to capacity - 1.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Exact for ints: `in` is always right, num_added is the number of members, remove() harms nobody. A key
     that is no such int is never a member, but for one of another type in 2**64 / capacity; adding it
@@ -786,7 +805,8 @@ class BitSet:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -801,6 +821,14 @@ class BitSet:
         """
         As symmetric_difference, in this set.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -808,7 +836,7 @@ class BitSet:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -844,8 +872,8 @@ class BloomFilter:
     "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
     strict: refuse keys past capacity with FilterFull instead of warning once.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
@@ -1095,7 +1123,8 @@ class BloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def scheme(self, /) -> str:
@@ -1112,6 +1141,14 @@ class BloomFilter:
         """
         True when keys past capacity are refused.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -1119,7 +1156,7 @@ class BloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1217,8 +1254,8 @@ class CompactApproximator:
     lattice: max answers an upper bound of the largest value added with the key, "min" a lower bound of
     the smallest, "or" a superset of the bits.
     value_bits: 1 to 32.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
     answers the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
@@ -1418,12 +1455,21 @@ class CompactApproximator:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -1432,7 +1478,7 @@ class CompactApproximator:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1463,8 +1509,8 @@ class CountingBloomFilter:
     speaks of that rate.
     layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
     costs at most 1.6 times the space of classic.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     No key is missed that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
@@ -1748,12 +1794,21 @@ class CountingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -1767,7 +1822,7 @@ class CountingBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1803,8 +1858,8 @@ class CuckooFilter:
     chance.
     fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
     semi_sort: store buckets of 4 sorted, a bit a key less for 3 times the time.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
     exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
@@ -2025,7 +2080,8 @@ class CuckooFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -2037,6 +2093,14 @@ class CuckooFilter:
         """
         True when buckets are stored sorted, a bit a key shorter.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -2044,7 +2108,7 @@ class CuckooFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -2074,8 +2138,8 @@ class DLeftCountingFilter:
     fpr: rate of false positives at capacity.
     subtables: d, 2 to 8; a key has one bucket in each and goes to the least loaded.
     cells: w, 6 to 64, cells of a bucket; 8 is the published design, 12 packs tighter.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: never, unless a key is removed that was not added; one that only seems to be
     there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
@@ -2292,7 +2356,8 @@ class DLeftCountingFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -2304,6 +2369,14 @@ class DLeftCountingFilter:
         """
         d, the buckets a key may go to.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -2311,7 +2384,7 @@ class DLeftCountingFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -2340,8 +2413,8 @@ class DeletableBloomFilter:
     regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no two keys ever
     met in its region. More regions, more keys can be removed: by default one for 4 bits, which lets
     90 % go at capacity.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: never, unless a key is removed that was not added. remove() answers False for a
     key that stays, or was not there. Flags are never taken back, so what can be removed only falls;
@@ -2559,12 +2632,21 @@ class DeletableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -2573,7 +2655,7 @@ class DeletableBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -2621,8 +2703,8 @@ class DynamicCuckooFilter:
     max_stages: 1 to 1024; four times as many take two bits a key more.
     bucket_size: as for CuckooFilter.
     fingerprint_bits: as for CuckooFilter; given, it decides the rate in the place of fpr.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
     in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
@@ -2865,7 +2947,8 @@ class DynamicCuckooFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -2886,6 +2969,14 @@ class DynamicCuckooFilter:
         """
         Number of stages.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -2893,7 +2984,7 @@ class DynamicCuckooFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -3012,8 +3103,8 @@ class LayeredBloomFilter:
     fpr: rate of `in` at capacity, and of one more in a depth; two more come more often than at its square
     (theory.layered_overcount).
     layers: 1 to 64, the largest count told.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
@@ -3214,12 +3305,21 @@ class LayeredBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -3228,7 +3328,7 @@ class LayeredBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -3247,8 +3347,8 @@ class PrefixFilter:
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, at least 1e-6.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Never misses a key that was added; past capacity the rate rises and CapacityWarning is given once, no
     key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
@@ -3415,7 +3515,8 @@ class PrefixFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -3437,6 +3538,14 @@ class PrefixFilter:
         """
         Bytes of the spare.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -3444,7 +3553,7 @@ class PrefixFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -3465,8 +3574,8 @@ class QuotientFilter:
     filled. Every add stores one fingerprint, so that repeated keys take slots as others do.
     fpr: rate of false positives at capacity; the remainder stored in a slot has the bits that it needs.
     counting: let up to 256 copies of a fingerprint share a slot, for 8 bits a slot more.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: never, unless a key that was not added is removed and takes the fingerprint of
     one that was. count is never under the truth. Raises ParameterError, ParameterTypeError,
@@ -3701,12 +3810,21 @@ class QuotientFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -3715,7 +3833,7 @@ class QuotientFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -3747,8 +3865,8 @@ class RetouchedBloomFilter:
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, before any bit is cleared.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
     retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
@@ -3950,12 +4068,21 @@ class RetouchedBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -3964,7 +4091,7 @@ class RetouchedBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -3988,8 +4115,8 @@ class RollingBloomFilter:
     generations: 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
     window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
     every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
@@ -4196,12 +4323,21 @@ class RollingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -4210,7 +4346,7 @@ class RollingBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -4238,8 +4374,8 @@ class ScalableBloomFilter:
     growth: factor between the capacities of successive stages.
     tightening: factor between their rates; the first stage has fpr * (1 - tightening).
     layout: of every stage of kind "bloom"; "auto" chooses for each.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
     have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
@@ -4446,7 +4582,8 @@ class ScalableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -4467,6 +4604,14 @@ class ScalableBloomFilter:
         """
         Number of stages.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -4479,7 +4624,7 @@ class ScalableBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -4530,8 +4675,8 @@ class SpatialBloomFilter:
     capacity: distinct keys of all areas together.
     fpr: rate at capacity at which a key of no area is given one.
     areas: labels 1 to areas, at most 65535; give the areas that matter most the highest.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     False negatives: never, and no label below the key's own (the highest added with it). Raises
     ParameterError, ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost:
@@ -4738,12 +4883,21 @@ class SpatialBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -4752,7 +4906,7 @@ class SpatialBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -4780,8 +4934,8 @@ class SpectralFilter:
     "recurring-minimum" counts keys apart, exactly from then on, when their counters look like an
     overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
     counter_bits: 8, 16, 32 or 64.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     No key that was added is ever missed, no count is below the truth, in any mode. Keys cannot be
     removed, for that would break it; CountingBloomFilter is minimum selection with removal.
@@ -4990,12 +5144,21 @@ class SpectralFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -5004,7 +5167,7 @@ class SpectralFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -5026,8 +5189,8 @@ class StableBloomFilter:
     fpr: rate of false positives in the long run.
     cell_bits: 1, 2, 4 or 8; a cell holds up to 2**cell_bits - 1.
     num_hashes: cells of a key; by default about 2 log10(1/fpr).
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     The seed also drives the decay, so that the same keys in the same order give the same bytes.
 
@@ -5212,7 +5375,8 @@ class StableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -5234,6 +5398,14 @@ class StableBloomFilter:
         """
         Model rate of false positives on a stream in its stable state.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
     @property
     def target_fpr(self, /) -> float:
         """
@@ -5241,7 +5413,7 @@ class StableBloomFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def update(self, /, *keys: object, threads: int = ...) -> None:
         """
@@ -5264,8 +5436,8 @@ class VariableIncrementFilter:
     sum with that amount in it misses the key.
     counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
     reaches its maximum accepts every key and stays there for ever.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     No key is missed that was added more often than removed, as long as only keys were removed that
     had been added: removing a key that merely seems to be there takes from the counters of others.
@@ -5484,12 +5656,21 @@ class VariableIncrementFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -5498,7 +5679,7 @@ class VariableIncrementFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -5524,8 +5705,8 @@ class XorFilter:
 
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-    outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
 
     Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
@@ -5691,13 +5872,23 @@ class XorFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file.
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
         """
         Seed of the key hash.
         """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+
     @property
     def target_fpr(self, /) -> float:
         """
@@ -5705,7 +5896,7 @@ class XorFilter:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them.
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
 
 def add_lines(

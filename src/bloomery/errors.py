@@ -22,6 +22,7 @@ __all__ = [
     "ParameterTypeError",
     "ReadOnlyFilter",
     "RemovedKeyError",
+    "SecretError",
 ]
 
 
@@ -63,6 +64,10 @@ class ReadOnlyFilter(BloomeryError, TypeError):
 
 class RemovedKeyError(BloomeryError, ValueError):
     """A removed key cannot be added again, because what remembers the removal cannot forget it."""
+
+
+class SecretError(BloomeryError, ValueError):
+    """A secret that nobody was handed, so that no file could be opened, or that was handed out before."""
 
 
 class CapacityWarning(UserWarning):

@@ -151,7 +151,7 @@ macro_rules! build_methods {
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
-                let hasher = params::hasher(seed, params::secret(secret)?);
+                let hasher = params::hasher(seed, secret)?;
                 let how = How::read(threads.0, progress, memory)?;
                 how.build(keys.py(), &hasher, Given::Keys(keys), |keys, job| {
                     Core::build(keys, $($p,)* $($k,)* hasher, job)
@@ -176,7 +176,7 @@ macro_rules! build_methods {
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
-                let hasher = params::hasher(seed, params::secret(secret)?);
+                let hasher = params::given_hasher(seed, secret)?;
                 let how = How::read(threads.0, progress, memory)?;
                 how.build(hashes.py(), &hasher, Given::Hashes(hashes), |keys, job| {
                     Core::build(keys, $($p,)* $($k,)* hasher, job)

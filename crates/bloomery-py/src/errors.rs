@@ -32,6 +32,11 @@ pub(crate) fn parameter_type(py: Python<'_>, message: impl Into<String>) -> PyEr
     raise(py, "ParameterTypeError", message.into())
 }
 
+/// A secret that nobody has, or that was handed out before.
+pub(crate) fn secret(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "SecretError", message.into())
+}
+
 /// A key of a type that has no canonical bytes.
 pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "KeyTypeError", message.into())

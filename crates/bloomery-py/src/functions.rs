@@ -35,7 +35,7 @@ pub(crate) fn hash_key(
     seed: Option<&Bound<'_, PyAny>>,
     secret: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
     scalar::hash_key(&hasher, key)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn hash_many<'py>(
     seed: Option<&Bound<'_, PyAny>>,
     secret: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let hasher = params::hasher(seed.map_or(Ok(0), params::seed)?, params::secret(secret)?);
+    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
     batch::run(&Hash, &hasher, keys, true)
 }
 

@@ -31,6 +31,7 @@ mod forks;
 mod functions;
 mod gathered;
 mod keys;
+mod keywords;
 mod objects;
 mod operations;
 mod params;

@@ -114,8 +114,7 @@ pub(crate) fn layout(value: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
     choice("layout", text("layout", value)?, Layout::NAMES).or_raise(value.py())
 }
 
-/// The 16 bytes of a secret; `None` and `False` for none, `True` draws one from the system. The
-/// value never appears in a message.
+/// The 16 bytes of a secret that the caller has; `None` and `False` for none. The value never appears in a message.
 pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 16]>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     let py = value.py();
@@ -123,8 +122,8 @@ pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 1
         if !flag.is_true() {
             return Ok(None);
         }
-        let drawn = py.import("secrets")?.call_method1("token_bytes", (16,))?;
-        return secret(Some(&drawn));
+        let remedy = "True draws another one when a filter is made, and take_secret() hands that out";
+        return Err(parameter_type(py, format!("secret must be the 16 bytes that were used; {remedy}")));
     }
     let Ok(bytes) = value.cast::<PyBytes>() else {
         let class = value.get_type().name()?;
@@ -135,10 +134,20 @@ pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 1
         .map_err(|_| parameter(py, format!("secret must be 16 bytes long, got {} bytes", bytes.as_bytes().len())))
 }
 
-/// The key hasher for a seed and a secret.
-pub(crate) fn hasher(seed: u64, secret: Option<[u8; 16]>) -> KeyHasher {
-    match secret {
+/// The key hasher of a new filter, for which `True` draws a secret from the system.
+pub(crate) fn hasher(seed: u64, value: Option<&Bound<'_, PyAny>>) -> PyResult<KeyHasher> {
+    let Some(value) = value.filter(|value| value.cast::<PyBool>().is_ok_and(|flag| flag.is_true())) else {
+        return given_hasher(seed, value);
+    };
+    let drawn = value.py().import("secrets")?.call_method1("token_bytes", (16,))?;
+    let drawn = secret(Some(&drawn))?;
+    Ok(drawn.map_or_else(|| KeyHasher::seeded(seed), |secret| KeyHasher::drawn(seed, &secret)))
+}
+
+/// The key hasher for a seed and a secret that the caller has.
+pub(crate) fn given_hasher(seed: u64, value: Option<&Bound<'_, PyAny>>) -> PyResult<KeyHasher> {
+    Ok(match secret(value)? {
         None => KeyHasher::seeded(seed),
         Some(secret) => KeyHasher::keyed(seed, &secret),
-    }
+    })
 }

@@ -36,16 +36,14 @@ pub(super) fn seed(seed: u64, domain: u8) -> u64 {
     seed ^ u64::from(domain).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The key of SipHash-1-3 in a domain, drawn from the secret by the PRF itself.
-pub(super) fn key(seed: u64, domain: u8, secret: SipKey) -> SipKey {
-    let half = |half: u8| {
-        let mut message = [0u8; 10];
-        message[..8].copy_from_slice(&seed.to_le_bytes());
-        message[8] = domain;
-        message[9] = half;
-        sip13(&message, secret)
-    };
-    (half(0), half(1))
+/// Half of the key of SipHash-1-3 in a domain, drawn from the secret by the PRF itself.
+#[inline]
+pub(super) fn half_key(seed: u64, domain: u8, half: u8, secret: SipKey) -> u64 {
+    let mut message = [0u8; 10];
+    message[..8].copy_from_slice(&seed.to_le_bytes());
+    message[8] = domain;
+    message[9] = half;
+    sip13(&message, secret)
 }
 
 /// The hash of keys of one domain; see [`KeyHasher`](super::KeyHasher).

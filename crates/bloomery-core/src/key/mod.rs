@@ -68,7 +68,8 @@ impl KeyHasher {
     /// that equal bytes in two domains stay unrelated without lengthening the message.
     pub fn keyed(seed: u64, secret: &[u8; 16]) -> Self {
         let master = sip_key(secret);
-        let keys = std::array::from_fn(|d| domain::key(seed, d as u8, master));
+        let half = |domain: usize, half: u8| domain::half_key(seed, domain as u8, half, master);
+        let keys = std::array::from_fn(|domain| (half(domain, 0), half(domain, 1)));
         KeyHasher {
             keyed: Some(keys),
             secret_fingerprint: sip13(b"bloomery secret fingerprint", master),
@@ -92,7 +93,8 @@ impl KeyHasher {
     pub fn of(&self, domain: Domain) -> DomainHasher {
         let key = self.keyed.map(|keys| {
             let at_hand = keys.get(domain as usize).copied();
-            at_hand.unwrap_or_else(|| domain::key(self.seed, domain as u8, self.master))
+            let half = |half: u8| domain::half_key(self.seed, domain as u8, half, self.master);
+            at_hand.unwrap_or_else(|| (half(0), half(1)))
         });
         DomainHasher::new(domain::seed(self.seed, domain as u8), key)
     }
@@ -115,9 +117,12 @@ impl KeyHasher {
     /// Hash of canonical `bytes` in `domain`.
     #[inline]
     pub fn bytes(&self, domain: Domain, bytes: &[u8]) -> u64 {
-        if domain as usize >= EAGER {
-            return self.other(domain, bytes);
-        }
+        if (domain as usize) < EAGER { self.at_hand(domain, bytes) } else { self.other(domain, bytes) }
+    }
+
+    /// [`KeyHasher::bytes`] in one of the first domains.
+    #[inline]
+    fn at_hand(&self, domain: Domain, bytes: &[u8]) -> u64 {
         match &self.keyed {
             None => xxh3(bytes, self.seeds[domain as usize]),
             Some(keys) => sip13(bytes, keys[domain as usize]),
@@ -169,7 +174,7 @@ impl KeyHasher {
         if value >> 63 == 0 {
             self.word(Domain::Integer, value)
         } else {
-            self.bytes(Domain::Integer, &u128::from(value).to_le_bytes()[..9])
+            self.at_hand(Domain::Integer, &u128::from(value).to_le_bytes()[..9])
         }
     }
 
@@ -182,7 +187,7 @@ impl KeyHasher {
     /// Hash of text.
     #[inline]
     pub fn text(&self, bytes: &[u8]) -> u64 {
-        self.bytes(Domain::Text, bytes)
+        self.at_hand(Domain::Text, bytes)
     }
 }
 

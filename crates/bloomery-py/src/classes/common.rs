@@ -116,9 +116,20 @@ macro_rules! filter_methods {
                 shared::repr(stringify!($Class), &info)
             }
 
-            /// The filter as the bytes of its file. A secret is not among them.
+            /// The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+            ///
+            /// They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+            /// is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+            /// time, and for a filter that was not made with secret=True.
+            #[pyo3(signature = () -> "bytes")]
+            fn take_secret<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+                secrets::take(py, &self.hasher)
+            }
+
+            /// The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
             #[pyo3(signature = () -> "bytes")]
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+                secrets::check_kept(py, &self.hasher)?;
                 shared::to_bytes(py, &self.lock)
             }
 
@@ -144,10 +155,12 @@ macro_rules! filter_methods {
             ///
             /// A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
             /// where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-            /// FormatError for a mapped filter whose cells no longer have the checksum of their file.
+            /// FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+            /// nobody has the secret (see take_secret).
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), files::path(path)?);
+                secrets::check_kept(py, &self.hasher)?;
                 self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
             }
 

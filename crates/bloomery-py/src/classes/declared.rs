@@ -78,7 +78,7 @@ macro_rules! class {
             use pyo3::types::{PyBytes, PyDict};
 
             use crate::biased_lock::BiasedLock;
-            use crate::classes::shared;
+            use crate::classes::{secrets, shared};
             use crate::errors::OrRaise;
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
@@ -90,8 +90,8 @@ macro_rules! class {
             #[doc = ""]
             $(#[doc = concat!(stringify!($p), ":", $d1)] $(#[doc = $d2])*)*
             $(#[doc = concat!(stringify!($k), ":", $e1)] $(#[doc = $e2])*)*
-            /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them, for a hash that
-            /// outsiders cannot predict.
+            /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+            /// that outsiders cannot predict.
             #[doc = ""]
             $(#[doc = $rest])*
             #[allow(clippy::doc_lazy_continuation)] // what an example prints
@@ -140,7 +140,8 @@ macro_rules! constructor {
         impl $Class {
             #[new]
             #[pyo3(signature = (
-                $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0, secret: "bytes | bool | None" = None
+                $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
+                secret: "bytes | bool | None" = None, **unknown
             ))]
             #[allow(clippy::too_many_arguments)] // the public signature
             fn new(
@@ -149,8 +150,11 @@ macro_rules! constructor {
                 $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
                 #[pyo3(from_py_with = params::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
+                unknown: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
-                let hasher = params::hasher(seed, params::secret(secret)?);
+                let known = [$(stringify!($p),)* $(stringify!($k),)* "seed", "secret"];
+                crate::keywords::none_unknown(stringify!($Class), unknown, &known)?;
+                let hasher = params::hasher(seed, secret)?;
                 py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }

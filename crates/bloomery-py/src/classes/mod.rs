@@ -20,6 +20,7 @@ mod comparing;
 pub(crate) mod declared;
 pub(crate) mod hot;
 pub(crate) mod merging;
+pub(crate) mod secrets;
 pub(crate) mod shared;
 
 /// One class a row, and what is found by a row's number.

@@ -47,7 +47,7 @@ impl BloomFilter {
         #[pyo3(from_py_with = params::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let hasher = params::hasher(seed, params::secret(secret)?);
+        let hasher = params::hasher(seed, secret)?;
         let made = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, scheme, strict, hasher));
         made.or_raise(py).map(Self::wrap)
     }

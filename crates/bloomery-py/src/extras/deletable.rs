@@ -37,7 +37,7 @@ impl DeletableBloomFilter {
         let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::num_hashes(num_hashes)?);
         let regions = regions.map(|regions| params::whole("regions", regions, 1)).transpose()?;
         let capacity = capacity.map(|capacity| params::whole("capacity", capacity, 1)).transpose()?;
-        let hasher = params::hasher(seed, params::secret(secret)?);
+        let hasher = params::hasher(seed, secret)?;
         let positions = Positions { num_bits, num_hashes };
         py.detach(|| Core::with_shape(positions, regions, capacity, hasher)).or_raise(py).map(Self::wrap)
     }

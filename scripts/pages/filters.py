@@ -36,6 +36,7 @@ OPERATIONS = {
     "expire": "forget old keys",
     "label": "tell a key's label",
     "value": "tell a key's value",
+    "positions": "tell a key's cells",
     "grow": "grow",
     "map": "open a file in constant time",
     "write-in-place": "write a file in place",

@@ -31,7 +31,7 @@ from bloomery._core import (
     RollingBloomFilter,
     ScalableBloomFilter,
     SpatialBloomFilter,
-    SpectralFilter,
+    SpectralBloomFilter,
     StableBloomFilter,
     VariableIncrementFilter,
     XorFilter,
@@ -67,7 +67,13 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):  # noqa: ANN001, ANN202 - type checkers read the imports above
-        """The modules that `import bloomery` leaves for later: it takes 3 ms, they take 30."""
+        """Former names, and the modules left for later: `import bloomery` takes 3 ms, they take 30."""
+        if name == "SpectralFilter":
+            import warnings
+
+            message = "SpectralFilter is called SpectralBloomFilter; the old name goes with version 1"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return SpectralBloomFilter
         if name not in {"plan", "theory"}:
             raise AttributeError(f"module 'bloomery' has no attribute {name!r}")
         from importlib import import_module
@@ -108,7 +114,7 @@ __all__ = [
     "ScalableBloomFilter",
     "SecretError",
     "SpatialBloomFilter",
-    "SpectralFilter",
+    "SpectralBloomFilter",
     "StableBloomFilter",
     "VariableIncrementFilter",
     "XorFilter",

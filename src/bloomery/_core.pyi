@@ -32,7 +32,7 @@ __all__ = [
     "ScalableBloomFilter",
     "Selection",
     "SpatialBloomFilter",
-    "SpectralFilter",
+    "SpectralBloomFilter",
     "StableBloomFilter",
     "VariableIncrementFilter",
     "XorFilter",
@@ -139,11 +139,14 @@ class AgingBloomFilter:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
-    def advance(self, /, now: float) -> int:
+    def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
 
-        For a filter built with window=. A key is remembered for at least `window` seconds after the
+        None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
+        on, in windows of keys, too; what came before is then forgotten earlier than the window says.
+
+        A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
         advance before its add; keys added before the first advance count as added at it. Raises
         ParameterError when now goes back, or without window=; ReadOnlyFilter.
 
@@ -272,6 +275,11 @@ class AgingBloomFilter:
         FilterMemoryError.
         """
     @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    @property
     def refresh(self, /) -> bool:
         """
         True when a known key counts as seen anew.
@@ -360,6 +368,11 @@ class BinaryFuseFilter:
     >>> leaked.fingerprint_bits
     20
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably among those it was built of, False when it certainly was not.
@@ -513,6 +526,11 @@ class BinaryFuseFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -686,7 +704,7 @@ class BitSet:
         """
     def discard(self, key: object, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -794,10 +812,29 @@ class BitSet:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
     def remove(self, key: object, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -1116,6 +1153,18 @@ class BloomFilter:
         byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
         rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -1449,6 +1498,11 @@ class CompactApproximator:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -1571,9 +1625,12 @@ class CountingBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -1653,9 +1710,9 @@ class CountingBloomFilter:
         """
         Bits of a counter.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: object, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -1783,10 +1840,31 @@ class CountingBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    def remove(self, key: object, /) -> None:
+    @property
+    def path(self, /) -> str | None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def remove(self, key: object, times: int = 1, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -1913,9 +1991,12 @@ class CuckooFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -1978,9 +2059,9 @@ class CuckooFilter:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: object, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -2069,10 +2150,24 @@ class CuckooFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    def remove(self, key: object, /) -> None:
+    @property
+    def path(self, /) -> str | None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def remove(self, key: object, times: int = 1, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -2190,9 +2285,12 @@ class DLeftCountingFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -2264,9 +2362,9 @@ class DLeftCountingFilter:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: object, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -2341,14 +2439,28 @@ class DLeftCountingFilter:
         FilterMemoryError.
         """
     @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    @property
     def remainder_bits(self, /) -> int:
         """
         r, the bits of a stored remainder; a cell has two more for its count.
         """
-    def remove(self, key: object, /) -> None:
+    def remove(self, key: object, times: int = 1, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -2416,8 +2528,8 @@ class DeletableBloomFilter:
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    False negatives: never, unless a key is removed that was not added. remove() answers False for a
-    key that stays, or was not there. Flags are never taken back, so what can be removed only falls;
+    False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard()
+    answers False, for a key that stays or was not there. Flags are never taken back, so what can be removed only falls;
     adding a key again flags all its regions, and it can then not be removed.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
     and a bit a region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
@@ -2427,7 +2539,7 @@ class DeletableBloomFilter:
     >>> from bloomery import DeletableBloomFilter
     >>> open_orders = DeletableBloomFilter(1000)
     >>> open_orders.update(["a-17", "b-4"])
-    >>> open_orders.remove("a-17"), open_orders.remove("c-9")
+    >>> open_orders.discard("a-17"), open_orders.discard("c-9")
     (True, False)
     >>> "a-17" in open_orders, "b-4" in open_orders
     (False, True)
@@ -2533,6 +2645,14 @@ class DeletableBloomFilter:
         """
         Estimated share of the keys that can be removed now, from the cells: O(nbytes).
         """
+    def discard(self, key: object, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        """
+    def discard_many(self, /, keys: object) -> Any:
+        """
+        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        """
     @property
     def fill(self, /) -> float:
         """
@@ -2612,19 +2732,33 @@ class DeletableBloomFilter:
         FilterMemoryError.
         """
     @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
+    @property
     def regions(self, /) -> int:
         """
         Number of regions.
         """
-    def remove(self, key: object, /) -> bool:
+    def remove(self, key: object, /) -> None:
         """
-        Removes a key; True when it is gone. False: it was certainly absent, or all its bits lie where
-        keys have met, and nothing changed. Removing a key that only seems to be there harms others.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
         """
-    def remove_many(self, /, keys: object) -> Any:
+    def remove_many(self, /, keys: object) -> None:
         """
-        Removes many keys and answers, for each, as remove does, in the caller's kind; takes what
-        contains_many takes, skips nulls.
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -2759,9 +2893,12 @@ class DynamicCuckooFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -2840,9 +2977,9 @@ class DynamicCuckooFilter:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: object, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -2936,10 +3073,24 @@ class DynamicCuckooFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    def remove(self, key: object, /) -> None:
+    @property
+    def path(self, /) -> str | None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def remove(self, key: object, times: int = 1, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -3146,9 +3297,12 @@ class LayeredBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -3298,6 +3452,11 @@ class LayeredBloomFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -3505,6 +3664,11 @@ class PrefixFilter:
         FilterMemoryError.
         """
     @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    @property
     def remainder_bits(self, /) -> int:
         """
         Bits of a remainder: two keys of a bin share a fingerprint with probability 2^-bits / 25.
@@ -3627,9 +3791,12 @@ class QuotientFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -3692,9 +3859,9 @@ class QuotientFilter:
         """
         True when copies of a fingerprint share slots.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: object, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -3790,6 +3957,11 @@ class QuotientFilter:
         FilterMemoryError.
         """
     @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    @property
     def quotient_bits(self, /) -> int:
         """
         Bits of the fingerprint that say where it is at home.
@@ -3799,10 +3971,19 @@ class QuotientFilter:
         """
         Bits of the fingerprint that a slot holds.
         """
-    def remove(self, key: object, /) -> None:
+    def remove(self, key: object, times: int = 1, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -4050,6 +4231,18 @@ class RetouchedBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
     def retouch(self, /, key: object, scheme: str = ...) -> bool:
         """
         Clears one bit of a key, so that it is found no more; False when it was not.
@@ -4180,11 +4373,14 @@ class RollingBloomFilter:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
-    def advance(self, /, now: float) -> int:
+    def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
 
-        For a filter built with window=. A key is remembered for at least `window` seconds after the
+        None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
+        on, in windows of keys, too; what came before is then forgotten earlier than the window says.
+
+        A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
         advance before its add; keys added before the first advance count as added at it. Raises
         ParameterError when now goes back, or without window=; ReadOnlyFilter.
 
@@ -4311,6 +4507,11 @@ class RollingBloomFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
     @property
     def refresh(self, /) -> bool:
@@ -4575,6 +4776,11 @@ class ScalableBloomFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -4877,6 +5083,11 @@ class SpatialBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -4924,7 +5135,7 @@ class SpatialBloomFilter:
         """
 
 @final
-class SpectralFilter:
+class SpectralBloomFilter:
     """
     How often each key came, or a little more: counts are never too low.
 
@@ -4947,8 +5158,8 @@ class SpectralFilter:
     Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8 bytes more.
     Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
 
-    >>> from bloomery import SpectralFilter
-    >>> f = SpectralFilter(1000)
+    >>> from bloomery import SpectralBloomFilter
+    >>> f = SpectralBloomFilter(1000)
     >>> f.update(["a", "b", "a"])
     >>> f.count("a"), f.count_many(["b", "c"])
     (2, [1, 0])
@@ -4964,8 +5175,8 @@ class SpectralFilter:
 
         Cost: one hash and, in layout blocked, one cache line.
         """
-    def __copy__(self, /) -> SpectralFilter: ...
-    def __deepcopy__(self, memo: object, /) -> SpectralFilter: ...
+    def __copy__(self, /) -> SpectralBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> SpectralBloomFilter: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
@@ -4977,22 +5188,25 @@ class SpectralFilter:
         counter_bits: int = 32,
         seed: int = 0,
         secret: bytes | bool | None = None,
-    ) -> SpectralFilter: ...
+    ) -> SpectralBloomFilter: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: object, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
         capacity.
 
-        >>> from bloomery import SpectralFilter
-        >>> f = SpectralFilter(1000)
+        >>> from bloomery import SpectralBloomFilter
+        >>> f = SpectralBloomFilter(1000)
         >>> f.add(7), f.add(7)
         (True, False)
         """
@@ -5034,11 +5248,11 @@ class SpectralFilter:
         threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
         canonical bytes.
 
-        >>> from bloomery import SpectralFilter
-        >>> SpectralFilter(1000).contains_many(["a", "b"])
+        >>> from bloomery import SpectralBloomFilter
+        >>> SpectralBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
-    def copy(self, /) -> SpectralFilter:
+    def copy(self, /) -> SpectralBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
@@ -5068,7 +5282,7 @@ class SpectralFilter:
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
-    ) -> SpectralFilter:
+    ) -> SpectralBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
@@ -5130,13 +5344,25 @@ class SpectralFilter:
         verify: str = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
-    ) -> SpectralFilter:
+    ) -> SpectralBloomFilter:
         """
-        Opens the file of a SpectralFilter, mapped read-only; copy() it to change it.
+        Opens the file of a SpectralBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -5365,6 +5591,18 @@ class StableBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
     def recall(self, /, age: float) -> float:
         """
         Model chance that a key is still found after `age` other keys, on a stream in its stable state.
@@ -5556,7 +5794,7 @@ class VariableIncrementFilter:
         """
     def discard(self, key: object, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False when it was certainly absent.
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
     def discard_many(self, /, keys: object) -> Any:
         """
@@ -5645,10 +5883,29 @@ class VariableIncrementFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: object, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
     def remove(self, key: object, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added, and then
-        nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+    def remove_many(self, /, keys: object) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -5719,6 +5976,11 @@ class XorFilter:
     >>> "b" in tags, tags.fpr() == 2**-16
     (True, True)
     """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
     def __contains__(self, key: Any, /) -> bool:
         """
         True when the key was probably among those it was built of, False when it certainly was not.
@@ -5865,6 +6127,11 @@ class XorFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -6066,7 +6333,7 @@ _Filter: TypeAlias = (
     | RollingBloomFilter
     | ScalableBloomFilter
     | SpatialBloomFilter
-    | SpectralFilter
+    | SpectralBloomFilter
     | StableBloomFilter
     | VariableIncrementFilter
     | XorFilter

@@ -54,10 +54,13 @@ class Removable(Addable, Protocol):
     """Takes keys out again."""
 
     def remove(self, key: Any, /) -> None:
-        """Remove one occurrence; ``KeyError`` when ``key`` is certainly absent."""
+        """Remove one occurrence; ``KeyError`` when ``key`` is absent or cannot be taken out."""
 
     def discard(self, key: Any, /) -> bool:
         """Remove one occurrence, and tell whether there was one."""
+
+    def remove_many(self, keys: Any) -> None:
+        """Remove many keys; ``KeyError`` at the first that is absent or cannot be taken out."""
 
     def discard_many(self, keys: Any) -> Any:
         """Discard many keys and answer, for each, whether it was there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator
@@ -57,6 +58,11 @@ def _dropped(s: Scene) -> None:
     del made
 
 
+def _suppressed(error: type[Exception], call: Callable[[], object]) -> None:
+    with contextlib.suppress(error):
+        call()
+
+
 def _into(name: str) -> Call:
     def call(s: Scene) -> None:
         getattr(s.filter, name)(s.other)
@@ -93,34 +99,48 @@ ARGUMENTS: dict[str, Call] = {
     "merge": lambda s: s.filter.copy().merge(s.other),
     "nbytes_for": lambda s: s.variant.cls.nbytes_for(s.filter.capacity),
     "open": lambda s: s.variant.cls.open(s.path(), verify="full") if s.variant.can("map") else None,
+    "positions": lambda s: s.filter.positions(7),
     "recall": lambda s: s.filter.recall(10),
     "remove": lambda s: (s.filter.add(7), s.filter.remove(7)),
-    "remove_many": lambda s: s.filter.remove_many(s.keys),
+    "remove_many": lambda s: _suppressed(KeyError, lambda: s.filter.remove_many(s.keys)),
     "retouch": lambda s: s.filter.retouch(7),
     "retouch_many": lambda s: s.filter.retouch_many(s.keys[:2000]),
     "save": lambda s: s.filter.save(s.folder / "saved.bloom"),
     "update": lambda s: s.filter.update(*s.batch()),
     "with_shape": lambda s: s.variant.cls.with_shape(8 * s.filter.nbytes, 7),
     "__and__": lambda s: s.filter & s.other,
+    "__bool__": lambda s: bool(s.filter),
     "__contains__": lambda s: 7 in s.filter,
     "__copy__": lambda s: copy.copy(s.filter),
     "__deepcopy__": lambda s: copy.deepcopy(s.filter),
     "__eq__": lambda s: s.filter == s.filter.copy(),
     "__exit__": _writing,
     "__ge__": lambda s: s.filter >= s.other,
+    "__gt__": lambda s: s.filter > s.other,
     "__iand__": _into("__iand__"),
     "__ior__": _into("__ior__"),
+    "__isub__": _into("__isub__"),
+    "__ixor__": _into("__ixor__"),
     "__le__": lambda s: s.filter <= s.other,
+    "__lt__": lambda s: s.filter < s.other,
     "__or__": lambda s: s.filter | s.other,
     "__reduce__": lambda s: s.filter.__reduce__(),
     "__repr__": lambda s: repr(s.filter),
+    "__sub__": lambda s: s.filter - s.other,
+    "__xor__": lambda s: s.filter ^ s.other,
 }
 WITH_ANOTHER = (
+    "difference",
+    "difference_update",
     "intersection",
     "intersection_count",
+    "intersection_update",
     "isdisjoint",
     "issubset",
+    "issuperset",
     "jaccard",
+    "symmetric_difference",
+    "symmetric_difference_update",
     "union",
     "union_count",
 )

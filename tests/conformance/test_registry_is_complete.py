@@ -35,8 +35,9 @@ METHODS: dict[str, tuple[str, ...]] = {
     "build": ("build", "build_hashed", "contains_many", "contains_hashed"),
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
     "merge": ("merge", "union", "__or__", "__ior__"),
-    "remove": ("remove", "discard", "discard_many"),
-    "delete": ("remove", "remove_many"),
+    "remove": ("remove", "discard", "remove_many", "discard_many"),
+    "delete": ("remove", "discard", "remove_many", "discard_many"),
+    "positions": ("positions",),
     "count": ("count", "count_many"),
     # bit for bit the filter of the united keys
     "union": ("union", "issubset"),
@@ -64,7 +65,7 @@ PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
 # Words whose methods are absent from a class without them.
-ABSENT = ("add", "build", "merge", "remove", "delete", "count", "intersect", "label", "value")
+ABSENT = ("add", "build", "merge", "remove", "delete", "count", "intersect", "label", "value", "positions")
 EVERYWHERE = (
     "contains_many",
     "fpr",
@@ -116,7 +117,8 @@ def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
     if row["adds"] == "build":
         return
     arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
-    assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"})
+    counted = {"times"} if "count" in row["capabilities"] else set()
+    assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"} | counted)
     if row["adds"] == "number":
         made = getattr(bloomery, row["class"])(10)
         assert made.add(9)

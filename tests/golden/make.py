@@ -197,7 +197,7 @@ def filters() -> dict[str, Any]:
     )
     rest["cuckoo-eight"] = bloomery.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
     for mode in ("minimum-selection", "recurring-minimum"):
-        rest[f"spectral-{mode}"] = bloomery.SpectralFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
+        rest[f"spectral-{mode}"] = bloomery.SpectralBloomFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
     # Windows go past their capacity, so that their planes have turned.
     for name in ("stable", "aging", "rolling"):
         cls = next(v.cls for v in variants_with("add") if v.name == name)

@@ -154,7 +154,11 @@ def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Calla
     for name in having(copy, "remove", "discard"):
         yield name, lambda name=name: [quietly(getattr(copy, name), key) for key in KEYS[:150]]
     for name in having(copy, "discard_many", "remove_many"):
-        yield name, lambda name=name: getattr(copy, name)(KEYS)
+        yield name, lambda name=name: quietly(getattr(copy, name), KEYS)
+    for name in having(copy, "positions"):
+        yield name, lambda: [copy.positions(key) for key in KEYS[:50]]
+    for name in having(copy, "intersection"):
+        yield name, lambda: (copy & opened, copy.jaccard(opened), copy < opened, copy.isdisjoint(opened))
     for name in having(copy, "merge"):
         yield name, lambda: copy.merge(opened)
         yield "merge with itself", lambda: copy.merge(copy)

@@ -39,6 +39,8 @@ def use(f: Any) -> None:
                 getattr(copy, name)(keys)
             except bloomery.FilterFull:
                 assert name in {"update", "add_many"}
+            except KeyError:
+                assert name == "remove_many"
     if hasattr(copy, "merge"):
         try:
             copy.merge(f)

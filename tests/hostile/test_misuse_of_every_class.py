@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SECRET, Variant, every_variant
+from support import SECRET, Variant, every_variant, variants_with
 
 import bloomery
 
@@ -59,8 +59,8 @@ def test_other_shapes_merge_whole_or_not_at_all(variant: Variant, options: dict[
 def test_other_classes_do_not_merge(variant: Variant) -> None:
     made = filled(variant)
     before = made.to_bytes()
-    others = [row["class"] for row in bloomery.variants() if row["class"] != variant.cls.__name__]
-    for other in (set(), None, 5, *(getattr(bloomery, name)(100) for name in others)):
+    others = [other.make(100) for other in variants_with() if other.cls is not variant.cls]
+    for other in (set(), None, 5, *others):
         with pytest.raises(TypeError):
             made.merge(other)
         assert made != other
@@ -86,6 +86,7 @@ def test_what_is_no_key(variant: Variant, bad: str) -> None:
         ("remove", "discard"),
         ("count", "count"),
         ("delete", "remove"),
+        ("positions", "positions"),
     ):
         if variant.can(word):
             calls.append(lambda method=method: getattr(made, method)(key))
@@ -117,6 +118,8 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
         ways |= {
             "remove": lambda f: f.remove(1),
             "discard": lambda f: f.discard(1),
+            "remove times": lambda f: f.remove(1, 1) if variant.can("count") else f.remove(1),
+            "remove_many": lambda f: f.remove_many([1, 2]),
             "discard_many": lambda f: f.discard_many([1, 2]),
             "discard_many numpy": lambda f: f.discard_many(np.arange(5)),
         }

@@ -15,7 +15,7 @@ macro_rules! variants {
         $($do)::+ ! { $with
             {
                 BLOOM = 1, bloom "bloom", bloom::BloomFilter;
-                adds: key, can: [merge union intersect estimate write_in_place], stage: bits, false_negatives: Never,
+                adds: key, can: [merge union intersect estimate positions write_in_place], stage: bits, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned"], ns: [6.0, 5.0],
                 merging: "bitwise or: the filter of the united keys, bit for bit",
                 formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
@@ -26,14 +26,14 @@ macro_rules! variants {
                 SCALABLE = 2, scalable "scalable", chain::ScalableBloomFilter;
                 adds: key, can: [grow estimate map], stage: no, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned"], ns: [7.0, 5.0],
-                merging: "not defined: the stages of two filters hold different numbers of keys",
+                merging: "not defined: a stage that took in the keys of another would hold more than it was made for, and break the rate of the whole",
                 formula: "1 - prod(1 - p_i) <= rate <= sum p_i <= p, p_i = p (1 - r) r^i",
                 paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
                 role: "growing",
             }
             {
                 COUNTING = 3, counting "counting", counting::CountingBloomFilter;
-                adds: key, can: [remove count merge intersect estimate map], stage: bits, false_negatives: OnMisuse,
+                adds: key, can: [remove count merge intersect estimate positions map], stage: bits, false_negatives: OnMisuse,
                 layouts: ["classic", "blocked"], ns: [9.5, 7.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
@@ -41,15 +41,15 @@ macro_rules! variants {
             }
             {
                 VARIABLE_INCREMENT = 4, variable_increment "variable-increment", counting::VariableIncrementFilter;
-                adds: key, can: [remove merge estimate map], stage: no, false_negatives: OnMisuse,
+                adds: key, can: [remove merge estimate positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [52.0, 47.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
                 paper: "Rottenstreich, Kanizo, Keslassy, The variable-increment counting Bloom filter, ToN 22(4), 2014",
             }
             {
-                SPECTRAL = 5, spectral "spectral", counting::SpectralFilter;
-                adds: key, can: [count estimate map], stage: no, false_negatives: Never,
+                SPECTRAL = 5, spectral "spectral", counting::SpectralBloomFilter;
+                adds: key, can: [count estimate positions map], stage: no, false_negatives: Never,
                 layouts: [], ns: [177.0, 93.0],
                 merging: "not defined: the counters of two histories do not add up in every mode",
                 formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
@@ -65,7 +65,7 @@ macro_rules! variants {
             }
             {
                 DELETABLE = 7, deletable "deletable", counting::DeletableBloomFilter;
-                adds: key, can: [delete merge estimate map], stage: no, false_negatives: OnMisuse,
+                adds: key, can: [delete merge estimate positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [62.0, 23.0],
                 merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
                 formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
@@ -73,7 +73,7 @@ macro_rules! variants {
             }
             {
                 RETOUCHED = 8, retouched "retouched", bloom::RetouchedBloomFilter;
-                adds: key, can: [retouch map], stage: no, false_negatives: ByDesign,
+                adds: key, can: [retouch positions map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [114.0, 22.0],
                 merging: "not defined: a bit cleared in one filter may be set in the other",
                 formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
@@ -81,7 +81,7 @@ macro_rules! variants {
             }
             {
                 STABLE = 9, stable "stable", window::StableBloomFilter;
-                adds: key, can: [expire map], stage: no, false_negatives: ByDesign,
+                adds: key, can: [expire positions map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [34.0, 21.0],
                 merging: "not defined: each stream has decayed the other's keys",
                 formula: "(1 - (1 / (1 + 1 / (P (1/K - 1/m))))^Max)^K",
@@ -165,7 +165,7 @@ macro_rules! variants {
             }
             {
                 BIT_SET = 19, bit_set "bit-set", exact::BitSet;
-                adds: number, can: [remove merge union intersect estimate map], stage: no, false_negatives: Never,
+                adds: number, can: [remove merge union intersect estimate positions map], stage: no, false_negatives: Never,
                 layouts: [], ns: [6.3, 5.2],
                 merging: "the union: bitwise or",
                 formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",

@@ -1,9 +1,12 @@
 //! The batch operations: check, add, remove, ask, hash.
 
+use std::cell::Cell;
+
 use bloomery_core::Result;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::structure::batch::{self, Part};
 use bloomery_core::structure::{Addable, Filter, HashSource, Removable};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 use crate::answers::Answer;
@@ -115,6 +118,51 @@ impl<F: Removable> Operation for Remove<'_, F> {
         write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
             let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
             filter.remove_hashes(hashes, removed)
+        })
+    }
+}
+
+/// Removing up to the first key that is not there.
+pub(crate) struct RemoveEach<'a, F> {
+    pub(crate) lock: &'a BiasedLock<F>,
+    /// Keys removed so far.
+    pub(crate) done: Cell<usize>,
+}
+
+impl<'a, F> RemoveEach<'a, F> {
+    pub(crate) fn of(lock: &'a BiasedLock<F>) -> Self {
+        RemoveEach { lock, done: Cell::new(0) }
+    }
+}
+
+impl<F: Removable> Operation for RemoveEach<'_, F> {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        let mut missing = None;
+        let mut found = [0u8; CHUNK];
+        write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
+            if missing.is_some() {
+                return Ok(());
+            }
+            // Has the cells of all of them in the cache.
+            filter.contains_hashes(hashes, &mut found[..hashes.len()]);
+            for (i, &hash) in hashes.iter().enumerate() {
+                if !filter.remove_hash(hash)? {
+                    missing = Some(start + i);
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        let before = self.done.replace(self.done.get() + source.len());
+        missing.map_or(Ok(()), |at| {
+            let at = before + at;
+            Err(PyKeyError::new_err(format!(
+                "key number {at} of the batch (from 0, nulls left out) is not there or cannot be taken out; those before \
+                 it are removed; discard_many() tells which are"
+            )))
         })
     }
 }

@@ -116,9 +116,8 @@ class WithRemovals(Generic[K, R]):
         """
         with self._lock:
             if key in self._kept and key in self._removed:
-                if not isinstance(self._removed, Removable):
+                if not isinstance(self._removed, Removable) or not self._removed.discard(key):
                     raise _cannot_return(key)
-                self._removed.discard(key)
                 self._kept.add(key)
                 return True
             return self._kept.add(key)
@@ -126,7 +125,8 @@ class WithRemovals(Generic[K, R]):
     def update(self, keys: Any) -> None:
         """Add many keys, removed ones as :meth:`add` does.
 
-        Raises ``RemovedKeyError`` before anything is added if one of them cannot return.
+        Raises ``RemovedKeyError`` before anything is added if one of them cannot return; afterwards where
+        ``removed`` can take out only some keys, and not this one.
         """
         keys = _twice(keys)
         with self._lock:
@@ -137,8 +137,8 @@ class WithRemovals(Generic[K, R]):
             self._kept.update(keys)
             for key in returning:
                 # One by one: a key that stands in the batch twice must be taken out once.
-                if key in self._removed:
-                    cast("Removable", self._removed).discard(key)
+                if key in self._removed and not cast("Removable", self._removed).discard(key):
+                    raise _cannot_return(key)
 
     def add_many(self, keys: Any) -> list[bool]:
         """Add keys one by one and answer, for each, whether it was certainly not present."""

@@ -36,7 +36,7 @@ def test_the_table_of_deletability(
         f.update(keys)
         estimates.append(f.deletability)
         # Each of some keys from the full filter.
-        shares.append(sum(f.copy().remove(int(key)) for key in keys[:20]) / 20)
+        shares.append(sum(f.copy().discard(int(key)) for key in keys[:20]) / 20)
     mean, sd = pooled(shares, float(conditioned), 20)
     # The other simulation scatters as ours does.
     off = SIGMAS * sd * math.sqrt(1 + len(shares) / 2000) + half_digit(f"{simulated:.3f}")
@@ -72,7 +72,7 @@ def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
     law = theory.deletability(capacity, f.num_bits, f.num_hashes, f.regions)
     assert law == pytest.approx(0.9, abs=half_digit("0.9"))
     assert abs(f.deletability - law) <= SIGMAS * binomial_sd(law, capacity // 2)
-    removed = f.remove_many(keys)
+    removed = f.discard_many(keys)
     # Keys that share a region stay together, so that each trial counts half.
     assert abs(removed.mean() - law) <= SIGMAS * binomial_sd(law, capacity // 2)
     # A removed key may look present again only as any absent key does; one that stayed is found.
@@ -85,7 +85,7 @@ def test_members_survive_the_removal_of_members() -> None:
         f = DeletableBloomFilter(500, 0.02, seed=seed)
         keys = Keys("random", seed).take(1000)
         f.update(keys[:500])
-        gone = f.remove_many(keys[:250])
+        gone = f.discard_many(keys[:250])
         f.update(keys[500:700])
         assert f.contains_many(keys[:250])[~gone].all()
         assert f.contains_many(keys[250:700]).all()
@@ -94,7 +94,7 @@ def test_members_survive_the_removal_of_members() -> None:
 def test_a_key_added_twice_stays() -> None:
     f = DeletableBloomFilter(100)
     assert (f.add("a"), f.add("a")) == (True, False)
-    assert not f.remove("a")
+    assert not f.discard("a")
     assert "a" in f
 
 
@@ -103,7 +103,7 @@ def test_absent_keys_are_refused_and_change_nothing() -> None:
     f.update(range(60))
     before = f.to_bytes()
     absent = [key for key in range(1000, 1500) if key not in f]
-    assert f.remove_many(absent) == [False] * len(absent)
+    assert f.discard_many(absent) == [False] * len(absent)
     assert f.to_bytes() == before
 
 
@@ -118,9 +118,9 @@ def test_merged_filters_still_lose_no_member() -> None:
         off = (SIGMAS + 1) * theory.estimate_std(800, a.num_bits, a.num_hashes)
         assert a.num_added == pytest.approx(800, abs=off)
         # Keys in both filters were met: they stay.
-        assert not a.remove_many(keys[400:500]).any()
+        assert not a.discard_many(keys[400:500]).any()
         told = a.deletability
-        gone = a.remove_many(keys[:300])
+        gone = a.discard_many(keys[:300])
         # Keys that share a region stay together, so that each counts half.
         assert gone.mean() >= told - (SIGMAS + 1) * binomial_sd(told, 150)
         assert a.contains_many(keys[300:]).all()

@@ -22,7 +22,7 @@ use crate::sizing::whole::new_among;
 use crate::structure::batch::useful_threads;
 use crate::structure::declaration::{choice, structure};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Sections};
+use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Positioned, Sections};
 
 structure! {
     /// An approximate set of keys: never misses a key that was added, and wrongly finds others at a
@@ -366,6 +366,15 @@ impl Addable for BloomFilter {
         self.surplus = Surplus::NONE;
         self.load.clear();
         Ok(())
+    }
+}
+
+impl Positioned for BloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        let mut positions = self.kernel.positions(self.words().len(), hash);
+        let mut first = std::collections::HashSet::new();
+        positions.retain(|&position| first.insert(position));
+        positions
     }
 }
 

@@ -86,6 +86,11 @@ impl Kernel {
                   P, probe => probe.contains_one::<P>(words, hash))
     }
 
+    /// The bits of one hash among `words`.
+    pub fn positions(&self, words: usize, hash: u64) -> Vec<u64> {
+        dispatch!(self, L => lines::positions::<L>(words, hash), P, probe => probe.positions::<P>(hash))
+    }
+
     /// Adds one hash; true when it was new.
     #[inline(always)]
     pub fn add(&self, words: &mut [u64], hash: u64) -> bool {

@@ -16,7 +16,7 @@ use crate::sizing::Law;
 use crate::structure::declaration::structure;
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -283,7 +283,29 @@ impl Removable for CountingBloomFilter {
     }
 }
 
+impl Positioned for CountingBloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        match self.kernel {
+            Kernel::Spread(spread) => spread.positions(hash).all().to_vec(),
+            Kernel::Line(line) => line.positions(self.shape.num_cells, hash),
+        }
+    }
+}
+
 impl Countable for CountingBloomFilter {
+    fn most_counted(&self) -> u64 {
+        self.packed.max()
+    }
+
+    fn note_surplus(&mut self, times: u64, added: bool) -> bool {
+        if added {
+            self.load.came(times, 0)
+        } else {
+            self.load.went(times, 0)
+        }
+        true
+    }
+
     /// The least of the key's counters. At the counters' maximum it says "so many or more".
     #[inline(always)]
     fn count_hash(&self, hash: u64) -> u64 {

@@ -21,5 +21,5 @@ pub mod variable_increment;
 pub use deletable::DeletableBloomFilter;
 pub use filter::CountingBloomFilter;
 pub use shape::{Layout, Shape};
-pub use spectral::{Mode, SpectralFilter};
+pub use spectral::{Mode, SpectralBloomFilter};
 pub use variable_increment::VariableIncrementFilter;

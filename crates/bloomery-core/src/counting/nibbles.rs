@@ -134,6 +134,21 @@ macro_rules! with_constants {
     };
 }
 
+impl Nibbles {
+    /// The counters of `hash` among `cells`, one in each lane.
+    pub fn positions(&self, cells: u64, hash: u64) -> Vec<u64> {
+        let (a_word, words) = (64 / u64::from(self.width), LINE_WORDS as u64);
+        let first = fastrange(hash, cells / (a_word * words)) * words;
+        with_constants!(self, W, K => {
+            let key = Key::<W, K>::new(hash);
+            (0..K).map(|j| {
+                let (shift, second) = key.place(j);
+                (first + j as u64 + (second & 4)) * a_word + shift / u64::from(self.width)
+            }).collect()
+        })
+    }
+}
+
 /// The line of `hash`; none only where there are no lines.
 #[inline(always)]
 fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {

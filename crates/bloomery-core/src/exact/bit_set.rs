@@ -14,7 +14,9 @@ use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
 use crate::structure::traits::written;
-use crate::structure::{Addable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{
+    Addable, Declared, Filter, Intersectable, Loadable, Mergeable, Positioned, Removable, Sections,
+};
 
 structure! {
     /// An exact set of whole numbers below `capacity`: one bit a number, no false positives.
@@ -242,6 +244,12 @@ impl Intersectable for BitSet {
         let (either, _) = self.union_count(other)?;
         let [ours, theirs] = [self, other].map(|set| bits::count_ones(set.memory.words()));
         Ok(((ours + theirs) as f64 - either, 0.0))
+    }
+}
+
+impl Positioned for BitSet {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.number(hash).into_iter().collect()
     }
 }
 

@@ -129,6 +129,15 @@ impl Countable for LayeredBloomFilter {
         self.depth_hash(hash)
     }
 
+    fn most_counted(&self) -> u64 {
+        self.layers() as u64
+    }
+
+    /// A key that is in all layers changes nothing.
+    fn note_surplus(&mut self, _: u64, _: bool) -> bool {
+        true
+    }
+
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
         assert!(hashes.len() == counts.len());
         self.planes.depths(self.memory.words(), hashes, |i, depth| counts[i] = depth as u64);

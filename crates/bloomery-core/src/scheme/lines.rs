@@ -162,6 +162,18 @@ impl OneLine {
     }
 }
 
+/// The bits of `hash` among `words`, rising.
+pub fn positions<S: LineScheme>(words: usize, hash: u64) -> Vec<u64> {
+    let block = S::words(hash);
+    let held = block.as_ref();
+    let first = S::line(hash, (words / held.len()) as u64) * held.len() as u64;
+    let bits = |(word, &held): (u64, &u64)| {
+        let set = u64::from_le(held);
+        (0..64).filter(move |bit| set >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+    };
+    (first..).zip(held).flat_map(bits).collect()
+}
+
 /// Checks one hash.
 #[inline(always)]
 pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {

@@ -5,7 +5,7 @@ use super::block::Block;
 /// A scheme with one line a key.
 pub trait LineScheme {
     /// Its blocks in plain Rust.
-    type Words: Block;
+    type Words: Block + AsRef<[u64]>;
     /// Its blocks in the vector registers of this machine.
     type Registers: Block;
 

@@ -60,6 +60,12 @@ impl ProbeKernel {
         missing != 0
     }
 
+    /// The cells of `hash`, in the order of its probes.
+    pub fn positions<S: Sequence>(&self, hash: u64) -> Vec<u64> {
+        let mut sequence = S::start(hash, self.range);
+        (0..u64::from(self.num_hashes)).map(|i| i * self.stride + sequence.next()).collect()
+    }
+
     /// [`ProbeKernel::contains`], a call of its own: inlined into the scalar entry points, the loops of
     /// three sequences would take the registers of the line kernels.
     #[inline(never)]

@@ -28,4 +28,6 @@ pub use crate::key::source::HashSource;
 pub use algebra::Intersectable;
 pub use declaration::{Declared, Mergeable};
 pub use job::Job;
-pub use traits::{Addable, Built, Countable, Filter, Loadable, Options, Planned, Removable, Sections, Sizable, Value};
+pub use traits::{
+    Addable, Built, Countable, Filter, Loadable, Options, Planned, Positioned, Removable, Sections, Sizable, Value,
+};

@@ -187,10 +187,25 @@ pub trait Removable: Filter {
 pub trait Countable: Filter {
     /// Estimated number of occurrences: 0 for a key certainly absent.
     fn count_hash(&self, hash: u64) -> u64;
+    /// The largest count that it tells: of more it says as many.
+    fn most_counted(&self) -> u64 {
+        u64::MAX
+    }
+    /// Of a key that counts as many, notes `times` more additions at once, or removals, which change no cell; false
+    /// where nothing is noted, so that each has to be made.
+    fn note_surplus(&mut self, _times: u64, _added: bool) -> bool {
+        false
+    }
     /// One count a hash; the slices are equally long.
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
         answer_ahead(Self::AHEAD, hashes, counts, |hash| self.fetch(hash), |hash| self.count_hash(hash));
     }
+}
+
+/// Keeps each key in cells of its own choice.
+pub trait Positioned: Filter {
+    /// The cells of a key, each once: in the order of its probes, or from the first of a line to the last.
+    fn positions(&self, hash: u64) -> Vec<u64>;
 }
 
 /// Names and texts of options of a constructor that are not to have their defaults.

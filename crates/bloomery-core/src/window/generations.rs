@@ -184,6 +184,14 @@ impl<V: Kind> Generations<V> {
         Ok(u64::from(passed))
     }
 
+    /// Lets the oldest generation expire now, whatever it holds, and begins a new one.
+    pub fn advance_by_hand(&mut self) -> Result<()> {
+        self.turn()?;
+        // The new one begins at the latest time that is known.
+        self.clock = self.clock.map(|(now, _)| (now, now));
+        Ok(())
+    }
+
     /// Adds in order; tells for each key whether it was new.
     #[inline(always)]
     fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {

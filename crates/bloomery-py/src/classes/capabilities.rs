@@ -1,38 +1,6 @@
 //! Methods of one capability each, stamped where the registry says that a structure has it: an operation that it
 //! cannot do is simply not there.
 
-/// The text of `add`'s documentation.
-macro_rules! add_doc_text {
-    ($Class:ident) => {
-        concat!(
-            "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
-            "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
-            "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
-            "capacity.\n\n",
-            ">>> from bloomery import ",
-            stringify!($Class),
-            "\n",
-            ">>> f = ",
-            stringify!($Class),
-            "(1000)\n",
-            ">>> f.add(7), f.add(7)\n(True, False)"
-        )
-    };
-}
-
-#[cfg(not(feature = "stubs"))]
-/// The same as a C string with the signature in front, as CPython reads it.
-macro_rules! add_doc {
-    ($Class:ident) => {
-        match std::ffi::CStr::from_bytes_with_nul(
-            concat!("add($self, key, /)\n--\n\n", crate::classes::capabilities::add_doc_text!($Class), "\0").as_bytes(),
-        ) {
-            Ok(text) => text,
-            Err(_) => c"",
-        }
-    };
-}
-
 /// `in`, for filters that take no more keys.
 macro_rules! asked_methods {
     ($Class:ident, $Core:ty) => {
@@ -53,31 +21,9 @@ macro_rules! asked_methods {
     };
 }
 
-/// Methods of filters that take keys one by one.
+/// Methods of filters that take keys alone, but for those of one key.
 macro_rules! addable_methods {
-    ($Class:ident, $Core:ty) => {
-        crate::classes::hot::hot_methods!($Class, $Core, crate::classes::capabilities::add_doc!($Class));
-
-        /// What `classes::hot` replaces, for its signatures.
-        #[cfg(feature = "stubs")]
-        #[pymethods]
-        impl $Class {
-            /// True when the key was probably added, False when it certainly was not.
-            ///
-            /// Cost: one hash and, in layout blocked, one cache line.
-            fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = scalar::hash_key(&self.hasher, key)?;
-                Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
-            }
-
-            #[doc = crate::classes::capabilities::add_doc_text!($Class)]
-            #[pyo3(signature = (key: "object", /))]
-            fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = scalar::hash_key(&self.hasher, key)?;
-                shared::add_one(py, &self.lock, hash)
-            }
-        }
-
+    ($Class:ident) => {
         #[pymethods]
         impl $Class {
             /// Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
@@ -142,43 +88,17 @@ macro_rules! estimating_methods {
 /// Methods of filters that take keys out again.
 macro_rules! removable_methods {
     ($Class:ident) => {
-        crate::classes::hot::hot_items!(
-            $Class,
-            c"remove",
-            Remove,
-            c"remove($self, key, /)\n--\n\nRemoves one occurrence of a key; KeyError when it was certainly never added, and then\nnothing changes. Removing a key that only seems to be there harms others: see the class.",
-            []
-        );
-        crate::classes::hot::hot_items!(
-            $Class,
-            c"discard",
-            Discard,
-            c"discard($self, key, /)\n--\n\nAs remove, but answers: True when the key was removed, False when it was certainly absent.",
-            []
-        );
-
-        /// What `classes::hot` replaces, for its signatures.
-        #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
-            /// Removes one occurrence of a key; KeyError when it was certainly never added, and then
-            /// nothing changes. Removing a key that only seems to be there harms others: see the class.
-            #[pyo3(signature = (key: "object", /) -> "None")]
-            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                let hash = scalar::hash_key(&self.hasher, key)?;
-                shared::remove_one(&self.lock, hash, key)
+            /// Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+            ///
+            /// Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+            /// are removed. Cost: a look-up and a removal a key.
+            #[pyo3(signature = (keys: "object") -> "None")]
+            fn remove_many(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+                batch::run(&operations::RemoveEach::of(&self.lock), &self.hasher, keys, false).map(drop)
             }
 
-            /// As remove, but answers: True when the key was removed, False when it was certainly absent.
-            #[pyo3(signature = (key: "object", /))]
-            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
-                self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
-            }
-        }
-
-        #[pymethods]
-        impl $Class {
             /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
             #[pyo3(signature = (keys: "object") -> "Any")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -214,8 +134,24 @@ macro_rules! countable_methods {
     };
 }
 
-#[cfg(not(feature = "stubs"))]
-pub(crate) use add_doc;
+/// Methods of filters that choose cells for each key.
+macro_rules! positioned_methods {
+    ($Class:ident) => {
+        #[pymethods]
+        impl $Class {
+            /// The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+            ///
+            /// In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+            /// rules. For comparing implementations. Cost: k probes and a list.
+            #[pyo3(signature = (key: "object", /) -> "list[int]")]
+            fn positions(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+                let hash = scalar::hash_key(&self.hasher, key)?;
+                Ok(self.lock.read(key.py(), |filter| Positioned::positions(filter, hash)))
+            }
+        }
+    };
+}
+
 pub(crate) use {
-    add_doc_text, addable_methods, asked_methods, countable_methods, estimating_methods, removable_methods,
+    addable_methods, asked_methods, countable_methods, estimating_methods, positioned_methods, removable_methods,
 };

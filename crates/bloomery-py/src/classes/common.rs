@@ -11,7 +11,14 @@ macro_rules! filter_methods {
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
-                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter, Filter::nbytes) }
+                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter, Filter::nbytes), path: None }
+            }
+
+            /// What was opened from `path`.
+            pub(crate) fn opened(filter: $core, path: &std::path::Path) -> Self {
+                // A path that cannot be made absolute is told as it was given.
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+                $Class { path: Some(path), ..Self::wrap(filter) }
             }
         }
 
@@ -84,6 +91,12 @@ macro_rules! filter_methods {
             #[getter]
             fn num_added(&self, py: Python<'_>) -> u64 {
                 self.lock.read(py, Filter::num_added)
+            }
+
+            /// The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+            #[getter]
+            fn path(&self) -> Option<&std::ffi::OsStr> {
+                self.path.as_deref().map(std::path::Path::as_os_str)
             }
 
             /// Seed of the key hash.
@@ -223,7 +236,7 @@ macro_rules! plain_methods {
                 let (wanted, path) = (files::Wanted::read(py, verify, secret, max_bytes)?, files::path(path)?);
                 py.detach(|| files::open_read(&files::opened(&path)?, &path, $variant, &wanted))
                     .or_raise(py)
-                    .map(Self::wrap)
+                    .map(|filter| Self::opened(filter, &path))
             }
         }
     };

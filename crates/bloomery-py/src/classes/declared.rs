@@ -72,7 +72,7 @@ macro_rules! class {
             use bloomery_core::structure::declaration::FieldValue;
             #[allow(unused_imports)] // of what it can do
             use bloomery_core::structure::{
-                Addable, Countable, Declared, Filter, Intersectable, Mergeable, Removable, Planned,
+                Addable, Countable, Declared, Filter, Intersectable, Mergeable, Planned, Positioned, Removable,
             };
             use pyo3::prelude::*;
             use pyo3::types::{PyBytes, PyDict};
@@ -99,10 +99,12 @@ macro_rules! class {
             pub(crate) struct $Class {
                 pub(crate) hasher: KeyHasher,
                 pub(crate) lock: BiasedLock<Core>,
+                /// The file that it was opened from.
+                pub(crate) path: Option<std::path::PathBuf>,
             }
 
             crate::classes::common::filter_methods!($Class, Core, VARIANT, $adds);
-            crate::classes::declared::adding!($adds $Class Core);
+            crate::classes::declared::adding!($adds $Class Core [$($can)*]);
             $(crate::classes::declared::capability!($can $Class $merging);)*
             crate::classes::merging::taking_in!([$($can)*] $Class $adds);
             crate::classes::comparing::comparison!([$($can)*] $Class);
@@ -163,14 +165,15 @@ macro_rules! constructor {
 
 /// How keys are added: alone, or with something else, for which the class has methods of its own.
 macro_rules! adding {
-    (key $Class:ident $Core:ident) => {
-        crate::classes::capabilities::addable_methods!($Class, $Core);
+    (key $Class:ident $Core:ident $can:tt) => {
+        crate::classes::capabilities::addable_methods!($Class);
+        crate::classes::one_key::one_key_methods!($can $can $Class $Core);
     };
-    (number $Class:ident $Core:ident) => {
-        crate::classes::declared::adding!(key $Class $Core);
+    (number $Class:ident $Core:ident $can:tt) => {
+        crate::classes::declared::adding!(key $Class $Core $can);
     };
-    (pair $Class:ident $Core:ident) => {};
-    (build $Class:ident $Core:ident) => {
+    (pair $Class:ident $Core:ident $can:tt) => {};
+    (build $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
     };
 }
@@ -179,6 +182,12 @@ macro_rules! adding {
 macro_rules! capability {
     (remove $Class:ident $merging:literal) => {
         crate::classes::capabilities::removable_methods!($Class);
+    };
+    (delete $Class:ident $merging:literal) => {
+        crate::classes::capabilities::removable_methods!($Class);
+    };
+    (positions $Class:ident $merging:literal) => {
+        crate::classes::capabilities::positioned_methods!($Class);
     };
     (count $Class:ident $merging:literal) => {
         crate::classes::capabilities::countable_methods!($Class);

@@ -8,18 +8,20 @@
 //! `Cargo.toml`. With the feature `stubs` the ordinary methods stand in, for their signatures.
 
 use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bloomery_core::key::KeyHasher;
-use bloomery_core::structure::{Addable, Filter, Removable};
+use bloomery_core::structure::{Addable, Countable, Filter, Removable};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyClass, ffi};
 
-use super::shared;
+use super::{shared, times};
 use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
 use crate::keys::scalar::{hash_exact, hash_key, short_int};
+use crate::params;
 
 /// A class whose keys come one by one.
 pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
@@ -109,6 +111,47 @@ pub(crate) trait Method<C: Hot> {
     fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool>;
     /// The answer as an object that lives for ever.
     fn object(answer: bool) -> *mut ffi::PyObject;
+    /// What it may be called with.
+    const TAKES: &'static str = "exactly one argument, the key, by position";
+    /// How many arguments these may be.
+    const MOST: ffi::Py_ssize_t = 1;
+    /// The answer for a key that is meant so many times, where that is the second of them.
+    fn repeatedly(this: &C, hash: u64, key: &Bound<'_, PyAny>, _times: u64) -> PyResult<bool> {
+        Self::fully(this, hash, key)
+    }
+}
+
+/// A method that can also do for a key at once what so many calls would.
+pub(crate) trait Repeated<C: Hot>: Method<C> {
+    /// The answer.
+    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool>;
+}
+
+/// The method `M` of one key, and a number of times behind it.
+pub(crate) struct Times<M>(PhantomData<M>);
+
+impl<C: Hot, M: Repeated<C>> Method<C> for Times<M> {
+    const NAME: &'static str = M::NAME;
+    const TAKES: &'static str = "one or two arguments, the key and a number of times, by position";
+    const MOST: ffi::Py_ssize_t = 2;
+
+    #[inline(always)]
+    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+        M::quietly(filter, hash)
+    }
+
+    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        M::fully(this, hash, key)
+    }
+
+    #[inline(always)]
+    fn object(answer: bool) -> *mut ffi::PyObject {
+        M::object(answer)
+    }
+
+    fn repeatedly(this: &C, hash: u64, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
+        M::repeated(this, hash, key, times)
+    }
 }
 
 /// `filter.add(key)`.
@@ -129,6 +172,12 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
     #[inline(always)]
     fn object(answer: bool) -> *mut ffi::PyObject {
         truth(answer)
+    }
+}
+
+impl<C: Hot<Core: Addable + Countable>> Repeated<C> for Add {
+    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        times::add(key.py(), this.lock(), hash, count)
     }
 }
 
@@ -161,6 +210,12 @@ impl<C: Hot<Core: Removable>> Method<C> for Remove {
     }
 }
 
+impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Remove {
+    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        if times::remove(key.py(), this.lock(), hash, count)? { Ok(true) } else { Err(shared::absent(key)) }
+    }
+}
+
 /// `filter.discard(key)`.
 pub(crate) struct Discard;
 
@@ -179,6 +234,12 @@ impl<C: Hot<Core: Removable>> Method<C> for Discard {
     #[inline(always)]
     fn object(answer: bool) -> *mut ffi::PyObject {
         truth(answer)
+    }
+}
+
+impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Discard {
+    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        times::remove(key.py(), this.lock(), hash, count)
     }
 }
 
@@ -221,13 +282,18 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     let answer = ordinary(|py| {
-        if nargs != 1 || !kwnames.is_null() {
-            let message = format!("{}() takes exactly one argument, the key, by position", M::NAME);
-            return Err(PyTypeError::new_err(message));
+        if !(1..=M::MOST).contains(&nargs) || !kwnames.is_null() {
+            return Err(PyTypeError::new_err(format!("{}() takes {}", M::NAME, M::TAKES)));
         }
-        // SAFETY: as in `method`; there is one argument.
+        // SAFETY: as in `method`; there is an argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
-        M::fully(this, hash_key(this.hasher(), &key)?, &key)
+        if nargs == 1 {
+            return M::fully(this, hash_key(this.hasher(), &key)?, &key);
+        }
+        // SAFETY: as above; there are two.
+        let count = unsafe { Bound::from_borrowed_ptr(py, *args.add(1)) };
+        let count = params::whole("times", &count, 1)?;
+        M::repeatedly(this, hash_key(this.hasher(), &key)?, &key, count)
     });
     // SAFETY: the thread is attached; the object lives for ever.
     if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(M::object(answer == 1)) } }
@@ -248,9 +314,9 @@ fn ordinary(work: impl FnOnce(Python<'_>) -> PyResult<bool>) -> c_int {
     })
 }
 
-/// Gives `$Class` its `in`, and its `add`, if there is a documentation for it.
+/// Gives `$Class` its `in`, and its `add`, by `$Add`, if there is one.
 macro_rules! hot_methods {
-    ($Class:ident, $Core:ty $(, $add_doc:expr)?) => {
+    ($Class:ident, $Core:ty $(, $Add:ty, $add_doc:expr)?) => {
         impl crate::classes::hot::Hot for $Class {
             type Core = $Core;
 
@@ -267,7 +333,7 @@ macro_rules! hot_methods {
 
         crate::classes::hot::hot_items!(
             $Class,
-            [$(crate::classes::hot::hot_method!($Class, c"add", Add, $add_doc))?],
+            [$(crate::classes::hot::hot_method!($Class, c"add", $Add, $add_doc))?],
             [pyo3::ffi::PyType_Slot {
                 slot: pyo3::ffi::Py_sq_contains,
                 pfunc: crate::classes::hot::contains::<$Class> as *mut std::ffi::c_void,
@@ -278,11 +344,11 @@ macro_rules! hot_methods {
 
 /// A method of `$Class` as PyO3 knows it.
 macro_rules! hot_method {
-    ($Class:ident, $name:literal, $Method:ident, $doc:expr) => {
+    ($Class:ident, $name:literal, $Method:ty, $doc:expr) => {
         pyo3::impl_::pymethods::PyMethodDefType::Method(
             pyo3::impl_::pymethods::PyMethodDef::fastcall_cfunction_with_keywords(
                 $name,
-                crate::classes::hot::method::<$Class, crate::classes::hot::$Method>,
+                crate::classes::hot::method::<$Class, $Method>,
                 $doc,
             ),
         )
@@ -291,7 +357,7 @@ macro_rules! hot_method {
 
 /// Hands PyO3 methods of `$Class` and its slots.
 macro_rules! hot_items {
-    ($Class:ident, $name:literal, $Method:ident, $doc:expr, $slots:expr) => {
+    ($Class:ident, $name:literal, $Method:ty, $doc:expr, $slots:expr) => {
         crate::classes::hot::hot_items!(
             $Class,
             [crate::classes::hot::hot_method!($Class, $name, $Method, $doc)],

@@ -2,7 +2,7 @@
 //!
 //! * [`declared`]: a class from its row and its declaration in the core;
 //! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that are stamped;
-//! * [`hot`]: `in`, `add` and `remove`; [`shared`]: what stamped methods have in common.
+//! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
 
 use bloomery_core::container::file::Opened;
 use bloomery_core::registry::{Variant, by_id};
@@ -20,8 +20,10 @@ mod comparing;
 pub(crate) mod declared;
 pub(crate) mod hot;
 pub(crate) mod merging;
+mod one_key;
 pub(crate) mod secrets;
 pub(crate) mod shared;
+pub(crate) mod times;
 
 /// One class a row, and what is found by a row's number.
 macro_rules! classes {
@@ -60,7 +62,7 @@ macro_rules! classes {
             match file.parsed.header.variant {
                 $($number => {
                     let filter = py.detach(|| files::open_read(&file, path, $number, wanted)).or_raise(py);
-                    Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::wrap(filter))?.into_any())))
+                    Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::opened(filter, path))?.into_any())))
                 })*
                 _ => None,
             }

@@ -44,14 +44,26 @@ pub(crate) fn add_one<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>, hash: u6
     added.or_raise(py)
 }
 
-/// Removes one key; KeyError when it was certainly absent.
+/// What `remove` raises for a key that is not there.
+pub(crate) fn absent(key: &Bound<'_, PyAny>) -> PyErr {
+    // In a tuple of its own: Python takes a bare tuple for all arguments of the exception.
+    PyKeyError::new_err((key.clone().unbind(),))
+}
+
+/// Note for a key that is found after it could not be removed.
+const STAYS: &str = "the key is found and stays: all its cells may be shared with others, which would be lost";
+
+/// Removes one key; KeyError when it was certainly absent, or is found and cannot be taken out, which a note says.
 pub(crate) fn remove_one<F: Removable>(lock: &BiasedLock<F>, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = key.py();
     if lock.write(py, |filter| filter.remove_hash(hash)).or_raise(py)? {
         return Ok(());
     }
-    // In a tuple of its own: Python takes a bare tuple for all arguments of the exception.
-    Err(PyKeyError::new_err((key.clone().unbind(),)))
+    let error = absent(key);
+    if lock.read(py, |filter| filter.contains_hash(hash)) {
+        error.value(py).call_method1("add_note", (STAYS,))?;
+    }
+    Err(error)
 }
 
 /// The keys that a filter holds after others came in, of which num_added may be an estimate; `None` where they may fit

@@ -79,7 +79,7 @@ impl BloomFilter {
             Mode::Read => files::open_read(&files::opened(&path)?, &path, BLOOM, &wanted),
             Mode::Write => files::open_write(&path, &wanted),
         });
-        opened.or_raise(py).map(Self::wrap)
+        opened.or_raise(py).map(|filter| Self::opened(filter, &path))
     }
 
     /// Brings the file of a filter opened with "r+" up to date and waits for the disk.

@@ -1,14 +1,11 @@
-//! What only `DeletableBloomFilter` has: a removal that may leave the key, and a shape given outright.
+//! What only `DeletableBloomFilter` has: a shape given outright.
 
 use bloomery_core::counting::DeletableBloomFilter as Core;
 use bloomery_core::scheme::positions::Positions;
-use bloomery_core::structure::Removable;
 use pyo3::prelude::*;
 
 use crate::classes::deletable::DeletableBloomFilter;
 use crate::errors::OrRaise;
-use crate::keys::{batch, scalar};
-use crate::operations::Remove;
 use crate::params;
 
 #[pymethods]
@@ -40,20 +37,5 @@ impl DeletableBloomFilter {
         let hasher = params::hasher(seed, secret)?;
         let positions = Positions { num_bits, num_hashes };
         py.detach(|| Core::with_shape(positions, regions, capacity, hasher)).or_raise(py).map(Self::wrap)
-    }
-
-    /// Removes a key; True when it is gone. False: it was certainly absent, or all its bits lie where
-    /// keys have met, and nothing changed. Removing a key that only seems to be there harms others.
-    #[pyo3(signature = (key: "object", /))]
-    fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
-        self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
-    }
-
-    /// Removes many keys and answers, for each, as remove does, in the caller's kind; takes what
-    /// contains_many takes, skips nulls.
-    #[pyo3(signature = (keys: "object") -> "Any")]
-    fn remove_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        batch::run(&Remove { lock: &self.lock }, &self.hasher, keys, true)
     }
 }

@@ -26,7 +26,7 @@ use crate::sizing::{all_of, deletion};
 use crate::structure::declaration::structure;
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Filter, Loadable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 structure! {
     /// A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
@@ -292,6 +292,12 @@ impl Addable for RetouchedBloomFilter {
     load_takes!(bits, members);
 
     cleared!(bits, members, known);
+}
+
+impl Positioned for RetouchedBloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.positions.distinct(hash, &mut [0; 64]).to_vec()
+    }
 }
 
 impl Loadable for RetouchedBloomFilter {

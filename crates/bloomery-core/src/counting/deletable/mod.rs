@@ -24,7 +24,7 @@ use crate::sizing::Law;
 use crate::structure::declaration::structure;
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
@@ -40,8 +40,8 @@ structure! {
         /// 90 % go at capacity.
         regions: "int | None" = None;
     }
-    /// False negatives: never, unless a key is removed that was not added. remove() answers False for a
-    /// key that stays, or was not there. Flags are never taken back, so what can be removed only falls;
+    /// False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard()
+    /// answers False, for a key that stays or was not there. Flags are never taken back, so what can be removed only falls;
     /// adding a key again flags all its regions, and it can then not be removed.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
     /// and a bit a region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
@@ -51,7 +51,7 @@ structure! {
     /// >>> from bloomery import DeletableBloomFilter
     /// >>> open_orders = DeletableBloomFilter(1000)
     /// >>> open_orders.update(["a-17", "b-4"])
-    /// >>> open_orders.remove("a-17"), open_orders.remove("c-9")
+    /// >>> open_orders.discard("a-17"), open_orders.discard("c-9")
     /// (True, False)
     /// >>> "a-17" in open_orders, "b-4" in open_orders
     /// (False, True)
@@ -238,6 +238,12 @@ impl Mergeable for DeletableBloomFilter {
         }
         self.load.join(&other.load, self.regions.positions.law().new_of_fill(self.fill()));
         Ok(())
+    }
+}
+
+impl Positioned for DeletableBloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.regions.positions.distinct(hash, &mut [0; 64]).to_vec()
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`SpectralFilter`]: how often each key came, never told too low.
+//! [`SpectralBloomFilter`]: how often each key came, never told too low.
 //!
 //! Cohen and Matias, "Spectral Bloom filters", 2003. The estimate is the least of a key's k counters,
 //! cells as in [`crate::counting::spread`]. Three ways to add:
@@ -27,11 +27,11 @@ use crate::registry::SPECTRAL;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Sections};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Positioned, Sections};
 
 structure! {
     /// How often each key came, or a little more: counts are never too low.
-    class SpectralFilter;
+    class SpectralBloomFilter;
     parameters {
         /// expected number of distinct keys.
         capacity: "int";
@@ -55,8 +55,8 @@ structure! {
     /// Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8 bytes more.
     /// Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
     ///
-    /// >>> from bloomery import SpectralFilter
-    /// >>> f = SpectralFilter(1000)
+    /// >>> from bloomery import SpectralBloomFilter
+    /// >>> f = SpectralBloomFilter(1000)
     /// >>> f.update(["a", "b", "a"])
     /// >>> f.count("a"), f.count_many(["b", "c"])
     /// (2, [1, 0])
@@ -79,7 +79,7 @@ structure! {
 }
 
 /// An approximate multiset that tells how often each key came, or a little more.
-pub struct SpectralFilter {
+pub struct SpectralBloomFilter {
     shape: Shape,
     mode: Mode,
     spread: Spread,
@@ -90,7 +90,7 @@ pub struct SpectralFilter {
     load: Load,
 }
 
-impl SpectralFilter {
+impl SpectralBloomFilter {
     /// An empty filter for `capacity` distinct keys at rate `fpr`.
     pub fn construct(capacity: u64, fpr: f64, mode: &str, counter_bits: u64, hasher: KeyHasher) -> Result<Self> {
         let mode = one_of("mode", mode, Mode::NAMES)?;
@@ -125,7 +125,7 @@ impl SpectralFilter {
         let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let spread = Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes };
         let apart = apart.map(|memory| Apart { slots: Apart::slots_for(load.capacity), memory });
-        Ok(SpectralFilter { shape, mode, spread, memory, apart, hasher, load })
+        Ok(SpectralBloomFilter { shape, mode, spread, memory, apart, hasher, load })
     }
 
     /// True when a counter may be at its maximum: none is above the number of additions.
@@ -165,7 +165,7 @@ impl SpectralFilter {
     }
 }
 
-impl Filter for SpectralFilter {
+impl Filter for SpectralBloomFilter {
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
@@ -219,7 +219,7 @@ impl Filter for SpectralFilter {
             Some(apart) => Some(Apart { slots: apart.slots, memory: apart.memory.try_clone()? }),
             None => None,
         };
-        Ok(SpectralFilter { memory: self.memory.try_clone()?, apart, ..*self })
+        Ok(SpectralBloomFilter { memory: self.memory.try_clone()?, apart, ..*self })
     }
 
     fn same_as(&self, other: &Self) -> bool {
@@ -229,7 +229,7 @@ impl Filter for SpectralFilter {
     }
 }
 
-impl Addable for SpectralFilter {
+impl Addable for SpectralBloomFilter {
     fn add_hash(&mut self, hash: u64) -> Result<bool> {
         let (packed, mode) = (self.spread.packed, self.mode);
         let cells = self.spread.positions(hash);
@@ -269,7 +269,7 @@ impl Addable for SpectralFilter {
     }
 }
 
-impl Countable for SpectralFilter {
+impl Countable for SpectralBloomFilter {
     /// The least counter, or the count apart where that is lower. Never below the truth.
     fn count_hash(&self, hash: u64) -> u64 {
         let least = self.spread.least(self.words(), hash);
@@ -280,7 +280,13 @@ impl Countable for SpectralFilter {
     }
 }
 
-impl Loadable for SpectralFilter {
+impl Positioned for SpectralBloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.spread.positions(hash).all().to_vec()
+    }
+}
+
+impl Loadable for SpectralBloomFilter {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let (Stored { num_counters, counter_bits, num_hashes, mode, occurrences }, mut load) =
             Stored::with_load(header, 0)?;

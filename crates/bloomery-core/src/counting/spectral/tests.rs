@@ -4,9 +4,9 @@ use super::*;
 use crate::hash::splitmix::SplitMix as Random;
 use std::collections::HashMap;
 
-fn filter(mode: Mode, bits: u32, capacity: u64) -> SpectralFilter {
+fn filter(mode: Mode, bits: u32, capacity: u64) -> SpectralBloomFilter {
     let shape = Shape::for_capacity(bits, capacity, 0.05).unwrap();
-    SpectralFilter::new(shape, mode, capacity, 0.05, KeyHasher::seeded(1)).unwrap()
+    SpectralBloomFilter::new(shape, mode, capacity, 0.05, KeyHasher::seeded(1)).unwrap()
 }
 
 #[test]

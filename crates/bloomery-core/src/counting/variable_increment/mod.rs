@@ -21,7 +21,7 @@ use crate::sizing::whole::new_among;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -203,6 +203,12 @@ impl Mergeable for VariableIncrementFilter {
         let items = self.shape.occupancy().items(self.fill());
         self.load.join(&other.load, new_among(items, |items| self.shape.fpr(items)));
         Ok(())
+    }
+}
+
+impl Positioned for VariableIncrementFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        self.kernel.spread.positions(hash).all().to_vec()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::key::KeyHasher;
 use crate::registry::STABLE;
 use crate::scheme::ahead::{ahead, answer_ahead};
 use crate::scheme::mcg::Mcg;
+use crate::scheme::positions::Positions;
 use crate::scheme::probes::Sequence;
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
@@ -26,7 +27,7 @@ use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::traits::written;
-use crate::structure::{Addable, Filter, Loadable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 /// Keys fetched ahead; each asks for K lines and those of its decrements.
 const AHEAD: usize = 12;
@@ -332,6 +333,13 @@ impl Addable for StableBloomFilter {
     written!(memory);
 
     cleared!(memory; ticks = 0);
+}
+
+impl Positioned for StableBloomFilter {
+    fn positions(&self, hash: u64) -> Vec<u64> {
+        let Stable { num_cells, num_hashes, .. } = self.shape;
+        Positions { num_bits: num_cells, num_hashes }.distinct(hash, &mut [0; 64]).to_vec()
+    }
 }
 
 impl Loadable for StableBloomFilter {

@@ -12,6 +12,7 @@ use crate::errors::{at, key_type, parameter};
 use crate::turns;
 
 /// What a buffer holds.
+#[allow(clippy::large_enum_variant)] // one at a time, on the stack
 pub(crate) enum Opened {
     /// Values that are hashed in place, and the buffer that keeps them alive.
     Column(Column, PyUntypedBuffer),

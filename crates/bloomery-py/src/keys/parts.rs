@@ -49,8 +49,8 @@ fn number(take: &mut Take<'_>, domain: Domain, value: i128) {
 /// It must be readable.
 unsafe fn fixed(at: *const u8, class: Fixed, take: &mut Take<'_>) {
     macro_rules! integer {
-        // SAFETY: the caller's promise.
         ($T:ty) => {
+            // SAFETY: the caller's promise.
             number(take, Domain::Integer, i128::from(unsafe { read::<$T>(at) }))
         };
     }

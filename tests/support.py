@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bloomery
@@ -182,11 +183,19 @@ def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, f
     return mean, math.sqrt(variance / len(values))
 
 
-def scatter_of_mean(values: Iterable[float]) -> tuple[float, float]:
-    """Mean of independent ``values``, and how far chance may put it: SIGMAS deviations, measured on them."""
+def sigmas_of(cases: int) -> float:
+    """Deviations that none of ``cases`` exceeds, as probably as one case keeps within SIGMAS: 4.0 of 43."""
+    return -NormalDist().inv_cdf(math.erfc(SIGMAS / math.sqrt(2)) / 2 / cases)
+
+
+def scatter_of_mean(values: Iterable[float], cases: int = 1) -> tuple[float, float]:
+    """Mean of independent ``values``, and how far chance may put it in any of ``cases`` such means.
+
+    SIGMAS deviations for one, measured on the values.
+    """
     measured = list(values)
     mean, sd = pooled(measured, 0.0, 1)
-    return mean, student(SIGMAS, len(measured) - 1) * sd
+    return mean, student(sigmas_of(cases), len(measured) - 1) * sd
 
 
 def chance(expected: float, largest: float = 1.0, sigmas: float = SIGMAS) -> float:

@@ -7,7 +7,7 @@ import random
 import subprocess
 
 import pytest
-from support import most_counted, variants_with
+from support import chance, most_counted, variants_with
 
 import bloomery as package
 from bloomery.cli.filters.kinds import grows, kinds
@@ -40,13 +40,15 @@ def rate_of(kind: str) -> float:
 
 
 def assert_first_of_each(got: bytes, expected: bytes, kind: str) -> None:
-    """Exactly the first of each line; a few are missing where the kind has no low rate."""
-    if rate_of(kind) <= 1e-6:
+    """Exactly the first of each line; fewer where the kind has no low rate, as that allows."""
+    wanted, kept, rate = expected.splitlines(), got.splitlines(), rate_of(kind)
+    if rate <= 1e-6:
         assert got == expected
         return
-    lines = iter(expected.splitlines())
-    assert all(line in lines for line in got.splitlines()), "lines out of order, or twice"
-    assert len(got) > 0.95 * len(expected)
+    lines = iter(wanted)
+    assert all(line in lines for line in kept), "lines out of order, or twice"
+    lost = rate * len(wanted)
+    assert len(wanted) - len(kept) <= lost + chance(lost)
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +75,13 @@ def test_the_kinds_are_those_of_the_registry():
 
 @pytest.mark.parametrize("kind", KEEPING)
 def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
-    options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
+    options = ["-q", "--seed", 1, "--fpr", rate_of(kind), *sized(kind)]
     assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not grows(kind)])
 def test_dedup_within_a_memory(bloomery, exact, text, kind):
-    options = ["--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
+    options = ["--seed", 1, "--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
     done = bloomery("dedup", *options, stdin=text, check=0)
     assert_first_of_each(done.stdout, exact(text), kind)
     facts = json.loads(done.stderr)

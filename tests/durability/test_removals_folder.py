@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import signal
 import subprocess
 import sys
@@ -12,8 +14,8 @@ import pytest
 from support import SCALE
 
 import bloomery
-from bloomery import BloomFilter, QuotientFilter, _core
-from bloomery.compose import WithRemovals
+from bloomery import BloomFilter, QuotientFilter, _core, _folders
+from bloomery.compose import WithRemovals, folder
 
 
 def pair(*keys: str, removed: str) -> WithRemovals[Any, Any]:
@@ -151,6 +153,39 @@ def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
         assert len(names(tmp_path)) < 12
         assert "a" not in WithRemovals.open(tmp_path, verify="full")
     assert littered, "no save was killed in its middle"
+    NEW.save(tmp_path)
+    assert len(names(tmp_path)) == 3
+    assert "new" in WithRemovals.open(tmp_path, verify="full")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("step", range(9))
+def test_a_save_killed_at_any_step_leaves_nothing_for_long(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the new pair has its name, when the old one is not yet deleted."""
+    OLD.save(tmp_path)
+    steps = itertools.count()
+
+    def until(act: Any) -> Any:
+        def stopping(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == step:
+                raise Killed
+            return act(*arguments, **options)
+
+        return stopping
+
+    with monkeypatch.context() as patched:
+        for owner, name in ((folder, "_write"), (_folders, "sync"), (Path, "replace"), (Path, "unlink")):
+            patched.setattr(owner, name, until(getattr(owner, name)))
+        with contextlib.suppress(Killed):
+            NEW.save(tmp_path)
+    found = WithRemovals.open(tmp_path, verify="full")
+    assert ("old" in found) + ("new" in found) == 1
+    assert next(steps) >= min(step, 8), "the save has fewer steps than are stopped at here"
     NEW.save(tmp_path)
     assert len(names(tmp_path)) == 3
     assert "new" in WithRemovals.open(tmp_path, verify="full")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import random
 import subprocess
 import sys
-from statistics import mean, stdev
 from typing import Any
 
 import pytest
 from hostile.container import File
-from support import LONG, SCALE, SIGMAS
+from support import LONG, SCALE, pooled, sigmas_of
 
 import bloomery
 from bloomery import theory
@@ -162,9 +160,11 @@ def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> N
         # Stages that know nothing of each other find least.
         below.append(found - theory.compound_fpr([stage["fpr"] for stage in made.stage_info()]))
     # Stages of bits tell a rate by their fill, around which filters scatter: as the runs show.
-    least = math.sqrt(told * (1 - told) / PROBES)
-    assert mean(above) <= (SIGMAS + 1) * max(stdev(above), least) / math.sqrt(RUNS)
-    assert mean(below) >= -(SIGMAS + 1) * max(stdev(below), least) / math.sqrt(RUNS)
+    far = sigmas_of(len(bloomery.ScalableBloomFilter.kinds()))
+    mean, sd = pooled(above, told, PROBES)
+    assert mean <= far * sd
+    mean, sd = pooled(below, told, PROBES)
+    assert mean >= -far * sd
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,7 +2,8 @@
 
 ``save`` writes the parts under new names, replaces the manifest, and deletes the parts it named before. Names
 of parts hold a tag, drawn anew for each save. Before a save writes the first of them its tag stands in a
-note, so that the next save knows what a killed one has left; no other file is ever deleted.
+note, with the names of the parts before it, so that the next save knows what a killed one has left; no other
+file is ever deleted.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def save(home: Path, parts: Mapping[str, Any]) -> None:
         _remove_leftovers(home, parts, before)
         tag = uuid.uuid4().hex
         names = {part: _name(part, tag) for part in parts}
-        _write(home / _NOTE, tag)
+        _write(home / _NOTE, "\n".join([tag, *before.values()]))
         _folders.sync(home)
         for part, filter_ in parts.items():
             filter_.save(home / names[part])
@@ -90,13 +91,14 @@ def _is_ours(part: str, name: str) -> bool:
 
 
 def _remove_leftovers(home: Path, parts: Iterable[str], named: Mapping[str, str]) -> None:
-    """Delete what a killed save has written, as the note beside it says."""
+    """Delete what a killed save has written or not yet deleted, as the note beside it says."""
     try:
-        tag = (home / _NOTE).read_text(encoding="ascii")
+        tag, *before = (home / _NOTE).read_text(encoding="ascii").split("\n")
     except (OSError, ValueError):
         return
     if _TAG.fullmatch(tag):
         left = {_fresh_manifest(tag), *(_name(part, tag) for part in parts)}
+        left.update(name for name in before if any(_is_ours(part, name) for part in parts))
         for name in left.difference(named.values()):
             (home / name).unlink(missing_ok=True)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, half_digit, scatter_of_mean
+from support import SCALE, chance, half_digit, scatter_of_mean, sigmas_of
 
 import bloomery
 from bloomery import CuckooFilter, FilterFull, theory
@@ -21,11 +21,6 @@ def keys(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2**63, count, dtype=np.int64)
 
 
-def bound(rate: float, trials: int) -> float:
-    """Deviation that chance alone exceeds once in 16,000 cases."""
-    return (SIGMAS + 1) * math.sqrt(rate * (1 - rate) / trials) + 4 / trials
-
-
 @pytest.mark.parametrize("bucket_size", [2, 4, 8])
 @pytest.mark.parametrize("fpr", [0.02, 0.0019, 1e-4])
 @pytest.mark.parametrize("capacity", [300, 5_000, 200_000])
@@ -34,8 +29,10 @@ def test_the_rate_at_capacity_is_what_was_asked_and_what_the_law_says(capacity, 
     cuckoo.update(keys(capacity, 1))
     assert cuckoo.contains_many(keys(capacity, 1)).all()
     measured = float(cuckoo.contains_many(keys(PROBES, 2)).mean())
-    # The fingerprints in a small table are a sample too: 1.5 as many false positives vary with them.
-    spread = bound(fpr, PROBES) + 4 * fpr / math.sqrt(capacity)
+    # The fingerprints of a small table are a sample too: its own rate is a sum over its keys, and varies by
+    # 1 / sqrt(capacity) of itself where each is as rare as a Poisson number's.
+    far = sigmas_of(27)
+    spread = chance(fpr * PROBES, sigmas=far) / PROBES + far * fpr / math.sqrt(capacity)
     assert measured <= fpr + spread
     load = capacity / (cuckoo.num_buckets * bucket_size)
     law = theory.cuckoo_fpr(cuckoo.fingerprint_bits, bucket_size, load)

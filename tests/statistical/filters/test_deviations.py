@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, Variant, binomial_sd, every_variant, layouts
+from support import SCALE, SIGMAS, Keys, Variant, binomial_sd, every_variant, layouts, sigmas_of
 
 import bloomery
 from bloomery import theory
@@ -198,7 +198,8 @@ def with_count(data: bytes, count: int) -> bytes:
 
 def test_what_is_left_of_a_surplus_is_stated_as_unknown() -> None:
     """Of an intersection combined once more: between none and all of it, and two deviations hold both."""
-    for seed in range(50):
+    trials = 50
+    for seed in range(trials):
         left, right, keys = two("classic", 0.01, seed, [100, 50, 100])
         both = left & right
         third = left.copy()
@@ -211,7 +212,7 @@ def test_what_is_left_of_a_surplus_is_stated_as_unknown() -> None:
             (both & left, 50),
         ):
             count, deviation = made.approx_count()
-            assert abs(count - truth) <= 4 * deviation, (seed, truth)
+            assert abs(count - truth) <= sigmas_of(4 * trials) * deviation, (seed, truth)
 
 
 @pytest.mark.parametrize("layout", layouts())

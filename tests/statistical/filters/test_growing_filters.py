@@ -7,7 +7,7 @@ import random
 from typing import NamedTuple
 
 import pytest
-from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, student, variants_with
+from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, sigmas_of, student, variants_with
 
 import bloomery
 
@@ -66,7 +66,7 @@ def test_stages_follow_the_plan(variant: Variant) -> None:
         assert stage["num_added"] <= stage["capacity"]
     assert sum(stage["num_added"] for stage in stages) == bloom.num_added
     estimate, sd = bloom.approx_count()
-    assert abs(estimate - bloom.num_added) <= 5 * sd
+    assert abs(estimate - bloom.num_added) <= sigmas_of(len(every_variant("endless"))) * sd
     bloom.clear()
     assert (bloom.stages, bloom.num_added) == (1, 0)
 

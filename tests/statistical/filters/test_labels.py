@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SIGMAS, Keys, binomial_sd, half_digit, pooled, scatter_of_mean
+from support import SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, sigmas_of
 
 import bloomery
 from bloomery import theory
@@ -33,7 +33,7 @@ def test_depths_are_never_too_small_and_seldom_too_large(capacity: int, fpr: flo
         twice = float((absent > 1).mean())
         law = theory.layered_overcount(capacity, layered.num_bits // 4, layered.num_hashes, 2)
         # A bound: a quarter of the keys came once, so that the second layer holds three.
-        assert twice <= law + 5 * binomial_sd(law, probes)
+        assert twice <= law + chance(law * probes, sigmas=sigmas_of(54)) / probes
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
 

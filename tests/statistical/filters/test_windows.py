@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, scatter_of_mean, student
+from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, student
 
 import bloomery
 from bloomery import theory
@@ -43,7 +43,8 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
         share = window.info()["keys_a_generation"]
         stream = keys.take(share * generations * 3)
         new = window.add_many(stream)
-        assert float(new.mean()) >= 1 - 3 * fpr
+        # A new key is taken for known at the rate of a full window at most.
+        assert float(new.mean()) >= 1 - fpr - chance(fpr * len(new)) / len(new)
         # Without refreshing, a key that was falsely known is not written, and not promised.
         promised = slice(None) if name != "aging without refreshing" else new[-capacity:]
         assert window.contains_many(stream[-capacity:][promised]).all()

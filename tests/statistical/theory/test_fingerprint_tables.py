@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+from support import scatter_of_mean
 
 from bloomery import theory
 from bloomery.errors import ParameterError
@@ -69,6 +70,5 @@ def test_the_way_to_a_free_slot_is_that_of_linear_probing(load: float) -> None:
             way = way + 1 if taken[at % slots] else 0
             total += way if at < slots else 0
         ways.append(total / slots)
-    mean = math.fsum(ways) / len(ways)
-    sd = math.sqrt(math.fsum((way - mean) ** 2 for way in ways) / (len(ways) - 1) / len(ways))
-    assert abs(mean - theory.quotient_probe_slots(load)) <= 4 * sd
+    mean, off = scatter_of_mean(ways, cases=3)
+    assert abs(mean - theory.quotient_probe_slots(load)) <= off

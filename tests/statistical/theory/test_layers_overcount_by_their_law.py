@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from random import Random
-from statistics import mean, stdev
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys
+from support import SCALE, Keys, pooled, sigmas_of
 
 import bloomery
 from bloomery import theory
 
-RUNS, PROBES = 10 * SCALE, 60_000
+CASES, RUNS, PROBES = 5, 10 * SCALE, 60_000
 
 
 def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
@@ -31,7 +29,7 @@ def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[
     return [float((depths >= depth).mean()) for depth in range(1, layers + 1)], law
 
 
-@pytest.mark.parametrize("case", range(5))
+@pytest.mark.parametrize("case", range(CASES))
 def test_overcounts_of_layers_follow_the_law(case: int) -> None:
     random = Random(f"layers {case}")
     capacity, fpr, layers = random.randint(100, 5000), random.uniform(0.05, 0.4), random.randint(2, 5)
@@ -39,8 +37,8 @@ def test_overcounts_of_layers_follow_the_law(case: int) -> None:
     for depth, law in enumerate(runs[0][1]):
         found = [measured[depth] for measured, _ in runs]
         # The scatter of filters as the runs show it, but not less than that of the probes alone.
-        sd = max(stdev(found), math.sqrt(law * (1 - law) / PROBES)) / math.sqrt(RUNS)
-        assert abs(mean(found) - law) <= (SIGMAS + 1) * sd, (capacity, fpr, layers, depth + 1)
+        mean, sd = pooled(found, law, PROBES)
+        assert abs(mean - law) <= sigmas_of(CASES * layers) * sd, (capacity, fpr, layers, depth + 1)
         if depth:
             assert law > runs[0][1][0] ** (depth + 1)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from random import Random
-from statistics import mean, stdev
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys
+from support import SCALE, Keys, binomial_sd, scatter_of_mean, sigmas_of
 
 import bloomery
 from bloomery import theory
 
-RUNS, PROBES = 40 * SCALE, 20_000
+CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 
 
-@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("case", range(CASES))
 def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
     random = Random(f"small classic {case}")
     items = random.randint(1, 60)
@@ -26,7 +24,7 @@ def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
     assert told == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
     probes = 20 * PROBES
     measured = float(np.mean(made.contains_many(Keys("random", case).take(probes))))
-    assert abs(measured - told) <= (SIGMAS + 1) * math.sqrt(told * (1 - told) / probes)
+    assert abs(measured - told) <= sigmas_of(CASES) * binomial_sd(told, probes)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +37,8 @@ def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_has
         made.update(range(items))
         rates.append(made.fpr())
     law = theory.fpr_at("classic", num_bits, num_hashes, items)
-    assert abs(mean(rates) - law) <= (SIGMAS + 1) * stdev(rates) / math.sqrt(len(rates))
+    mean, off = scatter_of_mean(rates, cases=4)
+    assert abs(mean - law) <= off
     assert law == pytest.approx(theory.exact_fpr(items, num_bits, num_hashes), rel=1e-9)
 
 
@@ -53,4 +52,5 @@ def test_a_cuckoo_filter_of_few_buckets_tells_its_rate(capacity: int, bits: int)
         told = made.fpr()
         apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - told)
     assert told == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
-    assert abs(mean(apart)) <= (SIGMAS + 1) * stdev(apart) / math.sqrt(RUNS)
+    mean, off = scatter_of_mean(apart, cases=4)
+    assert abs(mean) <= off

@@ -58,7 +58,8 @@ def mended(text: str) -> str:
     text = re.sub(r"(def __(?:and|or|sub|xor|le|lt|ge|gt)__\(self, other: )object", r"\1Self", text)
     text = text.replace(
         "from typing import Any, Final, final",
-        "import os\nfrom collections.abc import Callable\nfrom typing import Any, Final, Self, TypeAlias, final",
+        "import os\nfrom collections.abc import Callable\n"
+        "from typing import Any, Final, Self, TypeAlias, final",
         1,
     )
     return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use super::in_place::refuse_writing;
 use super::kernel::Kernel;
+use super::read_only::refuse_writing;
 use super::shape::{Layout, Scheme, Shape};
 use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};

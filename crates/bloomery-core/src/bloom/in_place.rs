@@ -5,18 +5,6 @@ use crate::container::file::Writer;
 use crate::error::{Error, Result};
 use crate::structure::Filter;
 
-/// The answer to whoever writes to a filter that cannot be written to.
-#[cold]
-pub(super) fn refuse_writing(closed: bool, inherited: bool) -> Error {
-    Error::ReadOnly(match (closed, inherited) {
-        (true, _) => "the filter is closed; open its file again".into(),
-        (_, true) => "the filter was opened with mode=\"r+\" by a parent process, which alone writes to the file; \
-                      take a copy(), or open the file here when the parent has closed it"
-            .into(),
-        _ => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
-    })
-}
-
 impl BloomFilter {
     /// Takes over the file behind the filter's memory and marks it as open on disk.
     pub fn attach(&mut self, writer: Writer) -> Result<()> {

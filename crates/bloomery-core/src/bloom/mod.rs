@@ -6,12 +6,14 @@
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
+//! * [`read_only`]: why a filter cannot be written to;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
 pub mod algebra;
 pub mod filter;
 pub mod in_place;
 pub mod kernel;
+mod read_only;
 pub mod retouched;
 pub mod shape;
 pub mod surplus;

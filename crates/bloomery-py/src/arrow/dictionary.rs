@@ -63,7 +63,7 @@ impl Dictionary {
     /// The rows that `stated` and `nulls` tell of, over `values`.
     pub(super) fn new(stated: &Stated<'_>, indices: Indices, nulls: &Nulls, values: Column) -> PyResult<Self> {
         let (py, len, distinct) = (stated.py, stated.len, values.len());
-        indices.check(stated, nulls, distinct)?;
+        nulls.check_indices(stated, &indices, distinct)?;
         let beforehand = if distinct <= len && distinct <= BEFOREHAND { distinct } else { 0 };
         let hashed = || {
             let mut hashes = zeroed(beforehand)?;

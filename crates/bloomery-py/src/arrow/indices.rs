@@ -2,10 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::nulls::Nulls;
 use super::stated::{Stated, refused};
 use crate::keys::column::read;
-use crate::turns;
 
 /// Which value each row has, in 1, 2, 4 or 8 bytes.
 #[derive(Clone, Copy)]
@@ -30,19 +28,6 @@ impl Indices {
             _ => return Err(refused(stated.py, format!("dictionary indices of format {format:?}"))),
         };
         Ok(Indices { base: stated.rows(1, width)?, class })
-    }
-
-    /// Refuses indices into a dictionary that has not as many values.
-    pub(super) fn check(&self, stated: &Stated<'_>, nulls: &Nulls, distinct: usize) -> PyResult<()> {
-        let (py, len) = (stated.py, stated.len);
-        // A null may have any index.
-        let is_outside = |i: usize| self.get(i) >= distinct && nulls.is_valid(i);
-        match turns::over(py, len, || (0..len).find(|&i| is_outside(i))) {
-            None => Ok(()),
-            Some(i) => {
-                Err(refused(py, format!("index {} into a dictionary of {distinct} values", self.get(i) as isize)))
-            }
-        }
     }
 
     /// Index `i`; an enormous one where it is negative. There must be such a row.

@@ -54,6 +54,19 @@ impl Nulls {
         if turns::over(py, len, || rows.any(len)) { rows } else { Nulls::None }
     }
 
+    /// Refuses `indices` of the other rows into a dictionary that has not as many values.
+    pub(super) fn check_indices(&self, stated: &Stated<'_>, indices: &Indices, distinct: usize) -> PyResult<()> {
+        let (py, len) = (stated.py, stated.len);
+        // A null may have any index.
+        let is_outside = |i: usize| indices.get(i) >= distinct && self.is_valid(i);
+        match turns::over(py, len, || (0..len).find(|&i| is_outside(i))) {
+            None => Ok(()),
+            Some(i) => {
+                Err(refused(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
+            }
+        }
+    }
+
     /// Whether row `i` is none; there must be such a row.
     #[inline(always)]
     pub(super) fn is_valid(&self, i: usize) -> bool {

@@ -86,7 +86,7 @@ impl Field {
         };
         let indices = Indices::of(&stated, &format)?;
         let (values, null_values) = dictionary::values(py, hasher, values_schema, values_array)?;
-        indices.check(&stated, &nulls, values.len())?;
+        nulls.check_indices(&stated, &indices, values.len())?;
         Ok((Field::Dictionary(indices, values), nulls.with_values(py, indices, null_values, stated.len)))
     }
 

@@ -7,7 +7,6 @@ use bloomery_core::key::decimal::DecimalBytes;
 use bloomery_core::key::{Domain, KeyHasher};
 use bloomery_core::structure::HashSource;
 
-use super::parts::signed;
 use super::ticks::Ticks;
 use super::wide_text;
 
@@ -128,6 +127,16 @@ unsafe impl Send for Column {}
 pub(crate) unsafe fn read<T: Copy>(address: *const u8) -> T {
     // SAFETY: the caller's promise; unaligned reads are allowed.
     unsafe { address.cast::<T>().read_unaligned() }
+}
+
+/// The number of 4 or 8 bytes at `at`.
+///
+/// # Safety
+/// It must be readable.
+#[inline(always)]
+pub(super) unsafe fn signed(at: *const u8, width: usize) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { read::<i32>(at).into() } else { read(at) } }
 }
 
 impl Column {

@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use super::encoding::Sink;
+use super::sink::Sink;
 use crate::errors::{OrRaise, key_type};
 
 /// Gives `sink` the canonical bytes of `key`; false for what is no decimal number.

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
 use super::refusal::refused;
+use super::sink::Sink;
 use super::{decimals, moments};
 use crate::errors::{OrRaise, key_type};
 
@@ -32,16 +33,6 @@ pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> 
     let mut whole = Whole { hasher, hash: 0 };
     encode(key, 0, &mut whole)?;
     Ok(whole.hash)
-}
-
-/// Where canonical bytes go.
-pub(super) trait Sink {
-    /// Takes the bytes of a key of one piece.
-    fn take(&mut self, py: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()>;
-    /// Takes a tuple, the `depth`-th of those around and in each other.
-    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()>;
-    /// Takes a key that [`encode_builtin`] does not, which lies in `depth` tuples.
-    fn other(&mut self, key: &Bound<'_, PyAny>, depth: usize) -> PyResult<()>;
 }
 
 /// The hash of a key that is part of no other.

@@ -13,6 +13,7 @@ mod parts;
 pub(crate) mod ready;
 mod refusal;
 pub(crate) mod scalar;
+mod sink;
 pub(crate) mod ticks;
 mod wide_text;
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use super::encoding::Sink;
+use super::sink::Sink;
 use super::ticks::{SECOND, Ticks};
 use crate::errors::key_type;
 

@@ -4,7 +4,7 @@ use bloomery_core::key::decimal::DecimalBytes;
 use bloomery_core::key::number::NumberBytes;
 use bloomery_core::key::{Domain, float_bits};
 
-use super::column::{Column, Fixed, Values, half, read, slice};
+use super::column::{Column, Fixed, Values, half, read, signed, slice};
 
 /// Takes a domain and canonical bytes.
 type Take<'a> = dyn FnMut(Domain, &[u8]) + 'a;
@@ -83,14 +83,4 @@ unsafe fn fixed(at: *const u8, class: Fixed, take: &mut Take<'_>) {
             take(Domain::Decimal, bytes.as_slice());
         }
     }
-}
-
-/// The number of 4 or 8 bytes at `at`.
-///
-/// # Safety
-/// It must be readable.
-#[inline(always)]
-pub(super) unsafe fn signed(at: *const u8, width: usize) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe { if width == 4 { read::<i32>(at).into() } else { read(at) } }
 }

@@ -237,7 +237,10 @@ def _layouts(
 
 
 def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]]:
-    """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only."""
+    """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only.
+
+    What is made of all its keys at once takes none later, so it is for who names that.
+    """
     meet = [
         row
         for row in registry.rows()
@@ -246,6 +249,7 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
         and (
             row["adds"] == "key"
             or (row["adds"] == "pair" and needs & _of_pairs())
+            or (row["adds"] == "build" and "build" in needs)
             or (row["adds"] == "number" and universe)
         )
     ]

@@ -447,7 +447,7 @@ class BinaryFuseFilter:
         canonical bytes.
 
         >>> from bloomery import BinaryFuseFilter
-        >>> BinaryFuseFilter(1000).contains_many(["a", "b"])
+        >>> BinaryFuseFilter.build([]).contains_many(["a", "b"])
         [False, False]
         """
     def copy(self, /) -> BinaryFuseFilter:
@@ -554,7 +554,6 @@ class BinaryFuseFilter:
         is not written to a file. Copies and unions count as the filter. Raises SecretError the second
         time, and for a filter that was not made with secret=True.
         """
-
     @property
     def target_fpr(self, /) -> float:
         """
@@ -6048,7 +6047,7 @@ class XorFilter:
         canonical bytes.
 
         >>> from bloomery import XorFilter
-        >>> XorFilter(1000).contains_many(["a", "b"])
+        >>> XorFilter.build([]).contains_many(["a", "b"])
         [False, False]
         """
     def copy(self, /) -> XorFilter:
@@ -6155,7 +6154,6 @@ class XorFilter:
         is not written to a file. Copies and unions count as the filter. Raises SecretError the second
         time, and for a filter that was not made with secret=True.
         """
-
     @property
     def target_fpr(self, /) -> float:
         """

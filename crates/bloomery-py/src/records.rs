@@ -21,8 +21,11 @@ use crate::turns;
 /// Keys for which a filter is kept: some 5 ms.
 const PART: usize = 1 << 16;
 
+/// Bytes where they were asked for.
+type MaybeBytes<'py> = Option<Bound<'py, PyBytes>>;
+
 /// (records selected, their bytes, the bytes of the others)
-pub(crate) type Parts<'py> = (usize, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
+pub(crate) type Parts<'py> = (usize, MaybeBytes<'py>, MaybeBytes<'py>);
 
 mod arguments {
     crate::classes::declared::readers!(
@@ -268,7 +271,7 @@ impl KeyedRecords {
         filter: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = arguments::kept)] kept: bool,
         #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
-    ) -> PyResult<(usize, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>)> {
+    ) -> PyResult<(usize, MaybeBytes<'py>, MaybeBytes<'py>, Bound<'py, PyBytes>)> {
         let py = filter.py();
         let mask = with_filter!(filter, lock => {
             lock.detach(py, |session| session.read(|filter| select::fresh(filter, self.core.hashes()))).or_raise(py)

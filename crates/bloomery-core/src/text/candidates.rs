@@ -6,7 +6,6 @@
 //! distinct repeated records, not the size of the input.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::cells::allocation::short;
 use crate::error::Result;
@@ -14,32 +13,12 @@ use crate::key::KeyHasher;
 use crate::structure::batch::CHUNK;
 use crate::text::records::{Tally, partition};
 use crate::text::select::{KeyedRecords, Selection};
+use crate::text::through::Through;
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;
 /// Bytes of a slot of a text, beside the text.
 const TEXT_BYTES: usize = 17;
-
-/// Passes a 64-bit hash through: the keys are hashes already.
-#[derive(Default)]
-pub(in crate::text) struct PassThrough(u64);
-
-/// The hasher of tables whose keys are hashes.
-pub(in crate::text) type Through = BuildHasherDefault<PassThrough>;
-
-impl Hasher for PassThrough {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&b| self.0 = self.0.rotate_left(8) ^ u64::from(b));
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
 
 /// Hashes of candidate duplicates, and the exact text of those met in the second pass.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 mod candidates;
 mod records;
 pub mod select;
+mod through;
 
 pub use candidates::CandidateDuplicates;
 pub use records::{Tally, add, check, collect};

@@ -6,8 +6,8 @@ use crate::cells::allocation::{reserve, short, zeroed};
 use crate::error::Result;
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
-use crate::text::candidates::Through;
 use crate::text::select::reason::Reason;
+use crate::text::through::Through;
 
 /// Bytes of a slot of a hash and a number.
 const SLOT_BYTES: usize = 17;

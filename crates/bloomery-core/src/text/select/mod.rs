@@ -21,13 +21,11 @@ use json::{Names, Span};
 pub use key::KeyType;
 use key::{Key, Value, key_of, tuple_of};
 pub use keyed::{KeyedRecords, LastOccurrences, add, fresh};
-pub use reason::Reason;
+pub use reason::{MOST_DEPTH, Reason};
 use scan::Scanner;
 use table::Cell;
 pub use table::Table;
 
-/// Brackets of JSON within each other.
-pub const MOST_DEPTH: usize = 500;
 /// Columns of a key, and parts of a dotted name.
 const MOST_COLUMNS: usize = 64;
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Brackets of JSON within each other.
+pub const MOST_DEPTH: usize = 500;
+
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -20,7 +23,7 @@ pub enum Reason {
     NotJson(&'static str, usize),
     /// A line of JSON that is no object: what it is.
     NotAnObject(&'static str),
-    /// More brackets within each other than [`super::MOST_DEPTH`].
+    /// More brackets within each other than [`MOST_DEPTH`].
     TooDeep,
     /// Half of a surrogate pair in a key.
     HalfPair(u16),
@@ -55,7 +58,7 @@ impl fmt::Display for Reason {
             ),
             Reason::NotJson(what, byte) => write!(f, " is not JSON: {what} at byte {byte}"),
             Reason::NotAnObject(what) => write!(f, " is {what}, not an object of JSON; give one object a line"),
-            Reason::TooDeep => write!(f, " is nested too deeply: more than {} brackets", super::MOST_DEPTH),
+            Reason::TooDeep => write!(f, " is nested too deeply: more than {} brackets", MOST_DEPTH),
             Reason::HalfPair(half) => write!(
                 f,
                 ": the key has half of a surrogate pair, \\u{half:x}, which is no text; write the whole character"

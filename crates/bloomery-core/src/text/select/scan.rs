@@ -1,7 +1,6 @@
 //! JSON as bytes: values are passed over and checked, not built.
 
-use crate::text::select::MOST_DEPTH;
-use crate::text::select::reason::Reason;
+use crate::text::select::reason::{MOST_DEPTH, Reason};
 
 type Scan<T> = Result<T, Reason>;
 

@@ -1,3 +1,5 @@
+#![cfg(test)]
+
 use proptest::prelude::*;
 
 use super::*;

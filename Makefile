@@ -12,6 +12,7 @@ PYTHONS ?= python3.12 python3.13 python3.14 python3.15
 PYTHON_FREE_THREADED ?= python3.14t
 TIME ?= 60
 TARGETS ?=
+FROM ?=
 BIN := .venv/bin
 STAMPS := build/stamps
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
@@ -20,7 +21,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo test test-interpreters test-free-threaded test-durability fuzz asan tsan check bench stubs \
+.PHONY: help setup build demo test test-interpreters test-free-threaded test-durability test-rivals fuzz asan tsan check bench stubs \
 	format wheels clean
 
 help:  ## Show this list
@@ -44,6 +45,10 @@ test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter w
 
 test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 writers (some minutes)
 	BLOOMERY_KILLS=500 $(BIN)/python -m pytest -q tests/durability
+
+test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
+	$(BIN)/python -m pip install --quiet -r requirements/rivals.txt
+	$(BIN)/python tests/rivals/run.py $(if $(FROM),--from $(FROM))
 
 fuzz: setup  ## Run each fuzz target for TIME seconds (60); needs a C++ compiler
 	TIME=$(TIME) scripts/fuzz.sh $(TARGETS)

@@ -1,0 +1,48 @@
+"""What adapters share: a wrapper around one filter of Bloomery, and errors under a package's own names."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+
+class Wrapped:
+    """Holds one filter of Bloomery as `inner`; native classes are final, so an adapter contains one."""
+
+    inner: Any
+
+    @classmethod
+    def around(cls, inner, **fields):
+        """An adapter around a ready filter, without its constructor."""
+        made = cls.__new__(cls)
+        made.inner = inner
+        made.__dict__.update(fields)
+        return made
+
+    def __contains__(self, key):
+        return key in self.inner
+
+    def __bool__(self):
+        return bool(self.inner)
+
+    def __eq__(self, other):
+        return self.inner == other.inner if isinstance(other, Wrapped) else NotImplemented
+
+    __hash__ = None
+
+
+@contextmanager
+def renamed(**names):
+    """Raises errors of Bloomery, given by their names, as a package's own class with the same text."""
+    try:
+        yield
+    except Exception as error:
+        for kind in type(error).__mro__:
+            if kind.__name__ in names:
+                raise names[kind.__name__](str(error)) from error
+        raise
+
+
+def inner_of(other):
+    """The filter in an adapter; anything else as it is, for Bloomery to refuse."""
+    return other.inner if isinstance(other, Wrapped) else other

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Interrupted, Refusal, explain
-from bloomery.cli.io.standard import flush, occupy
 from bloomery.cli.printable import one_line
+from bloomery.cli.standard import flush, occupy
 from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomery.cli.options import add_hashes, add_inputs, add_records, add_secret, has_records
+from bloomery.cli.options import add_hashes, add_inputs, add_records, add_secret
+from bloomery.cli.reading import has_records
 
 if TYPE_CHECKING:
     import argparse

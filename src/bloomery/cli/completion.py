@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import json
 
-    from bloomery.cli.io.standard import flush
+    from bloomery.cli.standard import flush
 
     script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](args.parser)
     if args.json:

@@ -29,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show one page, or write all."""
     from bloomery.cli.failures import Refusal
-    from bloomery.cli.io.standard import flush
     from bloomery.cli.printable import shortened
+    from bloomery.cli.standard import flush
 
     made = pages(args.parser)
     if args.output is not None:

@@ -59,13 +59,6 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def has_records(args: argparse.Namespace) -> bool:
-    """Tell whether records are read: with a chosen key, by several threads, or for the last of a key."""
-    if getattr(args, "hex", False) or getattr(args, "sha1_of", False):
-        return False
-    return bool(args.select) or args.threads > 1 or getattr(args, "keep", "first") == "last"
-
-
 def add_hashes(parser: argparse.ArgumentParser) -> None:
     """Add the choice of hashes as keys."""
     group = parser.add_argument_group("hashes, as lists of leaked passwords have them")

@@ -7,8 +7,8 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bloomery.cli.io.standard import flush
 from bloomery.cli.printable import one_line, printable
+from bloomery.cli.standard import flush
 
 if TYPE_CHECKING:
     import argparse

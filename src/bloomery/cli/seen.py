@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from bloomery.cli import units
 from bloomery.cli.failures import Refusal, refuse_idle_options
 from bloomery.cli.io.roles import require_different
-from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape, add_state, has_records
+from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape, add_state
+from bloomery.cli.reading import has_records
 from bloomery.cli.window import window
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 //! Filters as operands: what taking in another one means in a class, and why it is refused in others.
 
-use bloomery_core::registry::{self, Variant};
+use bloomery_core::registry;
 use bloomery_core::structure::{Filter, Loadable, Mergeable};
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -22,20 +22,6 @@ pub(crate) fn unmerged(py: Python<'_>, variant: u16) -> PyErr {
     key_type(
         py,
         format!("one {class} cannot take in another (merging is {merging}); add the keys themselves to one filter"),
-    )
-}
-
-/// What a filter of the row `of` is as a batch of keys.
-pub(crate) fn no_batch(py: Python<'_>, of: &Variant) -> PyErr {
-    let class = of.class;
-    let remedy = if of.capabilities.contains(&"merge") {
-        format!("update() and merge() of a {class} take in another {class}")
-    } else {
-        format!("a {class} cannot be merged")
-    };
-    key_type(
-        py,
-        format!("a {class} is no batch: its keys cannot be read out of it; pass the keys themselves ({remedy})"),
     )
 }
 

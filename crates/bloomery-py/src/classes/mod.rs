@@ -5,7 +5,6 @@
 //! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
 
 use bloomery_core::container::file::Opened;
-use bloomery_core::registry::{Variant, by_id};
 use bloomery_core::structure::Declared;
 use bloomery_core::structure::declaration::Parameter;
 use pyo3::prelude::*;
@@ -42,14 +41,6 @@ macro_rules! classes {
                 $($number => Some(py.get_type::<$module::$Class>().into_any()),)*
                 _ => None,
             }
-        }
-
-        /// The registry row of the class of `object`, if that is a filter.
-        pub(crate) fn row_of(object: &Bound<'_, PyAny>) -> Option<&'static Variant> {
-            $(if object.cast_exact::<$module::$Class>().is_ok() {
-                return by_id($number);
-            })*
-            None
         }
 
         /// The filter in a file that was opened as `path`, as its class; `None` if this release has none for it.

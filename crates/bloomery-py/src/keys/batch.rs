@@ -7,18 +7,19 @@ use bloomery_core::structure::batch::Part;
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use super::HASHED_AT_A_TIME;
 use super::buffer::{self, Opened};
+use super::filters;
 use super::frames::Frame;
+use super::listed::{is_missing, objects};
 use super::scalar::{hash_exact, hash_key};
 use crate::answers::{self, Answer};
 use crate::arrow::ArrowColumn;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::nulls::Nulls;
-use crate::classes;
 use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, at, key_type};
 use crate::gathered::Gathered;
@@ -48,9 +49,7 @@ pub(crate) fn run<'py, O: Operation>(
     if let Some(items) = Items::of(keys) {
         return listed(operation, hasher, &items, wanted);
     }
-    if let Some(row) = classes::row_of(keys) {
-        return Err(classes::merging::no_batch(py, row));
-    }
+    filters::refuse(keys)?;
     if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
         let name = keys.get_type().name()?;
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
@@ -220,23 +219,6 @@ fn iterated<O: Operation, const TEXTS: bool>(
         done += HASHED_AT_A_TIME;
         py.check_signals()?;
     }
-}
-
-/// The Python objects of a Polars or pandas column or frame, of which `is_null` tells the nulls. The Arrow form of
-/// Polars' holds handles of theirs, not the keys.
-pub(super) fn objects<'py>(
-    hasher: &KeyHasher,
-    items: &Bound<'py, PyAny>,
-    is_null: impl Fn(&Bound<'py, PyAny>) -> bool,
-) -> PyResult<Chunk> {
-    Chunk::of(items, |item| if is_null(item) { Ok(None) } else { hash_key(hasher, item).map(Some) })
-}
-
-/// Whether pandas takes `item` of a column of objects for missing.
-pub(super) fn is_missing(item: &Bound<'_, PyAny>) -> bool {
-    item.is_none()
-        || item.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan())
-        || item.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
 }
 
 /// Rows of a column with nulls or answers that are worked on together, where no memory may be asked for by the length

@@ -4,7 +4,7 @@ use bloomery_core::key::KeyHasher;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::batch::{is_missing, objects};
+use super::listed::{is_missing, objects};
 use crate::answers;
 use crate::arrow::import::{self, Chunk};
 use crate::errors::key_type;

@@ -10,9 +10,9 @@ use super::HASHED_AT_A_TIME;
 use super::batch::{self, Operation};
 use super::buffer::{self, Opened};
 use super::column::Column;
+use super::filters;
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk, Chunks};
-use crate::classes;
 use crate::errors::{OrRaise, key_type, parameter};
 use crate::turns;
 
@@ -86,9 +86,7 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 /// Runs `operation` over a batch of hashes.
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
-    if let Some(row) = classes::row_of(hashes) {
-        return Err(classes::merging::no_batch(py, row));
-    }
+    filters::refuse(hashes)?;
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
     // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1

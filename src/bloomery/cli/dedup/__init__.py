@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.cli.dedup.options import check, configure
-from bloomery.cli.options import QUIET, has_records
+from bloomery.cli.options import QUIET
+from bloomery.cli.reading import has_records
 
 if TYPE_CHECKING:
     import argparse

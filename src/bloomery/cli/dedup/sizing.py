@@ -14,7 +14,7 @@ from bloomery.cli.filters import make
 from bloomery.cli.filters.shapes import least_bits
 from bloomery.cli.io.sources import MAGICS
 from bloomery.cli.limits import line_bytes, window
-from bloomery.cli.options import has_records
+from bloomery.cli.reading import has_records
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:

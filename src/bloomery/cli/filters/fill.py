@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bloomery import _core
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.io.hashes import keys_of
-from bloomery.cli.options import has_records
+from bloomery.cli.reading import has_records
 from bloomery.recipes.dedup import fresh, remember
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bloomery.cli.io.standard import require_output
+from bloomery.cli.standard import require_output
 
 if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Block

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
 from bloomery.cli.io.frames import LARGEST_WINDOW, MAGIC, SKIPPABLE
-from bloomery.cli.io.standard import require_input
+from bloomery.cli.standard import require_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

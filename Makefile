@@ -67,7 +67,7 @@ bench: build $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, 
 	$(BIN)/python -m benchmarks.report
 
 stubs: build  ## Write src/bloomery/_core.pyi anew from the extension
-	$(BIN)/python scripts/stubs.py
+	$(BIN)/python -m scripts.stubs
 
 format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 	cargo fmt --all

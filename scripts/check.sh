@@ -24,7 +24,7 @@ run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py
 run "ruff check" ruff check
 run "ruff format" ruff format --check
-run "stub is current" python scripts/stubs.py --check
+run "stub is current" python -m scripts.stubs --check
 run "stubtest" python -m mypy.stubtest bloomery._core --allowlist .mypy-stubtest-allowlist
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo

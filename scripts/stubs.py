@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from scripts import overloads
+
 from bloomery import _core
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,12 +58,10 @@ def mended(text: str) -> str:
     text = re.sub(r",\s*\*\*unknown\b[^,)\n]*", "", text)
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
     text = re.sub(r"(def __(?:and|or|sub|xor|le|lt|ge|gt)__\(self, other: )object", r"\1Self", text)
-    text = text.replace(
-        "from typing import Any, Final, final",
-        "import os\nfrom collections.abc import Callable\n"
-        "from typing import Any, Final, Self, TypeAlias, final",
-        1,
-    )
+    text = re.sub(r"(def __contains__\(self, key: )(?:object|Any)", r"\1Key", text)
+    text = text.replace('verify: str = "header"', 'verify: Literal["header", "full"] = "header"')
+    text = re.sub(r"^from typing import .*\n", overloads.HEADER, text, count=1, flags=re.MULTILINE)
+    text = overloads.answered(overloads.named(overloads.opened(text)))
     return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"
 
 

@@ -6,7 +6,26 @@ The native half of bloomery; import from `bloomery` instead.
 
 import os
 from collections.abc import Callable
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bloomery.keys import (
+    ArrowArray,
+    Frame,
+    Hashes,
+    Key,
+    Keys,
+    ListedHashes,
+    ListedKeys,
+    Numbers,
+    NumPyArray,
+    OtherColumns,
+    Series,
+)
+
+_Series = TypeVar("_Series", bound=Series)
 
 __all__ = [
     "LINE_BYTES",
@@ -93,7 +112,7 @@ class AgingBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -118,7 +137,7 @@ class AgingBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -131,14 +150,38 @@ class AgingBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
@@ -166,11 +209,25 @@ class AgingBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -183,6 +240,16 @@ class AgingBloomFilter:
         >>> AgingBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> AgingBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -262,8 +329,8 @@ class AgingBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> AgingBloomFilter:
@@ -315,7 +382,7 @@ class AgingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -373,7 +440,7 @@ class BinaryFuseFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably among those it was built of, False when it certainly was not.
 
@@ -394,7 +461,7 @@ class BinaryFuseFilter:
         """
     @staticmethod
     def build(
-        keys: object,
+        keys: Keys,
         fpr: float | None = None,
         *,
         bits: int | None = None,
@@ -414,7 +481,7 @@ class BinaryFuseFilter:
         """
     @staticmethod
     def build_hashed(
-        hashes: object,
+        hashes: Hashes,
         fpr: float | None = None,
         *,
         bits: int | None = None,
@@ -433,11 +500,25 @@ class BinaryFuseFilter:
         """
         Keys the structure was sized for.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -450,6 +531,16 @@ class BinaryFuseFilter:
         >>> BinaryFuseFilter.build([]).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> BinaryFuseFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -515,8 +606,8 @@ class BinaryFuseFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BinaryFuseFilter:
@@ -598,7 +689,7 @@ class BitSet:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -624,7 +715,7 @@ class BitSet:
     def __repr__(self, /) -> str: ...
     def __sub__(self, other: Self, /) -> BitSet: ...
     def __xor__(self, other: Self, /) -> BitSet: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -637,14 +728,38 @@ class BitSet:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -662,11 +777,25 @@ class BitSet:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -679,6 +808,16 @@ class BitSet:
         >>> BitSet(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> BitSet:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -701,14 +840,25 @@ class BitSet:
         """
         Takes out the members of all others.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: Key, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -799,8 +949,8 @@ class BitSet:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BitSet:
@@ -816,19 +966,19 @@ class BitSet:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
-    def remove(self, key: object, /) -> None:
+    def remove(self, key: Key, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -887,7 +1037,7 @@ class BitSet:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -928,7 +1078,8 @@ class BloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -951,8 +1102,8 @@ class BloomFilter:
         capacity: int,
         fpr: float = 0.01,
         *,
-        layout: str = "auto",
-        scheme: str | None = None,
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "auto",
+        scheme: Literal["mcg", "columns", "parquet", "double", "enhanced-double"] | None = None,
         strict: bool = False,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -963,7 +1114,7 @@ class BloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -976,14 +1127,38 @@ class BloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -1005,11 +1180,25 @@ class BloomFilter:
         """
         Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -1022,6 +1211,16 @@ class BloomFilter:
         >>> BloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> BloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -1094,7 +1293,7 @@ class BloomFilter:
         True when keys are hashed under a secret.
         """
     @property
-    def layout(self, /) -> str:
+    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned"]:
         """
         The layout's name.
         """
@@ -1138,8 +1337,8 @@ class BloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r", "r+"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BloomFilter:
@@ -1158,7 +1357,7 @@ class BloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
@@ -1175,7 +1374,7 @@ class BloomFilter:
         nobody has the secret (see take_secret).
         """
     @property
-    def scheme(self, /) -> str:
+    def scheme(self, /) -> Literal["mcg", "columns", "parquet", "double", "enhanced-double"]:
         """
         The scheme's name.
         """
@@ -1219,7 +1418,7 @@ class BloomFilter:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -1233,8 +1432,8 @@ class BloomFilter:
         num_hashes: int,
         *,
         capacity: int | None = None,
-        layout: str = "classic",
-        scheme: str | None = None,
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "classic",
+        scheme: Literal["mcg", "columns", "parquet", "double", "enhanced-double"] | None = None,
         strict: bool = False,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -1327,7 +1526,7 @@ class CompactApproximator:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
         """
@@ -1341,7 +1540,7 @@ class CompactApproximator:
         capacity: int,
         fpr: float = 0.01,
         *,
-        lattice: str = "max",
+        lattice: Literal["max", "min", "or"] = "max",
         value_bits: int = 8,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -1352,16 +1551,27 @@ class CompactApproximator:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, /, key: object, value: int) -> bool:
+    def add(self, /, key: Key, value: int) -> bool:
         """
         Adds a key with its value; True when the key was certainly new.
 
         Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
-    def add_many(self, /, keys: object, values: object) -> Any:
+    @overload
+    def add_many(self, /, keys: _Series, values: Numbers) -> _Series:
         """
         As update, and answers, for each key, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], values: Numbers) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, values: Numbers) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, values: Numbers) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, values: Numbers) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, values: Numbers) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -1384,11 +1594,25 @@ class CompactApproximator:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -1401,6 +1625,16 @@ class CompactApproximator:
         >>> CompactApproximator(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> CompactApproximator:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -1423,14 +1657,25 @@ class CompactApproximator:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def get(self, key: object, /) -> int:
+    def get(self, key: Key, /) -> int:
         """
         The value of a key: never below the join of those added with it; the bottom when there was none.
         """
-    def get_many(self, /, keys: object) -> Any:
+    @overload
+    def get_many(self, /, keys: _Series) -> _Series:
         """
         One value a key, in the caller's kind; takes what contains_many takes.
         """
+    @overload
+    def get_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def get_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def get_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def get_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def get_many(self, /, keys: OtherColumns) -> Any: ...
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -1446,7 +1691,7 @@ class CompactApproximator:
         The largest value that is stored.
         """
     @property
-    def lattice(self, /) -> str:
+    def lattice(self, /) -> Literal["max", "min", "or"]:
         """
         How cells are joined: max, min or or.
         """
@@ -1485,8 +1730,8 @@ class CompactApproximator:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CompactApproximator:
@@ -1541,7 +1786,7 @@ class CompactApproximator:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, keys: object, values: object) -> None:
+    def update(self, /, keys: Keys, values: Numbers) -> None:
         """
         Adds many keys, with as many values (or one for all); answers nothing.
 
@@ -1591,7 +1836,7 @@ class CountingBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -1614,7 +1859,7 @@ class CountingBloomFilter:
         *,
         counter_bits: int = 4,
         threshold: int = 1,
-        layout: str = "auto",
+        layout: Literal["auto", "classic", "blocked"] = "auto",
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
@@ -1624,7 +1869,7 @@ class CountingBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -1640,14 +1885,38 @@ class CountingBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -1665,16 +1934,30 @@ class CountingBloomFilter:
         """
         Forgets every key.
         """
-    def contains(self, key: object, /, *, at_least: int = ...) -> bool:
+    def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
         """
         True when the key seems to have been added `at_least` times more than removed, False when it
         certainly was not. Beyond the counters' maximum the answer is that for the maximum.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -1687,36 +1970,79 @@ class CountingBloomFilter:
         >>> CountingBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
-    def contains_many_at_least(self, /, keys: object, at_least: int) -> Any:
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    @overload
+    def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """
         As contains, for many keys; takes and answers what contains_many does.
         """
+    @overload
+    def contains_many_at_least(self, /, keys: Frame[_Series], at_least: int) -> _Series: ...
+    @overload
+    def contains_many_at_least(self, /, keys: ArrowArray, at_least: int) -> ArrowArray: ...
+    @overload
+    def contains_many_at_least(self, /, keys: NumPyArray, at_least: int) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many_at_least(self, /, keys: ListedKeys, at_least: int) -> list[bool]: ...
+    @overload
+    def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
     def copy(self, /) -> CountingBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def counter_bits(self, /) -> int:
         """
         Bits of a counter.
         """
-    def discard(self, key: object, times: int = 1, /) -> bool:
+    def discard(self, key: Key, times: int = 1, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -1783,7 +2109,7 @@ class CountingBloomFilter:
         True when keys are hashed under a secret.
         """
     @property
-    def layout(self, /) -> str:
+    def layout(self, /) -> Literal["auto", "classic", "blocked"]:
         """
         The layout's name.
         """
@@ -1827,8 +2153,8 @@ class CountingBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CountingBloomFilter:
@@ -1844,21 +2170,21 @@ class CountingBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
-    def remove(self, key: object, times: int = 1, /) -> None:
+    def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
 
         times: so many occurrences, or none where fewer are there.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -1914,7 +2240,7 @@ class CountingBloomFilter:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -1962,7 +2288,7 @@ class CuckooFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -1990,7 +2316,7 @@ class CuckooFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -2006,14 +2332,38 @@ class CuckooFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
@@ -2028,11 +2378,25 @@ class CuckooFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2045,27 +2409,59 @@ class CuckooFilter:
         >>> CuckooFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> CuckooFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, times: int = 1, /) -> bool:
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
+    def discard(self, key: Key, times: int = 1, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -2137,8 +2533,8 @@ class CuckooFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CuckooFilter:
@@ -2154,14 +2550,14 @@ class CuckooFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def remove(self, key: object, times: int = 1, /) -> None:
+    def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
 
         times: so many occurrences, or none where fewer are there.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2212,7 +2608,7 @@ class CuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2257,7 +2653,7 @@ class DLeftCountingFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -2284,7 +2680,7 @@ class DLeftCountingFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -2300,14 +2696,38 @@ class DLeftCountingFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def bucket_loads(self, /) -> list[int]:
         """
         Number of buckets with 0, 1, ... w cells in use, counted: O(nbytes).
@@ -2331,11 +2751,25 @@ class DLeftCountingFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2348,27 +2782,59 @@ class DLeftCountingFilter:
         >>> DLeftCountingFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> DLeftCountingFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, times: int = 1, /) -> bool:
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
+    def discard(self, key: Key, times: int = 1, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -2425,8 +2891,8 @@ class DLeftCountingFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DLeftCountingFilter:
@@ -2447,14 +2913,14 @@ class DLeftCountingFilter:
         """
         r, the bits of a stored remainder; a cell has two more for its count.
         """
-    def remove(self, key: object, times: int = 1, /) -> None:
+    def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
 
         times: so many occurrences, or none where fewer are there.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2505,7 +2971,7 @@ class DLeftCountingFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2548,7 +3014,7 @@ class DeletableBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -2574,7 +3040,7 @@ class DeletableBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -2587,14 +3053,38 @@ class DeletableBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -2617,11 +3107,25 @@ class DeletableBloomFilter:
         """
         Share of the regions in which keys have met: O(regions).
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2634,6 +3138,16 @@ class DeletableBloomFilter:
         >>> DeletableBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> DeletableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -2644,14 +3158,25 @@ class DeletableBloomFilter:
         """
         Estimated share of the keys that can be removed now, from the cells: O(nbytes).
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: Key, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -2718,8 +3243,8 @@ class DeletableBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DeletableBloomFilter:
@@ -2735,7 +3260,7 @@ class DeletableBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
@@ -2747,12 +3272,12 @@ class DeletableBloomFilter:
         """
         Number of regions.
         """
-    def remove(self, key: object, /) -> None:
+    def remove(self, key: Key, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2798,7 +3323,7 @@ class DeletableBloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2864,7 +3389,7 @@ class DynamicCuckooFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -2892,7 +3417,7 @@ class DynamicCuckooFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -2908,14 +3433,38 @@ class DynamicCuckooFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
@@ -2946,11 +3495,25 @@ class DynamicCuckooFilter:
         >>> f.compact(), f.stages, 2999 in f
         (1, 2, True)
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2963,27 +3526,59 @@ class DynamicCuckooFilter:
         >>> DynamicCuckooFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> DynamicCuckooFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def discard(self, key: object, times: int = 1, /) -> bool:
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
+    def discard(self, key: Key, times: int = 1, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -3060,8 +3655,8 @@ class DynamicCuckooFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DynamicCuckooFilter:
@@ -3077,14 +3672,14 @@ class DynamicCuckooFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def remove(self, key: object, times: int = 1, /) -> None:
+    def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
 
         times: so many occurrences, or none where fewer are there.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3144,7 +3739,7 @@ class DynamicCuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3272,7 +3867,7 @@ class LayeredBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -3296,7 +3891,7 @@ class LayeredBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -3312,14 +3907,38 @@ class LayeredBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -3337,11 +3956,25 @@ class LayeredBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3354,28 +3987,60 @@ class LayeredBloomFilter:
         >>> LayeredBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> LayeredBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
-    def depth(self, key: object, /) -> int:
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
+    def depth(self, key: Key, /) -> int:
         """
         Leading layers that hold the key: 0 when it was certainly never added, never below
         min(times added, layers).
         """
-    def depth_many(self, /, keys: object) -> Any:
+    @overload
+    def depth_many(self, /, keys: _Series) -> _Series:
         """
         One depth a key, in the caller's kind; takes what contains_many takes.
         """
+    @overload
+    def depth_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def depth_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def depth_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def depth_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def depth_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -3440,8 +4105,8 @@ class LayeredBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> LayeredBloomFilter:
@@ -3488,7 +4153,7 @@ class LayeredBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3526,7 +4191,7 @@ class PrefixFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -3543,7 +4208,7 @@ class PrefixFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -3556,14 +4221,38 @@ class PrefixFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -3573,11 +4262,25 @@ class PrefixFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3590,6 +4293,16 @@ class PrefixFilter:
         >>> PrefixFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> PrefixFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -3650,8 +4363,8 @@ class PrefixFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> PrefixFilter:
@@ -3718,7 +4431,7 @@ class PrefixFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3764,7 +4477,7 @@ class QuotientFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -3790,7 +4503,7 @@ class QuotientFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -3806,14 +4519,38 @@ class QuotientFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -3823,11 +4560,25 @@ class QuotientFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3840,32 +4591,64 @@ class QuotientFilter:
         >>> QuotientFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> QuotientFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def counting(self, /) -> bool:
         """
         True when copies of a fingerprint share slots.
         """
-    def discard(self, key: object, times: int = 1, /) -> bool:
+    def discard(self, key: Key, times: int = 1, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -3943,8 +4726,8 @@ class QuotientFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> QuotientFilter:
@@ -3970,14 +4753,14 @@ class QuotientFilter:
         """
         Bits of the fingerprint that a slot holds.
         """
-    def remove(self, key: object, times: int = 1, /) -> None:
+    def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
 
         times: so many occurrences, or none where fewer are there.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4023,7 +4806,7 @@ class QuotientFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4071,7 +4854,7 @@ class RetouchedBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -4088,7 +4871,7 @@ class RetouchedBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -4101,24 +4884,59 @@ class RetouchedBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_false_positive(self, key: object, /) -> bool:
+    def add_false_positive(self, key: Key, /) -> bool:
         """
         Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
         cleared. False, and no change, when it is not found.
         """
-    def add_false_positives(self, /, keys: object) -> Any:
+    @overload
+    def add_false_positives(self, /, keys: _Series) -> _Series:
         """
         As add_false_positive for many keys, in the caller's kind; takes what contains_many takes,
         skips nulls.
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_false_positives(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_false_positives(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_false_positives(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_false_positives(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_false_positives(self, /, keys: OtherColumns) -> Any: ...
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -4132,11 +4950,25 @@ class RetouchedBloomFilter:
         """
         Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4149,6 +4981,16 @@ class RetouchedBloomFilter:
         >>> RetouchedBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> RetouchedBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -4218,8 +5060,8 @@ class RetouchedBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> RetouchedBloomFilter:
@@ -4235,25 +5077,50 @@ class RetouchedBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
-    def retouch(self, /, key: object, scheme: str = ...) -> bool:
+    def retouch(
+        self, /, key: Key, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> bool:
         """
         Clears one bit of a key, so that it is found no more; False when it was not.
 
         scheme: random; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
         known false positives need; "ratio", the bit with most of these a member.
         """
-    def retouch_many(self, /, keys: object, scheme: str = ...) -> Any:
+    @overload
+    def retouch_many(
+        self, /, keys: _Series, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> _Series:
         """
         As retouch for many keys, one after the other, in the caller's kind; takes what contains_many
         takes, skips nulls.
         """
+    @overload
+    def retouch_many(
+        self, /, keys: Frame[_Series], scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> _Series: ...
+    @overload
+    def retouch_many(
+        self, /, keys: ArrowArray, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> ArrowArray: ...
+    @overload
+    def retouch_many(
+        self, /, keys: NumPyArray, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> NDArray[np.bool_]: ...
+    @overload
+    def retouch_many(
+        self, /, keys: ListedKeys, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> list[bool]: ...
+    @overload
+    def retouch_many(
+        self, /, keys: OtherColumns, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
+    ) -> Any: ...
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -4285,7 +5152,7 @@ class RetouchedBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4326,7 +5193,7 @@ class RollingBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -4351,7 +5218,7 @@ class RollingBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -4364,14 +5231,38 @@ class RollingBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
@@ -4399,11 +5290,25 @@ class RollingBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4416,6 +5321,16 @@ class RollingBloomFilter:
         >>> RollingBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> RollingBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -4495,8 +5410,8 @@ class RollingBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> RollingBloomFilter:
@@ -4548,7 +5463,7 @@ class RollingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4602,7 +5517,7 @@ class ScalableBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -4617,10 +5532,10 @@ class ScalableBloomFilter:
         initial_capacity: int = 10000,
         fpr: float = 0.01,
         *,
-        kind: str = "bloom",
+        kind: Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"] = "bloom",
         growth: float = 2.0,
         tightening: float = 0.5,
-        layout: str = "auto",
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "auto",
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> ScalableBloomFilter: ...
@@ -4629,7 +5544,7 @@ class ScalableBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -4642,14 +5557,38 @@ class ScalableBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -4672,11 +5611,25 @@ class ScalableBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4689,6 +5642,16 @@ class ScalableBloomFilter:
         >>> ScalableBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> ScalableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -4731,7 +5694,7 @@ class ScalableBloomFilter:
         True when keys are hashed under a secret.
         """
     @property
-    def kind(self, /) -> str:
+    def kind(self, /) -> Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"]:
         """
         The structure of every stage, by its name in the registry.
         """
@@ -4741,7 +5704,7 @@ class ScalableBloomFilter:
         What `kind` may be.
         """
     @property
-    def layout(self, /) -> str:
+    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned"]:
         """
         The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
         """
@@ -4764,8 +5727,8 @@ class ScalableBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ScalableBloomFilter:
@@ -4831,7 +5794,7 @@ class ScalableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4900,7 +5863,7 @@ class SpatialBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
         """
@@ -4924,16 +5887,27 @@ class SpatialBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, /, key: object, label: int) -> bool:
+    def add(self, /, key: Key, label: int) -> bool:
         """
         Adds a key with its label; True when the key was certainly new.
 
         Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
-    def add_many(self, /, keys: object, labels: object) -> Any:
+    @overload
+    def add_many(self, /, keys: _Series, labels: Numbers) -> _Series:
         """
         As update, and answers, for each key, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], labels: Numbers) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, labels: Numbers) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, labels: Numbers) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, labels: Numbers) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, labels: Numbers) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -4961,11 +5935,25 @@ class SpatialBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4978,6 +5966,16 @@ class SpatialBloomFilter:
         >>> SpatialBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> SpatialBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -5009,7 +6007,7 @@ class SpatialBloomFilter:
         """
         True when keys are hashed under a secret.
         """
-    def label(self, key: object, /) -> int:
+    def label(self, key: Key, /) -> int:
         """
         The label of a key: 0 when it certainly lies in no area, never below its own.
         """
@@ -5017,10 +6015,21 @@ class SpatialBloomFilter:
         """
         Cells that hold each label, label 1 first: O(nbytes).
         """
-    def label_many(self, /, keys: object) -> Any:
+    @overload
+    def label_many(self, /, keys: _Series) -> _Series:
         """
         One label a key, in the caller's kind; takes what contains_many takes.
         """
+    @overload
+    def label_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def label_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def label_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def label_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def label_many(self, /, keys: OtherColumns) -> Any: ...
     def label_rates(self, /) -> list[float]:
         """
         Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
@@ -5070,8 +6079,8 @@ class SpatialBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SpatialBloomFilter:
@@ -5126,7 +6135,7 @@ class SpatialBloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, keys: object, labels: object) -> None:
+    def update(self, /, keys: Keys, labels: Numbers) -> None:
         """
         Adds many keys, with as many labels (or one for all); answers nothing.
 
@@ -5168,7 +6177,7 @@ class SpectralBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -5183,7 +6192,7 @@ class SpectralBloomFilter:
         capacity: int,
         fpr: float = 0.01,
         *,
-        mode: str = "minimal-increase",
+        mode: Literal["minimum-selection", "minimal-increase", "recurring-minimum"] = "minimal-increase",
         counter_bits: int = 32,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -5193,7 +6202,7 @@ class SpectralBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, times: int = 1, /) -> bool:
+    def add(self, key: Key, times: int = 1, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -5209,14 +6218,38 @@ class SpectralBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -5234,11 +6267,25 @@ class SpectralBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -5251,19 +6298,40 @@ class SpectralBloomFilter:
         >>> SpectralBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> SpectralBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
         """
-    def count(self, key: object, /) -> int:
+    def count(self, key: Key, /) -> int:
         """
         Estimated number of occurrences of a key; 0 when it was certainly never added.
         """
-    def count_many(self, /, keys: object) -> Any:
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
         """
         One count a key, in the caller's kind; takes what contains_many takes, null counts null.
         """
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def counter_bits(self, /) -> int:
         """
@@ -5301,7 +6369,7 @@ class SpectralBloomFilter:
         True when the counters live in a file.
         """
     @property
-    def mode(self, /) -> str:
+    def mode(self, /) -> Literal["minimum-selection", "minimal-increase", "recurring-minimum"]:
         """
         How keys are added.
         """
@@ -5339,8 +6407,8 @@ class SpectralBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SpectralBloomFilter:
@@ -5356,7 +6424,7 @@ class SpectralBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
@@ -5394,7 +6462,7 @@ class SpectralBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -5436,7 +6504,7 @@ class StableBloomFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -5461,7 +6529,7 @@ class StableBloomFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -5474,14 +6542,38 @@ class StableBloomFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -5496,11 +6588,25 @@ class StableBloomFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -5513,6 +6619,16 @@ class StableBloomFilter:
         >>> StableBloomFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> StableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -5578,8 +6694,8 @@ class StableBloomFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> StableBloomFilter:
@@ -5595,7 +6711,7 @@ class StableBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
@@ -5652,7 +6768,7 @@ class StableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -5699,7 +6815,7 @@ class VariableIncrementFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
@@ -5726,7 +6842,7 @@ class VariableIncrementFilter:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
-    def add(self, key: object, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """
         Adds a key; True when it was certainly new, False when it was probably there.
 
@@ -5739,14 +6855,38 @@ class VariableIncrementFilter:
         >>> f.add(7), f.add(7)
         (True, False)
         """
-    def add_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
         """
         Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
         """
-    def add_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -5764,11 +6904,25 @@ class VariableIncrementFilter:
         """
         Forgets every key.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -5781,6 +6935,16 @@ class VariableIncrementFilter:
         >>> VariableIncrementFilter(1000).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> VariableIncrementFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -5791,14 +6955,25 @@ class VariableIncrementFilter:
         """
         Bits of a counter.
         """
-    def discard(self, key: object, /) -> bool:
+    def discard(self, key: Key, /) -> bool:
         """
         As remove, but answers: True when the key was removed, False where remove raises KeyError.
         """
-    def discard_many(self, /, keys: object) -> Any:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
         """
         Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
         """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def fill(self, /) -> float:
         """
@@ -5870,8 +7045,8 @@ class VariableIncrementFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> VariableIncrementFilter:
@@ -5887,19 +7062,19 @@ class VariableIncrementFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
-    def positions(self, key: object, /) -> list[int]:
+    def positions(self, key: Key, /) -> list[int]:
         """
         The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
-    def remove(self, key: object, /) -> None:
+    def remove(self, key: Key, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
         then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
         """
-    def remove_many(self, /, keys: object) -> None:
+    def remove_many(self, /, keys: Keys) -> None:
         """
         Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -5945,7 +7120,7 @@ class VariableIncrementFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: object, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -5980,7 +7155,7 @@ class XorFilter:
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably among those it was built of, False when it certainly was not.
 
@@ -5996,7 +7171,7 @@ class XorFilter:
     def __repr__(self, /) -> str: ...
     @staticmethod
     def build(
-        keys: object,
+        keys: Keys,
         fpr: float | None = None,
         *,
         bits: int | None = None,
@@ -6015,7 +7190,7 @@ class XorFilter:
         """
     @staticmethod
     def build_hashed(
-        hashes: object,
+        hashes: Hashes,
         fpr: float | None = None,
         *,
         bits: int | None = None,
@@ -6033,11 +7208,25 @@ class XorFilter:
         """
         Keys the structure was sized for.
         """
-    def contains_hashed(self, /, hashes: object) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
         Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
         """
-    def contains_many(self, /, keys: object, *, threads: int = ...) -> Any:
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -6050,6 +7239,16 @@ class XorFilter:
         >>> XorFilter.build([]).contains_many(["a", "b"])
         [False, False]
         """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
     def copy(self, /) -> XorFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -6115,8 +7314,8 @@ class XorFilter:
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
-        mode: str = "r",
-        verify: str = "header",
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> XorFilter:
@@ -6206,7 +7405,7 @@ def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:
     Model rate of a filter of this shape that holds `items` keys.
     """
 
-def hash_key(key: object, *, seed: int = ..., secret: bytes | None = None) -> int:
+def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None) -> int:
     """
     The 64-bit hash of a key, as every filter with this seed and secret sees it.
 
@@ -6217,7 +7416,8 @@ def hash_key(key: object, *, seed: int = ..., secret: bytes | None = None) -> in
     True
     """
 
-def hash_many(keys: object, *, seed: int = ..., secret: bytes | None = None) -> Any:
+@overload
+def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None) -> _Series:
     """
     The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
 
@@ -6228,6 +7428,16 @@ def hash_many(keys: object, *, seed: int = ..., secret: bytes | None = None) -> 
     True
     """
 
+@overload
+def hash_many(keys: Frame[_Series], *, seed: int = ..., secret: bytes | None = None) -> _Series: ...
+@overload
+def hash_many(keys: ArrowArray, *, seed: int = ..., secret: bytes | None = None) -> ArrowArray: ...
+@overload
+def hash_many(keys: NumPyArray, *, seed: int = ..., secret: bytes | None = None) -> NDArray[np.uint64]: ...
+@overload
+def hash_many(keys: ListedKeys, *, seed: int = ..., secret: bytes | None = None) -> list[int]: ...
+@overload
+def hash_many(keys: OtherColumns, *, seed: int = ..., secret: bytes | None = None) -> Any: ...
 def isa() -> str:
     """
     The vector instructions in use.
@@ -6276,11 +7486,12 @@ def loads(
     True
     """
 
+@overload
 def open(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
-    mode: str = "r",
-    verify: str = "header",
+    mode: Literal["r"] = "r",
+    verify: Literal["header", "full"] = "header",
     secret: bytes | None = None,
     max_bytes: int | None = None,
 ) -> _Filter:
@@ -6293,6 +7504,15 @@ def open(
     Raises FormatError, OSError, FilterMemoryError.
     """
 
+@overload
+def open(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    *,
+    mode: Literal["r+"],
+    verify: Literal["header", "full"] = "header",
+    secret: bytes | None = None,
+    max_bytes: int | None = None,
+) -> BloomFilter: ...
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     """
     (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.

@@ -1,7 +1,8 @@
 """What a filter can do, as types: any class with these methods fits, native or not.
 
 A class has exactly the methods it can honour, so ``isinstance(f, Removable)`` tells whether keys can be taken
-out of ``f``. Only names are compared at run time; a type checker compares signatures too.
+out of ``f``. Only names are compared at run time; a type checker compares signatures too. What answers a
+batch takes anything here, as a class may answer each kind of batch in its own way.
 
 >>> from bloomery import BloomFilter
 >>> isinstance(BloomFilter(100), Addable), isinstance(BloomFilter(100), Removable)
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from typing import Self
 
+    from bloomery.keys import Key, Keys
+
 __all__ = ["Addable", "Countable", "Estimating", "Filter", "Mergeable", "Removable"]
 
 
@@ -22,11 +25,15 @@ __all__ = ["Addable", "Countable", "Estimating", "Filter", "Mergeable", "Removab
 class Filter(Protocol):
     """Answers membership: False is certain, True is probable at the rate ``fpr()``."""
 
-    def __contains__(self, key: Any, /) -> bool:
+    def __contains__(self, key: Key, /) -> bool:
         """Tell whether ``key`` was probably added."""
 
     def contains_many(self, keys: Any) -> Any:
         """Answer for each key, in the caller's kind."""
+
+    @property
+    def num_added(self) -> int:
+        """Keys that were new when they were added, less those removed."""
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load."""
@@ -36,10 +43,10 @@ class Filter(Protocol):
 class Addable(Filter, Protocol):
     """Takes new keys."""
 
-    def add(self, key: Any, /) -> bool:
+    def add(self, key: Key, /) -> bool:
         """Add ``key``; True when it was certainly new."""
 
-    def update(self, /, *keys: Any) -> None:
+    def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch."""
 
     def add_many(self, keys: Any) -> Any:
@@ -53,13 +60,13 @@ class Addable(Filter, Protocol):
 class Removable(Addable, Protocol):
     """Takes keys out again."""
 
-    def remove(self, key: Any, /) -> None:
+    def remove(self, key: Key, /) -> None:
         """Remove one occurrence; ``KeyError`` when ``key`` is absent or cannot be taken out."""
 
-    def discard(self, key: Any, /) -> bool:
+    def discard(self, key: Key, /) -> bool:
         """Remove one occurrence, and tell whether there was one."""
 
-    def remove_many(self, keys: Any) -> None:
+    def remove_many(self, keys: Keys) -> None:
         """Remove many keys; ``KeyError`` at the first that is absent or cannot be taken out."""
 
     def discard_many(self, keys: Any) -> Any:
@@ -70,7 +77,7 @@ class Removable(Addable, Protocol):
 class Countable(Filter, Protocol):
     """Tells how often a key was added."""
 
-    def count(self, key: Any, /) -> int:
+    def count(self, key: Key, /) -> int:
         """Estimated number of occurrences of ``key``."""
 
     def count_many(self, keys: Any) -> Any:

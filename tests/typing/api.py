@@ -5,11 +5,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, assert_type
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 import bloomery
 from bloomery import BloomFilter, ScalableBloomFilter, errors
+from bloomery.keys import Keys
 
 
 def one_key(f: BloomFilter) -> None:
@@ -20,17 +29,72 @@ def one_key(f: BloomFilter) -> None:
 
 
 def batches(f: BloomFilter) -> None:
-    """A batch answers in the caller's kind, which a type cannot say; update answers nothing."""
-    assert_type(f.contains_many([1, 2]), Any)
-    assert_type(f.add_many([1, 2], threads=2), Any)
+    """A batch answers in the caller's kind; update answers nothing."""
+    assert_type(f.contains_many([1, 2]), list[bool])
+    assert_type(f.add_many(range(2), threads=2), list[bool])
+    assert_type(f.contains_many(np.arange(3)), NDArray[np.bool_])
+    assert_type(f.contains_many(pl.Series(["a"])), pl.Series)
+    assert_type(f.contains_many(pl.DataFrame({"a": [1]})), pl.Series)
+    assert_type(f.contains_many(["mixed", 1, (2.5, b"a")]), list[bool])
     f.update(range(10))
+    f.update(["mixed", 1], {2.5: "value"}, (str(i) for i in range(3)), uuid.uuid4().bytes.splitlines(), f)
+
+
+def hashes(f: BloomFilter) -> None:
+    """Hashes, too: one answers with one."""
+    assert_type(bloomery.hash_many(["a"]), list[int])
+    assert_type(bloomery.hash_many(np.arange(3)), NDArray[np.uint64])
+    assert_type(f.add_hashed(5), bool)
+    assert_type(f.add_hashed(np.uint64(5)), bool)
+    assert_type(f.contains_hashed([5]), list[bool])
+    assert_type(f.contains_hashed(bloomery.hash_many(np.arange(3))), NDArray[np.bool_])
+
+
+def keys(f: BloomFilter, day: dt.date) -> None:
+    """Every class of key of docs/keys.md."""
+    for key in ("a", b"a", bytearray(b"a"), memoryview(b"a"), uuid.uuid4(), 1, True, 1.5, (1, ("a", day))):
+        f.add(key)
+    f.update([day, dt.datetime(2024, 1, 15), dt.time(1), dt.timedelta(1), decimal.Decimal(1)])
+    f.update(
+        [
+            np.int64(1),
+            np.float32(1),
+            np.str_("a"),
+            np.bytes_(b"a"),
+            np.datetime64("2024-01-15"),
+            np.bool_(True),
+        ]
+    )
+
+
+def annotated(
+    f: BloomFilter,
+    a: Collection[str],
+    b: Iterator[str],
+    c: Iterable[int],
+    d: Sequence[str],
+    e: Keys,
+    g: NDArray[np.float64],
+    h: list[Any],
+    i: Any,
+) -> None:
+    """What users write at their own parameters."""
+    f.update(a, b, c, d, e, g, h, i)
+    assert_type(f.contains_many(a), list[bool])
+    assert_type(f.contains_many(c), list[bool])
+    assert_type(f.contains_many(g), NDArray[np.bool_])
+    assert_type(f.contains_many(h), list[bool])
+    f.contains_many(e)
+    f.contains_many(i)
+    with Path("x").open() as lines, Path("x").open("rb") as raw:
+        f.update(lines, raw)
 
 
 def attributes(f: BloomFilter) -> None:
     """Properties have plain types."""
     assert_type(f.capacity, int)
     assert_type(f.target_fpr, float)
-    assert_type(f.layout, str)
+    BloomFilter(1000, layout=f.layout, scheme=f.scheme)
     assert_type(f.keyed, bool)
     assert_type(f.fpr(), float)
     assert_type(f.approx_count(), tuple[float, float])
@@ -59,6 +123,9 @@ def files(path: Path) -> None:
     assert_type(BloomFilter.from_bytes(f.to_bytes()), BloomFilter)
     with BloomFilter.open(path, mode="r+") as writer:
         assert_type(writer, BloomFilter)
+    with bloomery.open(path, mode="r+") as writer:
+        assert_type(writer, BloomFilter)
+    assert_type(len(memoryview(f)), int)
 
 
 def growing() -> None:
@@ -81,7 +148,14 @@ def exceptions() -> None:
 
 
 def mistakes(f: BloomFilter) -> None:
-    """Wrong calls are found."""
+    """Wrong calls are found; of all classes, the tests make many more."""
+    f.add([1, 2])  # type: ignore[arg-type]
+    f.add(None)  # type: ignore[arg-type]
+    f.update("abc")  # type: ignore[arg-type]
+    f.update(5)  # type: ignore[arg-type]
+    f.contains_many("abc")  # type: ignore[arg-type]
+    BloomFilter(1000, layout="fast")  # type: ignore[arg-type]
+    BloomFilter.open("x", mode="w")  # type: ignore[arg-type]
     f.add()  # type: ignore[call-arg]
     BloomFilter("many")  # type: ignore[arg-type]
     f | 1  # type: ignore[operator]

@@ -136,7 +136,7 @@ macro_rules! build_methods {
                 "not fit lies in a nameless file of the folder for temporary files. The class says the rest.")]
             #[staticmethod]
             #[pyo3(signature = (
-                keys: "object", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
+                keys: "Keys", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
                 secret: "bytes | bool | None" = None, threads: "int" = shared::ONE,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]
@@ -161,7 +161,7 @@ macro_rules! build_methods {
             /// As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
             #[staticmethod]
             #[pyo3(signature = (
-                hashes: "object", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
+                hashes: "Hashes", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
                 secret: "bytes | None" = None, threads: "int" = shared::ONE,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]

@@ -28,7 +28,7 @@ use crate::params;
 /// >>> bloomery.hash_key("a") == bloomery.hash_key(b"a")
 /// True
 #[pyfunction]
-#[pyo3(signature = (key: "object", *, seed: "int" = None, secret: "bytes | None" = None))]
+#[pyo3(signature = (key: "Key", *, seed: "int" = None, secret: "bytes | None" = None))]
 #[pyo3(text_signature = "(key, *, seed=0, secret=None)")]
 pub(crate) fn hash_key(
     key: &Bound<'_, PyAny>,
@@ -47,7 +47,7 @@ pub(crate) fn hash_key(
 /// >>> bloomery.hash_many([1, 2]) == [bloomery.hash_key(1), bloomery.hash_key(2)]
 /// True
 #[pyfunction]
-#[pyo3(signature = (keys: "object", *, seed: "int" = None, secret: "bytes | None" = None) -> "Any")]
+#[pyo3(signature = (keys: "Keys", *, seed: "int" = None, secret: "bytes | None" = None) -> "Answers[int]")]
 #[pyo3(text_signature = "(keys, *, seed=0, secret=None)")]
 pub(crate) fn hash_many<'py>(
     keys: &Bound<'py, PyAny>,

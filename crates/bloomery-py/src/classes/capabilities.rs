@@ -31,7 +31,7 @@ macro_rules! addable_methods {
             /// Another filter of this class is taken in whole, where such two can be merged: its keys are added.
             /// What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
             /// cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-            #[pyo3(signature = (*keys: "object", threads: "int" = shared::ONE) -> "None")]
+            #[pyo3(signature = (*keys: "Keys | Self", threads: "int" = shared::ONE) -> "None")]
             fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>, threads: shared::Threads) -> PyResult<()> {
                 let (py, add) = (keys.py(), operations::Add { lock: &self.lock, threads: threads.0 });
                 for keys in keys.iter() {
@@ -44,14 +44,14 @@ macro_rules! addable_methods {
             }
 
             /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
-            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "Any")]
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
             fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
                 let add = operations::Add { lock: &self.lock, threads: threads.0 };
                 batch::run(&add, &self.hasher, keys, true)
             }
 
             /// Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-            #[pyo3(signature = (hashes: "object") -> "Any")]
+            #[pyo3(signature = (hashes: "Hashes | SupportsIndex") -> "Answers[bool]")]
             fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
                 if let Some(hash) = ready::single(hashes)? {
@@ -94,13 +94,13 @@ macro_rules! removable_methods {
             ///
             /// Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
             /// are removed. Cost: a look-up and a removal a key.
-            #[pyo3(signature = (keys: "object") -> "None")]
+            #[pyo3(signature = (keys: "Keys") -> "None")]
             fn remove_many(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
                 batch::run(&operations::RemoveEach::of(&self.lock), &self.hasher, keys, false).map(drop)
             }
 
             /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-            #[pyo3(signature = (keys: "object") -> "Any")]
+            #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 batch::run(&operations::Remove { lock: &self.lock }, &self.hasher, keys, true)
             }
@@ -114,14 +114,14 @@ macro_rules! countable_methods {
         #[pymethods]
         impl $Class {
             /// Estimated number of occurrences of a key; 0 when it was certainly never added.
-            #[pyo3(signature = (key: "object", /))]
+            #[pyo3(signature = (key: "Key", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let hash = scalar::hash_key(&self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |f| Countable::count_hash(f, hash)))
             }
 
             /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-            #[pyo3(signature = (keys: "object") -> "Any")]
+            #[pyo3(signature = (keys: "Keys") -> "Answers[int]")]
             fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 batch::run(
                     &operations::Ask { lock: &self.lock, ask: &Countable::count_hashes },
@@ -143,7 +143,7 @@ macro_rules! positioned_methods {
             ///
             /// In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
             /// rules. For comparing implementations. Cost: k probes and a list.
-            #[pyo3(signature = (key: "object", /) -> "list[int]")]
+            #[pyo3(signature = (key: "Key", /) -> "list[int]")]
             fn positions(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
                 let hash = scalar::hash_key(&self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |filter| Positioned::positions(filter, hash)))

@@ -32,14 +32,14 @@ macro_rules! filter_methods {
                 "canonical bytes.\n\n",
                 ">>> from bloomery import ", stringify!($Class), "\n",
                 ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
-            #[pyo3(signature = (keys: "object", *, threads: "int" = shared::ONE) -> "Any")]
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
             fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
                 let check = operations::Check { lock: &self.lock, threads: threads.0 };
                 batch::run(&check, &self.hasher, keys, true)
             }
 
             /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-            #[pyo3(signature = (hashes: "object") -> "Any")]
+            #[pyo3(signature = (hashes: "Hashes | SupportsIndex") -> "Answers[bool]")]
             fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
                 if let Some(hash) = ready::single(hashes)? {

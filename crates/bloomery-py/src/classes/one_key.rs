@@ -78,7 +78,7 @@ macro_rules! add_method {
         #[pymethods]
         impl $Class {
             #[doc = crate::classes::one_key::add_text!($Class, "")]
-            #[pyo3(signature = (key: "object", /))]
+            #[pyo3(signature = (key: "Key", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 shared::add_one(py, &self.lock, scalar::hash_key(&self.hasher, key)?)
             }
@@ -99,7 +99,7 @@ macro_rules! add_method {
         impl $Class {
             #[doc = crate::classes::one_key::add_text!(
                 $Class, "times: how often, as that many calls would; of those, what came before one that finds no\nroom is added.\n\n")]
-            #[pyo3(signature = (key: "object", times: "int" = 1, /))]
+            #[pyo3(signature = (key: "Key", times: "int" = 1, /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
                 crate::classes::times::add(py, &self.lock, scalar::hash_key(&self.hasher, key)?, times)
             }
@@ -147,13 +147,13 @@ macro_rules! remove_methods {
         #[pymethods]
         impl $Class {
             #[doc = crate::classes::one_key::remove_text!("")]
-            #[pyo3(signature = (key: "object", /) -> "None")]
+            #[pyo3(signature = (key: "Key", /) -> "None")]
             fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
                 shared::remove_one(&self.lock, scalar::hash_key(&self.hasher, key)?, key)
             }
 
             #[doc = crate::classes::one_key::discard_text!("")]
-            #[pyo3(signature = (key: "object", /))]
+            #[pyo3(signature = (key: "Key", /))]
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
                 self.lock.write(py, |f| f.remove_hash(hash)).or_raise(py)
@@ -174,14 +174,14 @@ macro_rules! remove_methods {
         impl $Class {
             #[doc = crate::classes::one_key::remove_text!(
                 "\n\ntimes: so many occurrences, or none where fewer are there.")]
-            #[pyo3(signature = (key: "object", times: "int" = 1, /) -> "None")]
+            #[pyo3(signature = (key: "Key", times: "int" = 1, /) -> "None")]
             fn remove(&self, key: &Bound<'_, PyAny>, times: u64) -> PyResult<()> {
                 let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
                 crate::classes::times::remove(py, &self.lock, hash, times).map(drop)
             }
 
             #[doc = crate::classes::one_key::discard_text!("")]
-            #[pyo3(signature = (key: "object", times: "int" = 1, /))]
+            #[pyo3(signature = (key: "Key", times: "int" = 1, /))]
             fn discard(&self, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
                 let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);
                 crate::classes::times::remove(py, &self.lock, hash, times)

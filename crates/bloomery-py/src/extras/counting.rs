@@ -18,7 +18,7 @@ fn least(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
 impl CountingBloomFilter {
     /// True when the key seems to have been added `at_least` times more than removed, False when it
     /// certainly was not. Beyond the counters' maximum the answer is that for the maximum.
-    #[pyo3(signature = (key: "object", /, *, at_least: "int" = None))]
+    #[pyo3(signature = (key: "Key", /, *, at_least: "int" = None))]
     #[pyo3(text_signature = "($self, key, /, *, at_least=1)")]
     fn contains(&self, key: &Bound<'_, PyAny>, at_least: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let least = least(at_least)?;
@@ -27,7 +27,7 @@ impl CountingBloomFilter {
     }
 
     /// As contains, for many keys; takes and answers what contains_many does.
-    #[pyo3(signature = (keys: "object", at_least: "int") -> "Any")]
+    #[pyo3(signature = (keys: "Keys", at_least: "int") -> "Answers[bool]")]
     fn contains_many_at_least<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

@@ -12,14 +12,14 @@ use crate::operations::Ask;
 impl LayeredBloomFilter {
     /// Leading layers that hold the key: 0 when it was certainly never added, never below
     /// min(times added, layers).
-    #[pyo3(signature = (key: "object", /))]
+    #[pyo3(signature = (key: "Key", /))]
     fn depth(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = hash_key(&self.hasher, key)?;
         Ok(self.lock.read(key.py(), |f| f.depth_hash(hash)))
     }
 
     /// One depth a key, in the caller's kind; takes what contains_many takes.
-    #[pyo3(signature = (keys: "object") -> "Any")]
+    #[pyo3(signature = (keys: "Keys") -> "Answers[int]")]
     fn depth_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         batch::run(&Ask { lock: &self.lock, ask: &Countable::count_hashes }, &self.hasher, keys, true)
     }

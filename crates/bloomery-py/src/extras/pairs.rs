@@ -136,7 +136,7 @@ macro_rules! pair_methods {
             #[doc = concat!(
                 "Adds a key with its ", stringify!($value), "; True when the key was certainly new.\n\n",
                 "Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.")]
-            #[pyo3(signature = (key: "object", $value: "int"))]
+            #[pyo3(signature = (key: "Key", $value: "int"))]
             fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 let value = crate::params::whole(stringify!($value), $value, 0)?;
@@ -146,14 +146,14 @@ macro_rules! pair_methods {
             #[doc = concat!(
                 "Adds many keys, with as many ", stringify!($values), " (or one for all); answers nothing.\n\n",
                 "All ", stringify!($values), " are checked before the first key is added. Nulls are refused.")]
-            #[pyo3(signature = (keys: "object", $values: "object") -> "None")]
+            #[pyo3(signature = (keys: "Keys", $values: "Numbers") -> "None")]
             fn update(&self, keys: &Bound<'_, PyAny>, $values: &Bound<'_, PyAny>) -> PyResult<()> {
                 let values = crate::extras::pairs::Values::read(stringify!($value), $values)?;
                 crate::extras::pairs::put_many(&self.lock, &self.hasher, keys, &values, false).map(drop)
             }
 
             /// As update, and answers, for each key, whether it was new; as contains_many answers.
-            #[pyo3(signature = (keys: "object", $values: "object") -> "Any")]
+            #[pyo3(signature = (keys: "Keys", $values: "Numbers") -> "Answers[bool]")]
             fn add_many<'py>(
                 &self,
                 keys: &Bound<'py, PyAny>,
@@ -164,14 +164,14 @@ macro_rules! pair_methods {
             }
 
             #[doc = $meaning]
-            #[pyo3(signature = (key: "object", /))]
+            #[pyo3(signature = (key: "Key", /))]
             fn $get(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |filter| filter.get_hash(hash)))
             }
 
             #[doc = concat!("One ", stringify!($value), " a key, in the caller's kind; takes what contains_many takes.")]
-            #[pyo3(signature = (keys: "object") -> "Any")]
+            #[pyo3(signature = (keys: "Keys") -> "Answers[int]")]
             fn $get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let ask = &bloomery_core::labelled::valued::Valued::get_hashes;
                 crate::keys::batch::run(&crate::operations::Ask { lock: &self.lock, ask }, &self.hasher, keys, true)

@@ -47,7 +47,7 @@ fn scheme(value: &Bound<'_, PyAny>) -> PyResult<Choice> {
 impl RetouchedBloomFilter {
     /// Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
     /// cleared. False, and no change, when it is not found.
-    #[pyo3(signature = (key: "object", /))]
+    #[pyo3(signature = (key: "Key", /))]
     fn add_false_positive(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
         self.lock.write(py, |f| f.note_false_positive(hash)).or_raise(py)
@@ -55,7 +55,7 @@ impl RetouchedBloomFilter {
 
     /// As add_false_positive for many keys, in the caller's kind; takes what contains_many takes,
     /// skips nulls.
-    #[pyo3(signature = (keys: "object") -> "Any")]
+    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
     fn add_false_positives<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         batch::run(&Train { lock: &self.lock, work: Core::note_false_positive }, &self.hasher, keys, true)
     }
@@ -64,7 +64,7 @@ impl RetouchedBloomFilter {
     ///
     /// scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
     /// known false positives need; "ratio", the bit with most of these a member.
-    #[pyo3(signature = (key: "object", scheme: "str" = Choice::Ratio))]
+    #[pyo3(signature = (key: "Key", scheme: "Literal['random', 'minimum-fn', 'maximum-fp', 'ratio']" = Choice::Ratio))]
     #[pyo3(text_signature = "($self, key, scheme='ratio')")]
     fn retouch(&self, key: &Bound<'_, PyAny>, #[pyo3(from_py_with = scheme)] scheme: Choice) -> PyResult<bool> {
         let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
@@ -73,7 +73,7 @@ impl RetouchedBloomFilter {
 
     /// As retouch for many keys, one after the other, in the caller's kind; takes what contains_many
     /// takes, skips nulls.
-    #[pyo3(signature = (keys: "object", scheme: "str" = Choice::Ratio) -> "Any")]
+    #[pyo3(signature = (keys: "Keys", scheme: "Literal['random', 'minimum-fn', 'maximum-fp', 'ratio']" = Choice::Ratio) -> "Answers[bool]")]
     #[pyo3(text_signature = "($self, keys, scheme='ratio')")]
     fn retouch_many<'py>(
         &self,

@@ -13,11 +13,12 @@ from bloomery.cli.io.output import Output, is_special
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Literal
 
     from bloomery.cli.filters.kinds import Seen
 
 
-def load(path: str, args: argparse.Namespace, *, verify: str = "header") -> Seen:
+def load(path: str, args: argparse.Namespace, *, verify: Literal["header", "full"] = "header") -> Seen:
     """Open a filter's file as it is, mapped; whichever class it holds."""
     found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
     if row_of(found) not in kinds():

@@ -185,6 +185,12 @@ class WithRemovals(Generic[K, R]):
             self._kept.clear()
             self._removed.clear()
 
+    @property
+    def num_added(self) -> int:
+        """Keys that were new when they were added, less those removed."""
+        with self._lock:
+            return int(self._kept.num_added - self._removed.num_added)
+
     def fpr(self) -> float:
         """Rate at which a key that was never added is found: that of ``kept``, less what is denied."""
         return self._kept.fpr() * (1.0 - self._removed.fpr())

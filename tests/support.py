@@ -92,6 +92,8 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     "pairs": lambda v: v.row["adds"] == "pair",
     # add takes the key alone
     "keys": lambda v: v.row["adds"] == "key",
+    # made of all its keys at once
+    "build": lambda v: v.row["adds"] == "build",
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
     "numbers": lambda v: v.row["adds"] == "number",
     # a key that was added is found, unless others were wrongly removed

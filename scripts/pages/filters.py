@@ -38,6 +38,7 @@ OPERATIONS = {
     "value": "tell a key's value",
     "positions": "tell a key's cells",
     "grow": "grow",
+    "static": "made of all its keys at once",
     "map": "open a file in constant time",
     "write-in-place": "write a file in place",
 }

@@ -41,6 +41,7 @@ __all__ = [
     "DLeftCountingFilter",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
+    "Gathering",
     "KeyedRecords",
     "LastOccurrences",
     "LayeredBloomFilter",
@@ -263,6 +264,26 @@ class AgingBloomFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -559,6 +580,26 @@ class BinaryFuseFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -867,6 +908,26 @@ class BitSet:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -1240,6 +1301,26 @@ class BloomFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -1649,6 +1730,26 @@ class CompactApproximator:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -2056,6 +2157,26 @@ class CountingBloomFilter:
         """
         Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came
         twice. Counts the counters in use: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -2476,6 +2597,26 @@ class CuckooFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -2844,6 +2985,26 @@ class DLeftCountingFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -3185,6 +3346,26 @@ class DeletableBloomFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -3593,6 +3774,26 @@ class DynamicCuckooFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -3746,6 +3947,23 @@ class DynamicCuckooFilter:
         Another filter of this class is taken in whole, where such two can be merged: its keys are added.
         What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+@final
+class Gathering:
+    """
+    Hashes of keys that come in pieces, for build_hashed; what does not fit in half of `memory` lies in a nameless file.
+    """
+    def __new__(
+        cls, /, *, seed: int = 0, secret: bytes | None = None, memory: int | None = None
+    ) -> Gathering: ...
+    def lines(self, /, block: bytes | bytearray | memoryview) -> int:
+        """
+        Takes the lines of `block`, a last one without newline among them; how many.
+        """
+    def records(self, /, records: KeyedRecords) -> None:
+        """
+        Takes the keys of records; those without one are left out.
         """
 
 @final
@@ -4050,6 +4268,26 @@ class LayeredBloomFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -4316,6 +4554,26 @@ class PrefixFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -4657,6 +4915,26 @@ class QuotientFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -5009,6 +5287,26 @@ class RetouchedBloomFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -5345,6 +5643,26 @@ class RollingBloomFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -5666,6 +5984,26 @@ class ScalableBloomFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -5813,12 +6151,12 @@ class Selection:
         Behind the last whole record of `block`, which begins with a record; 0 where none ends.
         """
     @staticmethod
-    def lines(filter: _Filter) -> Selection:
+    def lines(filter: _Filter | Gathering) -> Selection:
         """
         Whole lines: each is its own key.
         """
     @staticmethod
-    def objects(filter: _Filter, names: list[str], types: list[str]) -> Selection:
+    def objects(filter: _Filter | Gathering, names: list[str], types: list[str]) -> Selection:
         """
         Values of JSON lines, of dotted `names`.
         """
@@ -5828,7 +6166,12 @@ class Selection:
         """
     @staticmethod
     def rows(
-        filter: _Filter, columns: list[int], types: list[str], *, delimiter: str, quotes: bool = True
+        filter: _Filter | Gathering,
+        columns: list[int],
+        types: list[str],
+        *,
+        delimiter: str,
+        quotes: bool = True,
     ) -> Selection:
         """
         Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
@@ -5989,6 +6332,26 @@ class SpatialBloomFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -6346,6 +6709,26 @@ class SpectralBloomFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -6647,6 +7030,26 @@ class StableBloomFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -6983,6 +7386,26 @@ class VariableIncrementFilter:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
         """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -7267,6 +7690,26 @@ class XorFilter:
     def fpr(self, /) -> float:
         """
         Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(

@@ -113,7 +113,8 @@ def choices(
 
     Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
     ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
-    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. ``universe`` says
+    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. "static" asks for
+    what is made of all its keys at once, whose ``add_ns_per_key`` is that of building. ``universe`` says
     that keys are whole numbers below it, which structures that take only such can be sized for. Within 1.2
     times the least space the faster comes first; what forgets keys by design comes after what does
     not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
@@ -249,7 +250,7 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
         and (
             row["adds"] == "key"
             or (row["adds"] == "pair" and needs & _of_pairs())
-            or (row["adds"] == "build" and "build" in needs)
+            or (row["adds"] == "build" and "static" in needs)
             or (row["adds"] == "number" and universe)
         )
     ]

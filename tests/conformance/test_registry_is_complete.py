@@ -32,7 +32,7 @@ FIELDS = {
 # What a word of the registry promises: each of these methods. Classes whose add takes pairs have batches of
 # their own, so they promise less under "add".
 METHODS: dict[str, tuple[str, ...]] = {
-    "build": ("build", "build_hashed", "contains_many", "contains_hashed"),
+    "static": ("build", "build_hashed", "contains_many", "contains_hashed"),
     "add": ("add", "update", "add_many", "add_hashed", "contains_many", "contains_hashed", "clear"),
     "merge": ("merge", "union", "__or__", "__ior__"),
     "remove": ("remove", "discard", "remove_many", "discard_many"),
@@ -65,7 +65,7 @@ PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
 # Words whose methods are absent from a class without them.
-ABSENT = ("add", "build", "merge", "remove", "delete", "count", "intersect", "label", "value", "positions")
+ABSENT = ("add", "static", "merge", "remove", "delete", "count", "intersect", "label", "value", "positions")
 EVERYWHERE = (
     "contains_many",
     "fpr",
@@ -83,6 +83,7 @@ EVERYWHERE = (
     "save",
     "open",
     "copy",
+    "freeze",
 )
 ROOT = Path(__file__).resolve().parents[2]
 

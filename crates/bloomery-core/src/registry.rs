@@ -254,7 +254,7 @@ pub struct Variant {
 /// The names of capabilities; a file that can be written in place can be mapped, too. What is made of all its keys at
 /// once cannot add one.
 macro_rules! capabilities {
-    (build $($can:ident)*) => { capabilities!(["build",] $($can)*) };
+    (build $($can:ident)*) => { capabilities!(["static",] $($can)*) };
     ($adds:ident $($can:ident)*) => { capabilities!(["add",] $($can)*) };
     ([$($name:expr,)*]) => { &[$($name,)*] };
     ([$($name:expr,)*] write_in_place $($more:ident)*) => {

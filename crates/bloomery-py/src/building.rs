@@ -4,17 +4,17 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use bloomery_core::key::KeyHasher;
-use bloomery_core::key::source::CHUNK;
 use bloomery_core::parallel::workers::lock;
-use bloomery_core::structure::records::{Record, Records, Sorted};
-use bloomery_core::structure::{HashSource, Job};
+use bloomery_core::structure::Job;
+use bloomery_core::structure::records::Sorted;
 use bloomery_core::{Error, Result};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::errors::{OrRaise, parameter_type};
-use crate::keys::batch::{self, Operation};
-use crate::keys::ready;
-use crate::{params, turns};
+use crate::errors::{OrRaise, parameter, parameter_type};
+use crate::gathering::Gathering;
+use crate::keys::{batch, ready};
+use crate::params;
 
 /// Between two looks for signals and two calls of `progress`.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -24,8 +24,27 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) enum Given<'a, 'py> {
     /// Keys of any kind that a batch takes.
     Keys(&'a Bound<'py, PyAny>),
-    /// Hashes that hash_many() gave.
+    /// Hashes that hash_many() gave, or a [`Gathering`].
     Hashes(&'a Bound<'py, PyAny>),
+}
+
+/// How ready hashes were made: as a [`Gathering`] says, else by seed and secret.
+pub(crate) fn hasher_of(
+    hashes: &Bound<'_, PyAny>,
+    seed: u64,
+    secret: Option<&Bound<'_, PyAny>>,
+) -> PyResult<KeyHasher> {
+    let given = params::given_hasher(seed, secret)?;
+    let Ok(gathering) = hashes.cast::<Gathering>() else { return Ok(given) };
+    let own = gathering.get().hasher;
+    let same = (own.seed(), own.secret_fingerprint()) == (given.seed(), given.secret_fingerprint());
+    if !same && (given.is_keyed() || given.seed() != 0) {
+        return Err(parameter(
+            hashes.py(),
+            "the hashes were gathered under another seed or secret; drop seed and secret",
+        ));
+    }
+    Ok(own)
 }
 
 /// How the work is done: the keywords that every `build` takes.
@@ -56,6 +75,14 @@ impl How {
         })
     }
 
+    /// The keywords, but for memory, which gathering was told.
+    pub(crate) fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let words = PyDict::new(py);
+        words.set_item("threads", self.threads)?;
+        words.set_item("progress", self.progress.as_ref())?;
+        Ok(words)
+    }
+
     /// Gathers the keys and makes a structure of them.
     pub(crate) fn build<T: Send>(
         &self,
@@ -64,13 +91,26 @@ impl How {
         given: Given<'_, '_>,
         make: impl FnOnce(&Sorted<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let gather = Gather { records: Mutex::new(Records::new(self.memory)) };
+        if let Given::Hashes(hashes) = given
+            && let Ok(gathering) = hashes.cast::<Gathering>()
+        {
+            let gathering = gathering.get();
+            return self.watched(py, |job| make(&*gathering.sorted(job)?, job));
+        }
+        let gathering = Gathering::of(*hasher, self.memory);
         match given {
-            Given::Keys(keys) => batch::run(&gather, hasher, keys, false)?,
-            Given::Hashes(hashes) => ready::run(&gather, hashes)?,
+            Given::Keys(keys) => batch::run(&gathering, hasher, keys, false)?,
+            Given::Hashes(hashes) => ready::run(&gathering, hashes)?,
         };
-        let records = gather.records.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.watched(py, |job| make(&records.sorted(job)?, job))
+        self.watched(py, |job| make(&*gathering.sorted(job)?, job))
+    }
+
+    /// Gathers keys and sorts them, for a structure that is chosen then.
+    pub(crate) fn gathered(&self, hasher: KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<(Gathering, u64)> {
+        let gathering = Gathering::of(hasher, self.memory);
+        batch::run(&gathering, &hasher, keys, false)?;
+        let distinct = self.watched(keys.py(), |job| Ok(gathering.sorted(job)?.len()))?;
+        Ok((gathering, distinct))
     }
 
     /// Does long work detached; looks for signals and calls `progress` now and then, an exception of which ends it.
@@ -99,28 +139,6 @@ impl How {
         let made = made.or_raise(py)?;
         tell(py, 1, 1)?;
         Ok(made)
-    }
-}
-
-/// Gathering.
-pub(crate) struct Gather {
-    records: Mutex<Records<1>>,
-}
-
-impl Operation for Gather {
-    type Out = u8;
-    const SKIPS_NULLS: bool = true;
-
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        let (mut hashes, mut failed) = ([0u64; CHUNK], None);
-        turns::detached(py, source.len(), |start| {
-            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-            source.fill(start, hashes);
-            let mut records = lock(&self.records);
-            failed = hashes.iter().try_for_each(|&hash| records.push(Record::from([hash]))).err();
-            if failed.is_some() { source.len() } else { start + hashes.len() }
-        })?;
-        failed.map_or(Ok(()), Err).or_raise(py)
     }
 }
 
@@ -176,7 +194,7 @@ macro_rules! build_methods {
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
-                let hasher = params::given_hasher(seed, secret)?;
+                let hasher = crate::building::hasher_of(hashes, seed, secret)?;
                 let how = How::read(threads.0, progress, memory)?;
                 how.build(hashes.py(), &hasher, Given::Hashes(hashes), |keys, job| {
                     Core::build(keys, $($p,)* $($k,)* hasher, job)

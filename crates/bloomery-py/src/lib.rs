@@ -10,7 +10,7 @@
 //! | `answers` | masks and hashes in the caller's kind |
 //! | `operations` | add, check, hash: what a batch does with hashes |
 //! | `biased_lock`, `turns` | one filter, many threads; long batches and signals |
-//! | `building` | structures that are made of all their keys at once |
+//! | `building`, `gathering`, `freezing` | structures that are made of all their keys at once |
 //! | `forks` | what a child process finds |
 //! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
 
@@ -28,8 +28,10 @@ mod errors;
 mod extras;
 mod files;
 mod forks;
+mod freezing;
 mod functions;
 mod gathered;
+mod gathering;
 mod keys;
 mod keywords;
 mod objects;
@@ -64,6 +66,8 @@ macro_rules! module {
                 capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, law, layout_for, layouts, least_fpr,
                 loads, open, shapes_within, size_for, variants,
             };
+            #[pymodule_export]
+            use super::gathering::Gathering;
             #[pymodule_export]
             const LINE_BYTES: usize = bloomery_core::cells::LINE_BYTES;
             #[pymodule_export]

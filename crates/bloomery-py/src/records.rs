@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::biased_lock::BiasedLock;
-use crate::classes::with_filter;
+use crate::classes::{with_asked, with_filter};
 use crate::errors::{OrRaise, parameter, warn_overfull};
+use crate::gathering::Gathering;
 use crate::objects;
 use crate::params;
 use crate::text::{not_a_filter, out};
@@ -53,7 +54,10 @@ fn types_of(names: &Bound<'_, PyList>) -> PyResult<Vec<KeyType>> {
 }
 
 fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
-    with_filter!(filter, lock => Ok(lock.read(filter.py(), |filter| *filter.hasher())))
+    if let Ok(gathering) = filter.cast::<Gathering>() {
+        return Ok(gathering.get().hasher);
+    }
+    with_asked!(filter, lock => Ok(lock.read(filter.py(), |filter| *filter.hasher())))
         .unwrap_or_else(|| not_a_filter(filter))
 }
 
@@ -61,14 +65,14 @@ fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
 impl Selection {
     /// Whole lines: each is its own key.
     #[staticmethod]
-    #[pyo3(signature = (filter: "_Filter") -> "Selection")]
+    #[pyo3(signature = (filter: "_Filter | Gathering") -> "Selection")]
     fn lines(filter: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Selection { core: Arc::new(CoreSelection::lines(hasher_of(filter)?)) })
     }
 
     /// Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
     #[staticmethod]
-    #[pyo3(signature = (filter: "_Filter", columns: "list[int]", types: "list[str]", *, delimiter: "str",
+    #[pyo3(signature = (filter: "_Filter | Gathering", columns: "list[int]", types: "list[str]", *, delimiter: "str",
                         quotes: "bool" = true) -> "Selection")]
     fn rows(
         filter: &Bound<'_, PyAny>,
@@ -90,7 +94,7 @@ impl Selection {
 
     /// Values of JSON lines, of dotted `names`.
     #[staticmethod]
-    #[pyo3(signature = (filter: "_Filter", names: "list[str]", types: "list[str]") -> "Selection")]
+    #[pyo3(signature = (filter: "_Filter | Gathering", names: "list[str]", types: "list[str]") -> "Selection")]
     fn objects(filter: &Bound<'_, PyAny>, names: &Bound<'_, PyList>, types: &Bound<'_, PyList>) -> PyResult<Self> {
         let (hasher, names) = (hasher_of(filter)?, texts("names", names)?);
         let core = CoreSelection::objects(hasher, &names, &types_of(types)?).or_raise(filter.py())?;
@@ -252,7 +256,7 @@ impl KeyedRecords {
     ) -> PyResult<Parts<'py>> {
         let (py, hashes) = (filter.py(), self.core.hashes());
         let mut mask = zeroed(hashes.len()).or_raise(py)?;
-        with_filter!(filter, lock => turns::of(lock, py, hashes.len(), |session, start| {
+        with_asked!(filter, lock => turns::of(lock, py, hashes.len(), |session, start| {
             let end = hashes.len().min(start + PART);
             session.read(|filter| filter.contains_hashes(&hashes[start..end], &mut mask[start..end]));
             Ok(end)
@@ -316,5 +320,13 @@ impl KeyedRecords {
             session.write(|filter| filter.add_hashes(&marked[start..end], None)).map(|()| end)
         }))
         .unwrap_or_else(|| not_a_filter(filter))
+    }
+}
+
+#[pymethods]
+impl Gathering {
+    /// Takes the keys of records; those without one are left out.
+    fn records(&self, py: Python<'_>, records: &KeyedRecords) -> PyResult<()> {
+        py.detach(|| self.push(records.core.hashes())).or_raise(py)
     }
 }

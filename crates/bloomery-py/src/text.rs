@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::biased_lock::{BiasedLock, Session};
 use crate::classes::shared::bytes_of;
-use crate::classes::with_filter;
+use crate::classes::{with_asked, with_filter};
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::objects;
 use crate::turns;
@@ -109,7 +109,7 @@ pub(crate) fn check_lines<'py>(
     let bytes = bytes_of("block", block)?;
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
     let mut tally = Tally::default();
-    with_filter!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
+    with_asked!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
         tally += session.read(|filter| text::check(filter, part, found.as_mut(), absent.as_mut()))?;
         Ok(())
     }))

@@ -18,7 +18,9 @@ __all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
 HELP = "write a filter of all lines to a file"
 DETAIL = """Without --capacity, regular files are read twice: to count their lines, then to add them.
 A pipe makes a filter that grows. The file appears when it is whole. --kind names another structure of
-"bloomery plan"; one that counts gets every line, a table each different line once."""
+"bloomery plan"; one that counts gets every line, a table each different line once. A static one, such
+as "bloomery plan --needs static" lists, is made of all lines at once, read once: --threads work at it,
+and beyond half of --memory hashes wait in a nameless file of the folder for temporary files."""
 EXAMPLE = "bloomery build --fpr 1e-3 words.bloom words.txt"
 FPR = 0.01
 _FIRST_STAGE = 1 << 16
@@ -31,7 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacity", type=units.count, metavar="N", help="number of different lines to expect"
     )
-    add_shape(parser, fpr=FPR, seed="default 0")
+    parser.add_argument(
+        "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, for a static --kind"
+    )
+    add_shape(parser, fpr=FPR, seed="default 0", builds=True)
     add_records(parser)
     add_hashes(parser)
 
@@ -39,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
     from bloomery.cli.filters.files import save
-    from bloomery.cli.filters.fill import fill
-    from bloomery.cli.filters.kinds import grows
+    from bloomery.cli.filters.kinds import is_static
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
@@ -51,17 +55,14 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     with Stops() as stops:
         inputs = sources(args.files)
-        longest = longest_line(args)
-        blocks = Blocks(inputs, stops, longest=longest)
+        blocks = Blocks(inputs, stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
-        capacity = args.capacity
-        if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
-            capacity = _count(blocks, progress)
-            inputs = sources(args.files)
-            blocks = Blocks(inputs, stops, longest=longest)
-            progress.follow(blocks)
-        seen = _empty(args, capacity)
-        lines = fill(args, seen, blocks, inputs, stops, progress)
+        if is_static(args.kind):
+            from bloomery.cli.filters.static import built
+
+            seen, lines = built(args, args.fpr or FPR, blocks, inputs, stops, progress)
+        else:
+            seen, lines = _filled(args, blocks, inputs, stops, progress)
         progress.clear()
         save(seen, args.out)
     stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
@@ -70,12 +71,35 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _filled(
+    args: argparse.Namespace, blocks: Any, inputs: Any, stops: Any, progress: Any
+) -> tuple[Seen, int]:
+    """Return a filter to which all lines were added, and how many there are."""
+    from bloomery.cli.filters.fill import fill
+    from bloomery.cli.filters.kinds import grows
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.sources import sources
+    from bloomery.cli.limits import longest_line
+
+    capacity = args.capacity
+    if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
+        capacity = _count(blocks, progress)
+        inputs = sources(args.files)
+        blocks = Blocks(inputs, stops, longest=longest_line(args))
+        progress.follow(blocks)
+    seen = _empty(args, capacity)
+    return seen, fill(args, seen, blocks, inputs, stops, progress)
+
+
 def _check(args: argparse.Namespace) -> None:
     from bloomery import registry
     from bloomery.cli.failures import Refusal, refuse_idle_options
+    from bloomery.cli.filters.kinds import is_static
+    from bloomery.cli.filters.static import check_options
     from bloomery.cli.io.output import require_writable
 
     refuse_idle_options(args)
+    check_options(args, static=is_static(args.kind))
     if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
     require_different(args.files, {"OUT": args.out})

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.stops import Stops
 
     refuse_idle_options(args)
-    seen = load(args.filter, args, verify=args.verify)
+    seen = load(args.filter, args, verify=args.verify, adds=False)
     secret = args.hex or args.sha1_of
     output = None if args.count or args.quiet or secret else Output(None)
     with Stops() as stops:

@@ -50,12 +50,17 @@ def _merged(args: argparse.Namespace) -> Any:
 
     import bloomery
     from bloomery.cli.failures import Refusal
+    from bloomery.cli.filters.kinds import is_static, row_of
     from bloomery.cli.filters.secret import secret_from
 
     secret = secret_from(args.secret_file)
     merged: Any = None
     for path in args.filters:
         part: Any = bloomery.open(path, verify="full", secret=secret)
+        if is_static(row_of(part)["name"]):
+            raise Refusal(
+                f"{path}: a {type(part).__name__} cannot be merged; bloomery build makes one of all lines"
+            )
         if not hasattr(part, "merge"):
             raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; build it with a --capacity")
         if merged is None:

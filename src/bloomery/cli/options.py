@@ -96,16 +96,32 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str) -> None:
-    """Add what a new filter is made from; ``fpr`` and ``seed`` are the defaults, told in the help."""
-    from bloomery.cli.filters.kinds import kinds
+def _adding(kind: str) -> str:
+    """Return a --kind that lines can be added to."""
+    import argparse
 
-    rows = kinds()
+    from bloomery.cli.filters.kinds import static
+
+    if any(kind == row["name"] for row in static()):
+        remedy = f"it is made of all lines at once: bloomery build --kind {kind}"
+        raise argparse.ArgumentTypeError(f"a {kind} filter takes no lines later; {remedy}")
+    return kind
+
+
+def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str, builds: bool = False) -> None:
+    """Add what a new filter is made from; ``fpr`` and ``seed`` are the defaults, told in the help.
+
+    A command that ``builds`` has all lines before it makes a filter, so its --kind may be a static one.
+    """
+    from bloomery.cli.filters.kinds import kinds, static
+
+    rows = kinds() + (static() if builds else [])
     layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
     group = parser.add_argument_group("filter")
     group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
     group.add_argument(
         "--kind",
+        type=str if builds else _adding,
         choices=[row["name"] for row in rows],
         metavar="NAME",
         help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",

@@ -22,7 +22,7 @@ QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
 _FPR = 0.01
 _ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
-_NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>7} {:>7}  {}"
+_NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>8} {:>7}  {}"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +127,10 @@ def _layouts(rows: list[Choice]) -> list[str]:
 
 def _structures(rows: list[Choice]) -> list[str]:
     """Return the table of structures."""
-    head = ("structure", "items", "bits/key", "bytes", "fpr", "ns add", "ns look", "false negatives")
+    from bloomery.cli.filters.kinds import is_static
+
+    made = "ns build" if all(is_static(row.structure) for row in rows) else "ns add"
+    head = ("structure", "items", "bits/key", "bytes", "fpr", made, "ns look", "false negatives")
     return [_NEEDS_ROW.format(" ", *head)] + [
         _NEEDS_ROW.format(
             "*" if row.recommended else " ",

@@ -41,15 +41,15 @@ class Progress:
         self._blocks = blocks
         self._began = time.monotonic()
 
-    def show(self) -> None:
-        """Write the line anew, at most five times a second."""
+    def show(self, line: str | None = None) -> None:
+        """Write the line anew, or ``line``, at most five times a second."""
         if not self._active:
             return
         now = time.monotonic()
         if now - self._shown_at < _EVERY_SECONDS:
             return
         self._shown_at, self._shown = now, True
-        line = self._line(max(now - self._began, 1e-9))
+        line = line or self._line(max(now - self._began, 1e-9))
         # A line that wraps could not be written over.
         sys.stderr.write(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::Job;
@@ -34,13 +34,15 @@ pub struct Records<const W: usize> {
 /// Records on disk, by bucket.
 struct Spill {
     file: Mutex<File>,
+    folder: PathBuf,
     end: u64,
     /// First byte and number of records of each run.
     runs: Vec<VecDeque<(u64, usize)>>,
 }
 
-fn failed(error: std::io::Error) -> Error {
-    Error::Io(error, "the temporary file of a build".into())
+/// What goes wrong with the file, by its folder: it has no name.
+fn failed(folder: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::Io(error, format!("{}: the temporary file of a build", folder.display()))
 }
 
 impl<const W: usize> Records<W> {
@@ -75,7 +77,7 @@ impl<const W: usize> Records<W> {
         if self.spill.is_none() {
             let file = tempfile::tempfile_in(&self.folder).map_err(|e| Error::io(e, &self.folder))?;
             let runs = (0..BUCKETS).map(|_| VecDeque::new()).collect();
-            self.spill = Some(Spill { file: Mutex::new(file), end: 0, runs });
+            self.spill = Some(Spill { file: Mutex::new(file), folder: self.folder.clone(), end: 0, runs });
         }
         let Some(spill) = &mut self.spill else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -86,7 +88,7 @@ impl<const W: usize> Records<W> {
             bytes.clear();
             reserve(&mut bytes, size_of_val(bucket.as_slice()))?;
             bytes.extend(bucket.iter().flatten().flat_map(|word| word.to_le_bytes()));
-            workers::lock(&spill.file).write_all(&bytes).map_err(failed)?;
+            workers::lock(&spill.file).write_all(&bytes).map_err(failed(&spill.folder))?;
             runs.push_back((spill.end, bucket.len()));
             spill.end += bytes.len() as u64;
             bucket.clear();
@@ -138,7 +140,9 @@ impl Spill {
             reserve(&mut bytes, len)?;
             bytes.resize(len, 0);
             let mut file = workers::lock(&self.file);
-            file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).map_err(failed)?;
+            file.seek(SeekFrom::Start(start))
+                .and_then(|_| file.read_exact(&mut bytes))
+                .map_err(failed(&self.folder))?;
             drop(file);
             let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
             out.extend((0..records).map(|_| std::array::from_fn(|_| words.next().unwrap_or(0))));

@@ -108,6 +108,11 @@ pub fn add<F: Addable>(
     partition(&hasher, block, kept, dropped, |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
 }
 
+/// Gives `take` the hashes of the records of `block`, some at a time; returns how many there are.
+pub fn hashed(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
+    partition(hasher, block, None, None, |_, hashes, _| take(hashes)).map(|tally| tally.records)
+}
+
 /// Checks every record of `block`; found ones are copied to `found`, the others to `absent`.
 pub fn check<F: Filter>(
     filter: &F,

@@ -129,6 +129,34 @@ macro_rules! filter_methods {
                 shared::repr(stringify!($Class), &info)
             }
 
+            /// A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+            ///
+            /// kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+            /// since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+            /// memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+            /// KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+            /// Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+            #[pyo3(signature = (
+                kind: "str" = "auto", *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
+                progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
+            ) -> "_Filter")]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn freeze<'py>(
+                &self,
+                py: Python<'py>,
+                kind: &str,
+                keys: &Bound<'py, PyAny>,
+                fpr: Option<&Bound<'py, PyAny>>,
+                threads: shared::Threads,
+                progress: Option<&Bound<'py, PyAny>>,
+                memory: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
+                let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
+                let how = crate::building::How::read(threads.0, progress, memory)?;
+                crate::freezing::freeze(self.hasher, kind, keys, fpr, &how)
+            }
+
             /// The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
             ///
             /// They are handed out once, so that whoever is given the filter later cannot have them; until then the filter

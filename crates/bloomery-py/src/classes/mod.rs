@@ -74,27 +74,43 @@ bloomery_core::variants!(classes! {});
 /// of; `None` for anything else.
 macro_rules! with_filter {
     ($filter:expr, $lock:ident => $work:expr) => {
-        bloomery_core::variants!(crate::classes::try_class! { $filter, $lock => $work })
+        bloomery_core::variants!(crate::classes::try_class! { [key] $filter, $lock => $work })
     };
 }
 
-/// The chain of casts behind [`with_filter!`].
+/// As [`with_filter!`], for asking only: of a class that was built of keys alone, too.
+macro_rules! with_asked {
+    ($filter:expr, $lock:ident => $work:expr) => {
+        bloomery_core::variants!(crate::classes::try_class! { [key build] $filter, $lock => $work })
+    };
+}
+
+/// The chain of casts behind [`with_filter!`] and [`with_asked!`].
 macro_rules! try_class {
-    ({ $filter:expr, $lock:ident => $work:expr }) => { None };
-    ({ $filter:expr, $lock:ident => $work:expr } {
+    ({ $adds:tt $filter:expr, $lock:ident => $work:expr }) => { None };
+    ({ [key $($build:ident)?] $filter:expr, $lock:ident => $work:expr } {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
         adds: key, $($rest:tt)*
     } $($rows:tt)*) => {
+        crate::classes::try_class!(@cast [key $($build)?] $module $Class $filter, $lock => $work; $($rows)*)
+    };
+    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: build, $($rest:tt)*
+    } $($rows:tt)*) => {
+        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
+    };
+    ({ $adds:tt $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
+        crate::classes::try_class!({ $adds $filter, $lock => $work } $($rows)*)
+    };
+    (@cast $adds:tt $module:ident $Class:ident $filter:expr, $lock:ident => $work:expr; $($rows:tt)*) => {
         if let Ok(filter) = $filter.cast::<crate::classes::$module::$Class>() {
             let $lock = &filter.get().lock;
             Some($work)
         } else {
-            crate::classes::try_class!({ $filter, $lock => $work } $($rows)*)
+            crate::classes::try_class!({ $adds $filter, $lock => $work } $($rows)*)
         }
-    };
-    ({ $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
-        crate::classes::try_class!({ $filter, $lock => $work } $($rows)*)
     };
 }
 
-pub(crate) use {try_class, with_filter};
+pub(crate) use {try_class, with_asked, with_filter};

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import bloomery
 from bloomery.cli.failures import Refusal
-from bloomery.cli.filters.kinds import grows, kinds, row_of
+from bloomery.cli.filters.kinds import grows, kinds, row_of, static
 from bloomery.cli.filters.secret import secret_from
 from bloomery.cli.io.output import Output, is_special
 
@@ -18,12 +18,21 @@ if TYPE_CHECKING:
     from bloomery.cli.filters.kinds import Seen
 
 
-def load(path: str, args: argparse.Namespace, *, verify: Literal["header", "full"] = "header") -> Seen:
-    """Open a filter's file as it is, mapped; whichever class it holds."""
+def load(
+    path: str, args: argparse.Namespace, *, verify: Literal["header", "full"] = "header", adds: bool = True
+) -> Seen:
+    """Open a filter's file as it is, mapped; whichever class it holds.
+
+    One to which no line can be added is refused, unless only asked for.
+    """
     found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
-    if row_of(found) not in kinds():
-        raise Refusal(f"{path}: holds a {type(found).__name__}, which takes no lines")
-    return found
+    row = row_of(found)
+    if row in kinds() or (row in static() and not adds):
+        return found
+    why = "takes no lines"
+    if row in static():
+        why = f"takes no lines after it is built; build a new one with bloomery build --kind {row['name']}"
+    raise Refusal(f"{path}: holds a {type(found).__name__}, which {why}")
 
 
 def save(seen: Seen, path: str) -> None:

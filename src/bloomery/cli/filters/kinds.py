@@ -18,6 +18,20 @@ def kinds() -> list[registry.Row]:
     return [row for row in registry.rows() if "add" in row["capabilities"] and row["adds"] == "key"]
 
 
+def static() -> list[registry.Row]:
+    """Return the registry rows of what is made of all its lines at once, and takes none later."""
+    return [row for row in registry.rows() if row["adds"] == "build" and _rated(row)]
+
+
+def _rated(row: registry.Row) -> bool:
+    return any(name == "fpr" for name, _, _ in row["parameters"])
+
+
+def is_static(kind: str | None) -> bool:
+    """Tell whether a --kind is made of all its lines at once."""
+    return kind is not None and registry.row_named(kind) in static()
+
+
 def is_plain(kind: str | None) -> bool:
     """Tell whether a --kind is what a known size gets anyhow."""
     return kind is None or registry.row_named(kind)["role"] == "plain"

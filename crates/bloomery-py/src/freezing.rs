@@ -1,0 +1,58 @@
+//! `freeze`: a filter's keys as a static filter, under the same hash.
+
+use bloomery_core::key::KeyHasher;
+use bloomery_core::registry::{VARIANTS, Variant};
+use pyo3::prelude::*;
+
+use crate::building::How;
+use crate::classes::{class_of, parameters_of};
+use crate::errors::{parameter, parameter_type};
+
+/// The structures that are made of all their keys at once, for a rate.
+fn statics() -> impl Iterator<Item = &'static Variant> {
+    VARIANTS.iter().filter(|row| row.adds == "build" && parameters_of(row.id).iter().any(|p| p.name == "fpr"))
+}
+
+/// The row that `kind` names, or the smallest for so many keys at a rate.
+fn chosen(py: Python<'_>, kind: &str, keys: u64, fpr: f64) -> PyResult<&'static Variant> {
+    if kind != "auto" {
+        return statics().find(|row| row.name == kind).ok_or_else(|| {
+            let known: Vec<&str> = statics().map(|row| row.name).collect();
+            parameter(py, format!("kind must be auto or one of {}, got {kind:?}", known.join(", ")))
+        });
+    }
+    let (mut best, mut refused) = (None, None);
+    for row in statics() {
+        let Some(class) = class_of(py, row.id) else { continue };
+        match class.call_method1("nbytes_for", (keys.max(1), fpr)).and_then(|nbytes| nbytes.extract::<u64>()) {
+            Ok(nbytes) if best.is_none_or(|(least, _)| nbytes < least) => best = Some((nbytes, row)),
+            Ok(_) => {}
+            // Of this rate it has none; another may.
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match (best, refused) {
+        (Some((_, row)), _) => Ok(row),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(parameter(py, "this release has no static filters")),
+    }
+}
+
+/// A static filter of `keys` that hashes as `hasher` does, which stays in here.
+pub(crate) fn freeze<'py>(
+    hasher: KeyHasher,
+    kind: &str,
+    keys: &Bound<'py, PyAny>,
+    fpr: f64,
+    how: &How,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    chosen(py, kind, 1, fpr)?;
+    let (gathering, distinct) = how.gathered(hasher, keys)?;
+    let row = chosen(py, kind, distinct, fpr)?;
+    let class =
+        class_of(py, row.id).ok_or_else(|| parameter_type(py, format!("there is no class for {}", row.name)))?;
+    let options = how.keywords(py)?;
+    options.set_item("fpr", fpr)?;
+    class.call_method("build_hashed", (Bound::new(py, gathering)?,), Some(&options))
+}

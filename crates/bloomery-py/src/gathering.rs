@@ -1,0 +1,102 @@
+//! [`Gathering`]: the hashes of keys that come in pieces, for a structure that is made of all of them at once.
+
+use std::sync::{Arc, Mutex};
+
+use bloomery_core::key::KeyHasher;
+use bloomery_core::key::source::CHUNK;
+use bloomery_core::parallel::workers::lock;
+use bloomery_core::structure::records::{Records, Sorted};
+use bloomery_core::structure::{HashSource, Job};
+use bloomery_core::{Error, Result, text};
+use pyo3::prelude::*;
+
+use crate::classes::shared::bytes_of;
+use crate::errors::OrRaise;
+use crate::keys::batch::Operation;
+use crate::{params, turns};
+
+/// What became of the hashes.
+enum State {
+    Open(Records<1>),
+    Sorted(Arc<Sorted<1>>),
+    /// Sorting was ended, and they are lost.
+    Ended,
+}
+
+/// Hashes of keys that come in pieces, for build_hashed; what does not fit in half of `memory` lies in a nameless file.
+#[pyclass(frozen, module = "bloomery._core")]
+pub(crate) struct Gathering {
+    pub(crate) hasher: KeyHasher,
+    state: Mutex<State>,
+}
+
+impl Gathering {
+    /// None yet, made by `hasher`.
+    pub(crate) fn of(hasher: KeyHasher, memory: Option<u64>) -> Self {
+        Gathering { hasher, state: Mutex::new(State::Open(Records::new(memory))) }
+    }
+
+    /// Takes hashes; called detached, as sorting holds the lock while it attaches.
+    pub(crate) fn push(&self, hashes: &[u64]) -> Result<()> {
+        match &mut *lock(&self.state) {
+            State::Open(records) => hashes.iter().try_for_each(|&hash| records.push([hash])),
+            _ => Err(Error::parameter("a structure was made of these keys already; gather them anew for others")),
+        }
+    }
+
+    /// All that came, sorted, with none twice; from now on no more are taken. Called detached.
+    pub(crate) fn sorted(&self, job: &Job<'_>) -> Result<Arc<Sorted<1>>> {
+        let mut state = lock(&self.state);
+        match std::mem::replace(&mut *state, State::Ended) {
+            State::Open(records) => {
+                let sorted = Arc::new(records.sorted(job)?);
+                *state = State::Sorted(Arc::clone(&sorted));
+                Ok(sorted)
+            }
+            State::Sorted(sorted) => {
+                *state = State::Sorted(Arc::clone(&sorted));
+                Ok(sorted)
+            }
+            State::Ended => Err(Error::parameter("making a structure of these keys was ended; gather them anew")),
+        }
+    }
+}
+
+impl Operation for Gathering {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        let (mut hashes, mut failed) = ([0u64; CHUNK], None);
+        turns::detached(py, source.len(), |start| {
+            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+            source.fill(start, hashes);
+            failed = self.push(hashes).err();
+            if failed.is_some() { source.len() } else { start + hashes.len() }
+        })?;
+        failed.map_or(Ok(()), Err).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl Gathering {
+    #[new]
+    #[pyo3(signature = (*, seed: "int" = 0, secret: "bytes | None" = None, memory: "int | None" = None))]
+    fn new(
+        #[pyo3(from_py_with = params::seed)] seed: u64,
+        secret: Option<&Bound<'_, PyAny>>,
+        memory: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let memory = memory.filter(|memory| !memory.is_none());
+        let memory = memory.map(|memory| params::whole("memory", memory, 1)).transpose()?;
+        Ok(Self::of(params::given_hasher(seed, secret)?, memory))
+    }
+
+    /// Takes the lines of `block`, a last one without newline among them; how many.
+    #[pyo3(signature = (block: "bytes | bytearray | memoryview") -> "int")]
+    fn lines(&self, block: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let bytes = bytes_of("block", block)?;
+        let py = block.py();
+        py.detach(|| text::hashed(&self.hasher, &bytes, |hashes| self.push(hashes))).or_raise(py)
+    }
+}

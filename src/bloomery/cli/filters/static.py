@@ -1,0 +1,92 @@
+"""Filters that are made of all lines at once: hashes are gathered, then the work is done and watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery import _core, registry
+from bloomery.cli.failures import Refusal
+from bloomery.cli.filters.secret import hashing
+from bloomery.cli.io.hashes import keys_of
+from bloomery.cli.reading import has_records
+from bloomery.cli.units import size_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.io.blocks import Blocks
+    from bloomery.cli.io.sources import Source
+    from bloomery.cli.progress import Progress
+    from bloomery.cli.stops import Stops
+
+#: What Python, the blocks on their way and freed memory in pieces may take of --memory, and a share of it.
+_OWN, _SHARE = 40 << 20, 16
+
+
+def check_options(args: argparse.Namespace, *, static: bool) -> None:
+    """Refuse options that a static --kind, or any other, has no use for."""
+    if not static:
+        if args.memory is not None:
+            raise Refusal("--memory is of use with a static --kind only; drop it")
+        return
+    if args.capacity is not None:
+        raise Refusal(f"--kind {args.kind} counts its lines itself; drop --capacity")
+    if args.layout != "auto":
+        raise Refusal(f"--kind {args.kind} has no layout {args.layout}; it has none to choose")
+    if args.memory is not None and _granted(args.memory) <= 0:
+        raise Refusal(f"--memory must be above {size_text(2 * _OWN)}, got {size_text(args.memory)}")
+
+
+def _granted(memory: int) -> int:
+    """Return the bytes of --memory that are for gathering and building."""
+    return memory - _OWN - memory // _SHARE
+
+
+def built(
+    args: argparse.Namespace,
+    fpr: float,
+    blocks: Blocks,
+    inputs: Sequence[Source],
+    stops: Stops,
+    progress: Progress,
+) -> tuple[Seen, int]:
+    """Return the filter of all lines, or of the keys of all records, and how many were read."""
+    memory = None if args.memory is None else _granted(args.memory)
+    gathering = _core.Gathering(**hashing(args), memory=memory)
+    lines = _gather(args, gathering, blocks, inputs, stops, progress)
+
+    def watch(done: int, total: int) -> None:
+        stops.wait()  # a signal that came ends the work
+        stops.go()
+        progress.show(f"building, {100 * done // max(total, 1)} %")
+
+    made: Any = registry.class_of(registry.row_named(args.kind))
+    return made.build_hashed(gathering, fpr, threads=args.threads, progress=watch, memory=memory), lines
+
+
+def _gather(
+    args: argparse.Namespace,
+    gathering: _core.Gathering,
+    blocks: Blocks,
+    inputs: Sequence[Source],
+    stops: Stops,
+    progress: Progress,
+) -> int:
+    lines = 0
+    if has_records(args):
+        from bloomery.cli.io.records import Records, tell_faults
+        from bloomery.cli.limits import longest_line
+
+        read = Records(args, inputs, stops, gathering, longest=longest_line(args))
+        for batch in read:
+            gathering.records(batch.records)
+            lines += len(batch.records) - batch.records.faults
+            progress.show()
+        tell_faults(args, read)
+        return lines
+    for block in keys_of(args, blocks):
+        lines += gathering.lines(block)
+        progress.show()
+    return lines

@@ -1,0 +1,164 @@
+"""Guarantee: a static --kind is built of all lines, asked, described, and refused where lines are added."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+import bloomery as package
+from bloomery.cli.failures import Interrupted
+from bloomery.cli.filters.kinds import static
+from bloomery.cli.filters.static import built
+from bloomery.cli.parser import parse
+from bloomery.cli.progress import Progress
+from bloomery.cli.stops import Stops
+
+ROWS = {row["name"]: row for row in static()}
+KINDS = list(ROWS)
+TEXT = b"".join(b"line %d\r\n" % (i % 900) for i in range(2000))
+LINES = [f"line {i}" for i in range(900)]
+
+
+def test_there_are_static_kinds():
+    assert {row["name"] for row in package.variants() if "static" in row["capabilities"]} >= set(KINDS)
+    assert len(KINDS) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_build_check_info(bloomery, tmp_path, kind):
+    (tmp_path / "in").write_bytes(TEXT)
+    options = ["--kind", kind, "--fpr", "1e-6"]
+    told = bloomery("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
+    facts = json.loads(told.stdout)
+    assert (facts["lines"], facts["num_added"], facts["class"]) == (2000, 900, ROWS[kind]["class"])
+    bloomery("build", "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
+    bloomery("build", "bounded", *options, "--memory", "200M", "in", cwd=tmp_path, check=0)
+    made = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
+    for name in ("f", "piped", "bounded"):
+        assert package.open(tmp_path / name, verify="full") == made
+    assert bloomery("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
+    assert bloomery("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
+    assert json.loads(bloomery("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_keyed_by_their_columns(bloomery, tmp_path, kind):
+    rows = b"name,n\n" + b"".join(b"a%d,%d\n" % (i, i) for i in range(300))
+    (tmp_path / "in.csv").write_bytes(rows)
+    chosen = ["--select", "n", "--key-type", "int"]
+    bloomery("build", "f", "--kind", kind, *chosen, "in.csv", cwd=tmp_path, check=0)
+    assert package.open(tmp_path / "f") == getattr(package, ROWS[kind]["class"]).build(range(300), 0.01)
+    assert bloomery("check", "f", *chosen, "in.csv", cwd=tmp_path, check=0).stdout == rows
+    assert bloomery("check", "f", "--threads", "2", cwd=tmp_path, stdin=b"x\n").returncode == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_secret_and_leaked_hashes(bloomery, tmp_path, kind):
+    (tmp_path / "secret").write_bytes(b"sixteen secrets!")
+    leaked = b"0123456789ABCDEF0123456789ABCDEF01234567:3\n"
+    keyed = ["--secret-file", "secret", "--hex"]
+    bloomery("build", "f", "--kind", kind, *keyed, cwd=tmp_path, stdin=leaked, check=0)
+    assert leaked[:40].decode() in package.open(tmp_path / "f", secret=b"sixteen secrets!")
+    bloomery("check", "f", *keyed, cwd=tmp_path, stdin=leaked.lower(), check=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_adds_lines_refuses_it_in_one_line(bloomery, refused, tmp_path, kind):
+    bloomery("build", "f", "--kind", kind, cwd=tmp_path, stdin=b"a\n", check=0)
+    before = (tmp_path / "f").read_bytes()
+    remedy = f"bloomery build --kind {kind}"
+    for words in (["dedup"], ["seen"]):
+        assert remedy in refused(bloomery(*words, "--kind", kind, cwd=tmp_path, stdin=b"b\n"))
+        assert remedy in refused(bloomery(*words, "--state", "f", cwd=tmp_path, stdin=b"b\n"))
+    assert remedy in refused(bloomery("insert", "f", cwd=tmp_path, stdin=b"b\n"))
+    assert "build" in refused(bloomery("merge", "g", "f", "f", cwd=tmp_path))
+    assert (tmp_path / "f").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_idle_options_and_too_little_memory_are_one_line(bloomery, refused, tmp_path, kind):
+    words = ["build", "f", "--kind", kind]
+    for option, told in (
+        (["--capacity", "9"], "--capacity"),
+        (["--layout", "blocked"], "no layout"),
+        (["--memory", "1M"], "--memory must be"),
+    ):
+        assert told in refused(bloomery(*words, *option, cwd=tmp_path, stdin=b"a\n"))
+    assert "--memory" in refused(bloomery("build", "f", "--memory", "1G", cwd=tmp_path, stdin=b"a\n"))
+    assert "2**-" in refused(bloomery(*words, "--fpr", "1e-12", cwd=tmp_path, stdin=b"a\n")) or kind not in (
+        "binary-fuse", "xor"
+    )  # fmt: skip
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("lines", [b"", b"\n", b"a", b"a\na\na\n"], ids=["none", "empty", "one", "equal"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_lines(bloomery, tmp_path, kind, lines):
+    bloomery("build", tmp_path / "f", "--kind", kind, stdin=lines, check=0)
+    assert package.open(tmp_path / "f", verify="full").num_added == len(set(lines.splitlines()))
+    assert bloomery("check", tmp_path / "f", stdin=lines, check=0).stdout == lines
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupt_ends_the_waiting_and_leaves_no_file(program, tmp_path, kind):
+    words = [*program, "build", str(tmp_path / "f"), "--kind", kind]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdin.write(TEXT)
+        running.stdin.flush()
+        while struct.unpack("i", fcntl.ioctl(running.stdin, termios.FIONREAD, bytes(4))) != (0,):
+            time.sleep(0.01)  # it has not read the lines
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+        assert running.returncode == 130
+        assert running.stderr.read().count(b"\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupt_ends_the_building(kind):
+    args = parse(["build", "f", "--kind", kind])
+
+    class Lines:
+        name = "input"
+
+        def __iter__(self):
+            yield TEXT
+            os.kill(os.getpid(), signal.SIGINT)  # between two waits: heeded at the next
+
+    with Stops() as stops, pytest.raises(Interrupted):
+        blocks = Lines()
+        built(args, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
+
+
+def test_the_share_that_is_built_is_shown(monkeypatch):
+    shown = []
+    monkeypatch.setattr(Progress, "show", lambda _self, line=None: shown.append(line))
+    args: argparse.Namespace = parse(["build", "f", "--kind", KINDS[0]])
+    with Stops() as stops:
+        built(args, 0.01, [TEXT], [], stops, Progress([TEXT], quiet=True))
+    assert shown[-1] == "building, 100 %"
+
+
+@pytest.mark.parametrize("items", ["1000", "1e6", "1e9"])
+def test_plan_recommends_a_static_one_with_its_bits_and_cost(bloomery, items):
+    words = ["plan", "--items", items, "--fpr", "0.01", "--needs", "static"]
+    rows = json.loads(bloomery(*words, "--json", check=0).stdout)["choices"]
+    assert {row["structure"] for row in rows} == set(KINDS)
+    assert [row["recommended"] for row in rows] == [True] + [False] * (len(rows) - 1)
+    for row in rows:
+        cls = getattr(package, row["class"])
+        assert row["nbytes"] >= cls.nbytes_for(int(float(items)), 0.01)
+        assert row["add_ns_per_key"] == ROWS[row["structure"]]["ns"][0]
+        assert row["python"] == f"{row['class']}.build(keys, 0.01)"
+    table = bloomery(*words, check=0).stdout.decode()
+    assert "ns build" in table
+    assert "bits/key" in table

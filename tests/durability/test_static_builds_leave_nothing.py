@@ -1,0 +1,78 @@
+"""A static build keeps hashes in a file without a name: nothing is left of it; a full folder is an error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import bloomery
+
+KINDS = [row["class"] for row in bloomery.variants() if row["adds"] == "build"]
+#: More hashes than half of the memory holds, which 65,536 always fit in.
+KEYS, MEMORY = 200_000, 1 << 20
+PROGRAM = """
+import bloomery, os, resource, sys
+kind, keys, memory, limit, stop = sys.argv[1], *map(int, sys.argv[2:])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+def given():
+    yield from range(keys)
+    if stop:
+        print("gathered", flush=True)
+        sys.stdin.read()
+try:
+    getattr(bloomery, kind).build(given(), memory=memory)
+except (bloomery.BloomeryError, OSError) as error:
+    print(type(error).__name__, error, sep=": ")
+"""
+
+
+def started(folder: Path, kind: str, *, limit: int = 0, stop: int = 0) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-c", PROGRAM, kind, *map(str, (KEYS, MEMORY, limit, stop))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen(words, env=os.environ | {"TMPDIR": str(folder)}, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kill_leaves_nothing(tmp_path: Path, kind: str) -> None:
+    with started(tmp_path, kind, stop=1) as running:
+        assert running.stdout
+        assert running.stdout.readline() == b"gathered\n"
+        held = [str(link.readlink()) for link in Path(f"/proc/{running.pid}/fd").iterdir()]
+        assert any(name.startswith(str(tmp_path)) for name in held), "hashes were written"
+        assert not list(tmp_path.iterdir())
+        running.kill()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
+    with started(tmp_path, kind, limit=1 << 18) as running:
+        told = running.communicate()[0].decode()
+    assert told.startswith("OSError: [Errno 27] File too large")
+    assert str(tmp_path) in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_that_is_not_there_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
+    with started(tmp_path / "gone", kind) as running:
+        told = running.communicate()[0].decode()
+    assert told.startswith("FileNotFoundError: ")
+    assert str(tmp_path / "gone") in told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_that_is_too_small_to_build_is_said_with_what_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(bloomery.FilterMemoryError, match=r"need \d+ bytes .* memory=1048576; raise it"):
+        getattr(bloomery, kind).build(range(KEYS), memory=MEMORY)
+    assert not list(tmp_path.iterdir())

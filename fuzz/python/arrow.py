@@ -94,19 +94,29 @@ _NEW.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 WIDTHS = {
     "n": 0, "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "l": 8, "L": 8, "e": 2, "f": 4, "g": 8, "b": 1,
     "u": 4, "z": 4, "U": 8, "Z": 8, "vu": 16, "vz": 16, "w:0": 0, "w:3": 3, "w:20": 20,
+    "tdD": 4, "tdm": 8, "tts": 4, "ttm": 4, "ttu": 8, "ttn": 8, "tss:": 8, "tsm:UTC": 8, "tsu:": 8,
+    "tsn:x": 8, "tDs": 8, "tDm": 8, "tDu": 8, "tDn": 8, "d:9,2": 16,
+    "d:5,0,32": 4, "d:18,-3,64": 8, "d:76,40,256": 32,
+    "d:38,2147483647": 16,
 }  # fmt: skip
 FORMATS = [
     *WIDTHS,
     "",
+    "+s",
+    "+s",
     "+s",
     "+l",
     "w:",
     "w:-1",
     "w:99999999999999999999",
     "w:18446744073709551615",
-    "tdD",
+    "tds",
+    "tsx:",
+    "tiM",
     "\u00e9",
-    "d:9,2",
+    "d:9",
+    "d:9,2,7",
+    "d:9,99999999999",
 ]
 DATA = 64
 
@@ -122,6 +132,22 @@ class Lender:
         self.dictionary = source.below(6) == 0
         self.indices = source.choice(["c", "C", "s", "i", "I", "l", "L", "u", "g"])
         self.chunks = source.below(4)
+        #: Of a struct: what the fields are, structs among them.
+        self.fields = self.format_of_fields(0) if self.format == "+s" else []
+
+    def format_of_fields(self, depth: int) -> list[Any]:
+        """A format for each field; a list for a struct, which may be one too deep."""
+        source = self.source
+        made: list[Any] = []
+        for _ in range(source.below(4)):
+            deeper = depth < 9 and source.below(4) == 0
+            made.append(self.format_of_fields(depth + 1) if deeper else source.choice(FORMATS))
+        return made
+
+    def pointers(self, structs: list[Any]) -> int:
+        """The address of an array of addresses."""
+        addresses = [ctypes.addressof(self.keep(struct)) for struct in structs]
+        return ctypes.addressof(self.keep((ctypes.c_void_p * max(1, len(structs)))(*addresses)))
 
     def keep(self, value: Any) -> Any:
         """Hold on to ``value`` until the lender goes."""
@@ -141,8 +167,39 @@ class Lender:
             inner = self.keep(Schema(format=self.format.encode(), name=b""))
             inner.release = release_schema
             made.dictionary = ctypes.pointer(inner)
+        elif self.fields:
+            self.add_fields(made, self.fields)
         self.keep(made)
         return made
+
+    def add_fields(self, made: Schema, fields: list[Any]) -> None:
+        """Give the schema of a struct those of its fields."""
+        inner = [
+            Schema(format=b"+s" if isinstance(kind, list) else kind.encode(), name=b"f") for kind in fields
+        ]
+        for schema, kind in zip(inner, fields, strict=True):
+            schema.release = release_schema
+            if isinstance(kind, list):
+                self.add_fields(schema, kind)
+        made.n_children, made.children = len(fields), self.pointers(inner)
+
+    def struct(self, fields: list[Any], rows: int) -> Array:
+        """An array of structs of these fields, each as long as it must be; or not, where lies are told."""
+        length = rows - self.source.below(2) * min(1, rows) if self.lies else rows
+        held = []
+        for kind in fields:
+            least = length + self.source.below(2)
+            held.append(self.struct(kind, least) if isinstance(kind, list) else self.array(kind, rows=least))
+        bits = self.memory((rows + 7) // 8) if self.source.below(2) else 0
+        offset = self.source.below(2) * min(1, rows)
+        made = Array(length=rows - offset, null_count=-1 if bits else 0, offset=offset)
+        made.n_buffers, made.n_children = 1, len(held)
+        if self.lies and self.source.below(4) == 0:
+            made.n_children = self.source.choice((-1, 0, 1, 2**40))
+        made.buffers = self.keep((ctypes.c_void_p * 1)(bits))
+        made.children = self.pointers(held)
+        made.release = release_array
+        return self.keep(made)
 
     def offsets(self, count: int, width: int) -> int:
         """Offsets into DATA bytes: in order, or not where lies are told."""
@@ -171,9 +228,10 @@ class Lender:
                 )
         return ctypes.addressof(self.keep(ctypes.create_string_buffer(bytes(made), max(1, len(made)))))
 
-    def array(self, kind: str, *, inner: bool = False) -> Array:
-        """An array of ``kind``."""
+    def array(self, kind: str, *, inner: bool = False, rows: int | None = None) -> Array:
+        """An array of ``kind``; within a struct, of ``rows``."""
         length, offset = self.source.below(40), self.source.choice((0, 0, 1, 7, 8, 9))
+        length = length if rows is None else rows
         rows, width = length + offset, WIDTHS.get(kind, 8)
         bits = self.memory((rows + 7) // 8) if self.source.below(2) else 0
         if kind in {"u", "z", "U", "Z"}:
@@ -212,6 +270,8 @@ class Lender:
 
     def column(self) -> Array:
         """The array of the column, or its next chunk."""
+        if self.fields and not self.dictionary:
+            return self.struct(self.fields, self.source.below(40))
         return self.array(self.indices if self.dictionary else self.format)
 
     def capsule(self, struct: Any, name: bytes) -> Any:

@@ -12,8 +12,10 @@ from driver import Input, fuzz
 import bloomery  # after the driver, whose hooks it needs
 
 FILTER = bloomery.CountingBloomFilter(4000)
-KINDS = "bBhHiIqQefdgFD?SUVOMm"
-FIELDS = ["i4", "S3", "U2", "f8", "V2", "(2,)i2", "M8[s]", "?", "S0", "O", "U0"]
+KINDS = "bBhHiIqQefdgFD?SUVOMmT"
+FIELDS = ["i4", "S3", "U2", "f8", "V2", "(2,)i2", "M8[s]", "m8[ms]", "?", "S0", "O", "U0"]
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "25s", "7D"]
+OBJECTS = ["a", 1, 2.5, b"x", None, ("t", 1)]
 CASTS = "bBhHiIlLqQnNfd?c"
 
 
@@ -29,9 +31,17 @@ def dtype(source: Input) -> np.dtype[Any]:
     if kind in "SUV":
         return np.dtype(f"{source.choice('<>=')}{kind}{source.below(12)}")
     if kind in "Mm":
-        return np.dtype(f"{kind}8[{source.choice(['s', 'ns', 'D'])}]")
+        return np.dtype(f"{kind}8[{source.choice(UNITS)}]")
+    if kind == "T":  # texts of any length, missing ones among them or not
+        return np.dtypes.StringDType(**source.choice([{}, {"na_object": None}, {"na_object": np.nan}]))
     made: np.dtype[Any] = np.dtype(kind).newbyteorder(source.choice("<>=|"))
     return made
+
+
+def texts(kind: Any) -> list[str | None]:
+    """What an array of texts may hold."""
+    missing = [None] if hasattr(kind, "na_object") else []
+    return ["", "a", "\u00e9", "sixteen letters!", "x" * 300, "\0", *missing]
 
 
 def numpy(source: Input) -> Any:
@@ -40,8 +50,8 @@ def numpy(source: Input) -> Any:
     rows = source.below(70)
     if kind.hasobject:
         made = np.zeros(rows, kind)
-        if kind.kind == "O":
-            made[:] = [source.choice(["a", 1, 2.5, b"x", None, ("t", 1)]) for _ in range(rows)]
+        if kind.kind in "OT":
+            made[:] = [source.choice(OBJECTS if kind.kind == "O" else texts(kind)) for _ in range(rows)]
     else:
         data = source.take(rows * max(1, kind.itemsize))
         made = np.zeros(rows, kind)
@@ -118,10 +128,10 @@ def target(source: Input) -> None:
         return
     assert len(found) == len(hashes) == len(keys)
     assert all(found)
-    if isinstance(keys, np.ndarray) and keys.dtype.kind in "biufSUO" and keys.dtype.names is None:
+    if isinstance(keys, np.ndarray) and keys.dtype.kind in "biufSUOMmT" and keys.dtype.names is None:
         try:
             single = [bloomery.hash_key(key) for key in keys]
-        except (bloomery.KeyTypeError, ValueError):  # what NumPy itself cannot hand out
+        except ValueError:  # what NumPy itself cannot hand out
             return
         assert single == [int(hashed) for hashed in hashes]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,25 @@ class Pair(tuple):
     __slots__ = ()
 
 
+class Day(dt.date):
+    """Not exactly a date."""
+
+
+class Moment(dt.datetime):
+    """Not exactly a datetime."""
+
+
+class Zone(dt.tzinfo):
+    """A zone that says what it is told: an offset, or nothing."""
+
+    def __init__(self, offset: Any) -> None:
+        self.offset = offset
+
+    def utcoffset(self, _moment: dt.datetime | None) -> Any:
+        """As told."""
+        return self.offset
+
+
 class Stranger:
     """No key, whatever it says of itself."""
 
@@ -63,7 +84,10 @@ SCALARS = [
     np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32,
     np.float64, np.longdouble, np.complex64, np.bool_,
 ]  # fmt: skip
-FIELDS = ["i4", "S3", "U2", "O", "f8", "V2", "(2,)i2", "M8[s]", "?", "S0"]
+FIELDS = ["i4", "S3", "U2", "O", "f8", "V2", "(2,)i2", "M8[s]", "m8[D]", "?", "S0"]
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "as"]
+ZONES = [None, None, dt.UTC, dt.timezone(dt.timedelta(hours=-5, minutes=-30)), Zone(dt.timedelta(hours=1)),
+         Zone(dt.timedelta(1, 0, -1)), Zone(None)]  # fmt: skip
 
 
 def text(source: Input) -> str:
@@ -98,6 +122,44 @@ def array(source: Input) -> Any:
     )
 
 
+def number(source: Input, edges: list[int]) -> int:
+    """One of the edges, or any of 1 to 8 bytes."""
+    which = source.below(12)
+    return edges[which] if which < len(edges) else source.number(source.choice((1, 2, 4, 8)))
+
+
+def moment(source: Input) -> Any:
+    """A date, a time, a timestamp or a duration: as Python has them, and as NumPy has them in every unit."""
+    kind = source.below(8)
+    if kind < 2:
+        count = number(source, [0, -1, 2**63 - 1, -(2**63), 2**62])
+        unit = source.choice(UNITS)
+        return np.datetime64(count, unit) if kind else np.timedelta64(count, unit)
+    day = 1 + source.number(3, signed=False) % 3_652_059
+    if kind == 2:
+        return source.choice((dt.date, Day)).fromordinal(day)
+    micros = source.number(5, signed=False) % 86_400_000_000
+    if kind == 3:
+        return dt.timedelta(source.choice((0, day, -day, 999_999_999, -999_999_999)), microseconds=micros)
+    clock = (dt.datetime(1, 1, 1) + dt.timedelta(microseconds=micros)).time()  # noqa: DTZ001 - a time of day
+    clock = clock.replace(tzinfo=source.choice(ZONES), fold=source.below(2))
+    return (
+        clock if kind == 4 else source.choice((dt.datetime, Moment)).combine(dt.date.fromordinal(day), clock)
+    )
+
+
+def real(source: Input) -> Any:
+    """A decimal of any sign, digits and exponent; or what is no number."""
+    if source.below(8) == 0:
+        return decimal.Decimal(source.choice(["NaN", "sNaN1", "-Infinity", "Infinity", "-0", "0E+9"]))
+    digits = tuple(byte % 10 for byte in source.take(source.below(40)))
+    exponent = number(source, [0, -1, 1, 999999999999999999, -1999999999999999997, 6144])
+    try:
+        return decimal.Decimal((source.below(2), digits, exponent))
+    except (decimal.InvalidOperation, OverflowError, ValueError):
+        return decimal.Decimal(1)
+
+
 def unfinished(source: Input, stack: list[Any]) -> Any:
     """A tuple of what came last; or of one thing once or twice, and so on, to about the deepest."""
     count = source.below(5)
@@ -129,7 +191,9 @@ MAKERS: list[Callable[[Input, list[Any]], Any]] = [
     lambda source, _: source.choice(SCALARS)(source.byte() % 2 or source.byte() % 120),
     lambda source, _: np.str_(text(source)),
     lambda source, _: np.bytes_(source.take(source.below(9))),
-    lambda source, _: np.datetime64(source.byte(), source.choice(["s", "ns", "D", "Y"])),
+    lambda source, _: moment(source),
+    lambda source, _: moment(source),
+    lambda source, _: real(source),
     lambda source, _: np.void(source.take(source.below(9)) or b"\0"),
     record,
     lambda source, _: array(source),
@@ -144,7 +208,7 @@ MAKERS: list[Callable[[Input, list[Any]], Any]] = [
 def made(source: Input) -> list[Any]:
     """The objects that the input describes."""
     stack: list[Any] = []
-    while source and len(stack) < 50:
+    while source and len(stack) < 20:
         stack.append(source.choice(MAKERS)(source, stack))
     return stack
 

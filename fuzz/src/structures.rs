@@ -35,6 +35,11 @@ fn bytes(container: &Container<'_>) -> Vec<u8> {
     bytes
 }
 
+/// Whether header, tables and checksums of `file` are accepted.
+pub fn is_sound(file: &[u8]) -> bool {
+    Parsed::new(file, Verify::Full).is_ok()
+}
+
 /// What a structure saves is a file that loads, with the same bytes.
 fn reloads<F: Loadable>(filter: &F, when: &str) {
     let written = bytes(&filter.container());
@@ -62,8 +67,9 @@ fn tells<F: Declared>(filter: &F) {
     assert!(filter.nbytes() > 0 && !filter.info().is_empty());
 }
 
-/// Keys that are tried on each structure.
-const KEYS: u64 = 8;
+/// Keys that are tried on each structure, and those that a batch asks for: few, as inputs are many.
+const KEYS: u64 = 4;
+const BATCH: i64 = 20;
 
 /// One thing that a structure can do with a hash.
 type Ability<F> = fn(&mut F, u64);
@@ -79,12 +85,10 @@ where
     let base = u64::from(crc32fast::hash(file));
     let hasher = *filter.hasher();
     let mut copy = filter.try_clone().ok();
-    // A cell that no sum of increments makes denies whatever is added to it.
-    let sums = parsed.header.get(tag::INCREMENTS, 0).is_ok();
     for i in 0..KEYS {
         let hash = if i % 2 == 0 { hasher.signed(i as i64) } else { hasher.signed((base + i) as i64) };
         if put(&mut filter, hash) {
-            assert!(sums || filter.contains_hash(hash), "a key that was just added is not found");
+            assert!(filter.contains_hash(hash), "a key that was just added is not found");
         }
         for ability in abilities {
             ability(&mut filter, hash);
@@ -92,7 +96,7 @@ where
     }
     tells(&filter);
     reloads(&filter, "after changes");
-    let hashes: Vec<u64> = (0..100).map(|i| hasher.signed(i)).collect();
+    let hashes: Vec<u64> = (0..BATCH).map(|i| hasher.signed(i)).collect();
     let mut found = vec![0; hashes.len()];
     filter.contains_hashes(&hashes, &mut found);
     for (&hash, found) in hashes.iter().zip(found) {
@@ -108,8 +112,7 @@ fn put_key<F: Addable>(filter: &mut F, hash: u64) -> bool {
     let _ = filter.newly_overfull();
     match filter.add_hash(hash) {
         Ok(_) => true,
-        // Of format: a table that contradicts itself is met by whoever looks where it does.
-        Err(Error::Capacity(_) | Error::Memory(_) | Error::Parameter(_) | Error::Format(_)) => false,
+        Err(Error::Capacity(_) | Error::Memory(_) | Error::Parameter(_)) => false,
         Err(error) => panic!("add: {error}"),
     }
 }
@@ -178,8 +181,10 @@ macro_rules! ability {
         }
     };
     (intersect $Class:ty) => {
-        |filter: &mut $Class, _| {
-            if let Ok(other) = filter.try_clone() {
+        |filter: &mut $Class, hash| {
+            if hash % 4 == 0
+                && let Ok(other) = filter.try_clone()
+            {
                 let _ = (filter.intersection_count(&other), filter.jaccard(&other), filter.intersect(&other));
             }
         }

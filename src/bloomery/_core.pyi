@@ -378,8 +378,8 @@ class AgingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -670,8 +670,8 @@ class BinaryFuseFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -1052,8 +1052,8 @@ class BitSet:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -1451,8 +1451,8 @@ class BloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def scheme(self, /) -> Literal["mcg", "columns", "parquet", "double", "enhanced-double"]:
@@ -1854,8 +1854,8 @@ class CompactApproximator:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -2318,8 +2318,8 @@ class CountingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -2711,8 +2711,8 @@ class CuckooFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -3094,8 +3094,8 @@ class DLeftCountingFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -3471,8 +3471,8 @@ class DeletableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -3893,8 +3893,8 @@ class DynamicCuckooFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -4366,8 +4366,8 @@ class LayeredBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -4649,8 +4649,8 @@ class PrefixFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -5051,8 +5051,8 @@ class QuotientFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -5425,8 +5425,8 @@ class RetouchedBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -5756,8 +5756,8 @@ class RollingBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -6088,8 +6088,8 @@ class ScalableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -6465,8 +6465,8 @@ class SpatialBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -6820,8 +6820,8 @@ class SpectralBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -7131,8 +7131,8 @@ class StableBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -7510,8 +7510,8 @@ class VariableIncrementFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -7780,8 +7780,8 @@ class XorFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:

@@ -210,12 +210,22 @@ pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
     filter.check_cells()
 }
 
-/// An independent copy; of a mapped filter, whose cells nobody may have looked at yet, only if they are sound.
+/// Refuses a mapped filter whose cells contradict each other, at which nobody may have looked yet.
+pub(crate) fn check_mapped<F: Loadable>(filter: &F) -> Result<()> {
+    let mapped = filter.container().sections.iter().any(|section| section.checksum.is_some());
+    if mapped { filter.check_cells() } else { Ok(()) }
+}
+
+/// An independent copy; of a mapped filter only if it is sound.
 pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
-    if filter.container().sections.iter().any(|section| section.checksum.is_some()) {
-        filter.check_cells()?;
-    }
+    check_mapped(filter)?;
     filter.try_clone()
+}
+
+/// Saves; a mapped filter only if it is sound, or nobody could open what was saved.
+pub(crate) fn saved<F: Loadable>(filter: &F, path: &Path) -> Result<()> {
+    check_mapped(filter)?;
+    filter.save(path)
 }
 
 /// A path from `str`, `bytes` or `os.PathLike`.

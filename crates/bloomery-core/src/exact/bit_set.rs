@@ -268,6 +268,15 @@ impl Loadable for BitSet {
         }
         Ok(BitSet { universe, members, memory, hasher })
     }
+
+    /// The number of members is stated, and `len` is exact.
+    fn check_cells(&self) -> Result<()> {
+        let held = bits::count_ones(self.memory.words());
+        if held == self.members {
+            return Ok(());
+        }
+        Err(Error::format(format!("the file says that it has {} members, and has {held}; it is damaged", self.members)))
+    }
 }
 
 #[cfg(test)]

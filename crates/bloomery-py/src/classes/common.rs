@@ -196,13 +196,13 @@ macro_rules! filter_methods {
             ///
             /// A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
             /// where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-            /// FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-            /// nobody has the secret (see take_secret).
+            /// FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+            /// other, SecretError where nobody has the secret (see take_secret).
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), files::path(path)?);
                 secrets::check_kept(py, &self.hasher)?;
-                self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
+                self.lock.detach(py, |session| session.read(|filter| files::saved(filter, &path))).or_raise(py)
             }
 
             /// An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter_type, warn_overfull};
-use crate::files::check_sound;
+use crate::files::{check_mapped, check_sound};
 use crate::objects::{self, Unwritten};
 use crate::params;
 
@@ -166,9 +166,10 @@ pub(crate) fn bytes_of<'a>(name: &str, data: &'a Bound<'_, PyAny>) -> PyResult<C
     Ok(Cow::Owned(bytes))
 }
 
-/// The filter as the bytes of its file.
-pub(crate) fn to_bytes<'py, F: Filter>(py: Python<'py>, lock: &BiasedLock<F>) -> PyResult<Bound<'py, PyBytes>> {
-    let mut len = lock.look(py, |filter| filter.container().nbytes());
+/// The filter as the bytes of its file, if it is sound.
+pub(crate) fn to_bytes<'py, F: Loadable>(py: Python<'py>, lock: &BiasedLock<F>) -> PyResult<Bound<'py, PyBytes>> {
+    let checked = |filter: &F| check_mapped(filter).map(|()| filter.container().nbytes());
+    let mut len = lock.look(py, checked).or_raise(py)?;
     loop {
         let made = Unwritten::new(py, len)?;
         let needed = lock.look(py, |filter| {

@@ -226,6 +226,20 @@ impl Loadable for VariableIncrementFilter {
         }
         Ok(filter)
     }
+
+    /// Sums of increments are 0 or L and more. Below L, a counter would deny keys that are added to it.
+    fn check_cells(&self) -> Result<()> {
+        let (packed, words) = (self.kernel.spread.packed, self.words());
+        let below = |&cell: &u64| (1..self.shape.increments).contains(&packed.get(words, cell));
+        match (0..self.shape.num_cells).find(below) {
+            None => Ok(()),
+            Some(cell) => Err(Error::format(format!(
+                "counter {cell} of the file is {}, which no sum of increments from {} on is; it is damaged",
+                packed.get(words, cell),
+                self.shape.increments
+            ))),
+        }
+    }
 }
 
 #[cfg(test)]

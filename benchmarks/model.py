@@ -21,6 +21,7 @@ ORDER = (
     "numpy-batch",
     "arrow",
     "mutable",
+    "static",
     "dedup",
     "records",
     "accuracy",

@@ -28,7 +28,6 @@ from bloomery.keys import (
 _Series = TypeVar("_Series", bound=Series)
 
 __all__ = [
-    "LINE_BYTES",
     "AgingBloomFilter",
     "ArrowColumn",
     "BinaryFuseFilter",
@@ -39,14 +38,19 @@ __all__ = [
     "CountingBloomFilter",
     "CuckooFilter",
     "DLeftCountingFilter",
+    "Decoded",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
     "Gathering",
+    "InvertibleBloomFilter",
     "KeyedRecords",
+    "LINE_BYTES",
     "LastOccurrences",
     "LayeredBloomFilter",
     "PrefixFilter",
     "QuotientFilter",
+    "RatelessDecoder",
+    "RatelessEncoder",
     "RetouchedBloomFilter",
     "RollingBloomFilter",
     "ScalableBloomFilter",
@@ -54,6 +58,7 @@ __all__ = [
     "SpatialBloomFilter",
     "SpectralBloomFilter",
     "StableBloomFilter",
+    "StrataEstimator",
     "VariableIncrementFilter",
     "XorFilter",
     "add_lines",
@@ -3142,6 +3147,33 @@ class DLeftCountingFilter:
         """
 
 @final
+class Decoded:
+    """
+    What two sets have not in common: `mine`, `theirs`, and whether that is all (`complete`).
+    """
+    def __iter__(self, /) -> Any:
+        """
+        The three, so that they can be unpacked.
+        """
+    def __len__(self, /) -> int: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def complete(self, /) -> bool:
+        """
+        True when these are all.
+        """
+    @property
+    def mine(self, /) -> Any:
+        """
+        Keys of the own side alone.
+        """
+    @property
+    def theirs(self, /) -> Any:
+        """
+        Keys of the other side alone.
+        """
+
+@final
 class DeletableBloomFilter:
     """
     A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
@@ -3964,6 +3996,371 @@ class Gathering:
     def records(self, /, records: KeyedRecords) -> None:
         """
         Takes the keys of records; those without one are left out.
+        """
+
+@final
+class InvertibleBloomFilter:
+    """
+    A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
+
+    capacity: keys, or differences of two tables, up to which decode lists all but once in a thousand tables.
+    fpr: rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
+
+    Holds any number of keys, of which each may be added once: the capacity bounds what decode() lists. Where a - b
+    is to be decoded, the keys that both have cancel out. A key that was added twice keeps decode() from being
+    complete, and so do more keys than the capacity; what came out until then is right.
+
+    False negatives: only after removing what was not added, or in a difference. Never warns of its capacity. Raises
+    ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells a key of the capacity and
+    some more where that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
+
+    >>> from bloomery import InvertibleBloomFilter
+    >>> mine, theirs = InvertibleBloomFilter(100), InvertibleBloomFilter(100)
+    >>> mine.update(range(5000)), theirs.update(range(2, 5001))
+    (None, None)
+    >>> decoded = (mine - theirs).decode(numbers=True)
+    >>> decoded.mine, decoded.theirs, decoded.complete
+    ([0, 1], [5000], True)
+    """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
+    def __contains__(self, key: Key, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> InvertibleBloomFilter: ...
+    def __deepcopy__(self, memo: object, /) -> InvertibleBloomFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ior__(self, other: Self, /) -> Self: ...
+    def __isub__(self, other: Self, /) -> Self: ...
+    def __new__(
+        cls, /, capacity: int, fpr: float = 0.5, *, seed: int = 0, secret: bytes | bool | None = None
+    ) -> InvertibleBloomFilter: ...
+    def __or__(self, other: Self, /) -> InvertibleBloomFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def __sub__(self, other: Self, /) -> InvertibleBloomFilter: ...
+    def add(self, key: Key, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import InvertibleBloomFilter
+        >>> f = InvertibleBloomFilter(1000)
+        >>> f.add(7), f.add(7)
+        (True, False)
+        """
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import InvertibleBloomFilter
+        >>> InvertibleBloomFilter(1000).contains_many(["a", "b"])
+        [False, False]
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def copy(self, /) -> InvertibleBloomFilter:
+        """
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
+        """
+    def decode(self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None) -> Decoded:
+        """
+        Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
+
+        Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and listed themselves; not with
+        a secret. lookup: called with each hash, answers the key, or None where it knows none: then the hash stays.
+        complete is False when the table holds more than it can list, or nonsense: those listed are right all the same,
+        but for one in 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
+        O(cells), some 50 ns a cell and 0.3 us a key.
+
+        >>> from bloomery import InvertibleBloomFilter, hash_key
+        >>> table = InvertibleBloomFilter(10)
+        >>> table.update(["ada", "alan"])
+        >>> names = {hash_key(name): name for name in ["ada", "alan", "grace"]}
+        >>> sorted(table.decode(lookup=names.get).mine)
+        ['ada', 'alan']
+        """
+    def discard(self, key: Key, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        """
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
+        """
+        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = "auto",
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> InvertibleBloomFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the counters live in a file.
+        """
+    def merge(self, /, other: Self) -> None:
+        """
+        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> InvertibleBloomFilter:
+        """
+        Opens the file of a InvertibleBloomFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def positions(self, key: Key, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def remove(self, key: Key, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+    def remove_many(self, /, keys: Keys) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
+        nobody has the secret (see take_secret).
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    def subtract(self, /, other: Self) -> None:
+        """
+        Takes the keys of another table out, also such as are not in: then this one holds the difference of both.
+
+        Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        """
+    def union(self, /, *others: Self) -> Self:
+        """
+        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
+
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -5096,6 +5493,104 @@ class QuotientFilter:
     def used_slots(self, /) -> int:
         """
         Slots in use; 95 % of them may be.
+        """
+
+@final
+class RatelessDecoder:
+    """
+    Tells, from the symbols of a peer, what its set and the own one have not in common.
+
+    keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 where it is None; memory is
+    at most 50 bytes a symbol that came, whatever the peer says. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
+    0.2 us a key, and about a microsecond a difference.
+
+    >>> from bloomery.compose import RatelessDecoder, RatelessEncoder
+    >>> here = RatelessDecoder(["a", "b"])
+    >>> here.feed(RatelessEncoder(["b", "c"]).produce(20))
+    True
+    >>> from bloomery import hash_key
+    >>> mine, theirs, complete = here.decoded()
+    >>> mine == [hash_key("a")], theirs == [hash_key("c")], complete
+    (True, True, True)
+    """
+    def __new__(
+        cls,
+        /,
+        keys: object,
+        *,
+        hashed: bool = False,
+        max_symbols: int | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> RatelessDecoder: ...
+    @property
+    def complete(self, /) -> bool:
+        """
+        True when all differences are known.
+        """
+    def decoded(self, /) -> Decoded:
+        """
+        What is known by now: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+        """
+    def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
+        """
+        Takes bytes of the stream, cut anywhere; True when no more are needed, and from then on bytes are passed over.
+
+        Raises FormatError for bytes of something else, IncompatibleFilters for symbols under another seed or secret,
+        FilterFull beyond max_symbols, FilterMemoryError; what came out before can be had.
+        """
+    @property
+    def num_keys(self, /) -> int:
+        """
+        Number of distinct own keys.
+        """
+    @property
+    def peer_keys(self, /) -> int | None:
+        """
+        Number of keys that the peer says to have; None before its head came.
+        """
+    @property
+    def symbols(self, /) -> int:
+        """
+        Symbols taken so far.
+        """
+
+@final
+class RatelessEncoder:
+    """
+    The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference.
+
+    keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
+    hash_many()). seed, secret: as for filters; the peer's must be the same. Under a secret of both nobody else can make keys
+    that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us a key. Source: Yang,
+    Gilad, Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024.
+
+    >>> from bloomery.compose import RatelessDecoder, RatelessEncoder
+    >>> there, here = RatelessEncoder(range(1000)), RatelessDecoder(range(10, 1003))
+    >>> while not here.feed(there.produce(8)):
+    ...     pass
+    >>> here.decoded()
+    <Decoded mine: 3 keys, theirs: 10 keys, complete=True>
+    """
+    def __new__(
+        cls, /, keys: object, *, hashed: bool = False, seed: int = 0, secret: bytes | None = None
+    ) -> RatelessEncoder: ...
+    @property
+    def num_keys(self, /) -> int:
+        """
+        Number of distinct keys.
+        """
+    def produce(self, /, symbols: int) -> bytes:
+        """
+        The next so many symbols as bytes, 12 and a count of 1 to 3 each; before the first, a head of 24.
+
+        Raises ParameterError above 1,048,576 at once, FilterFull beyond 2**31 in all. Cost: some 10 ns for each key that
+        a symbol holds: symbol i holds one in 1 + i/2.
+        """
+    @property
+    def symbols(self, /) -> int:
+        """
+        Symbols made so far.
         """
 
 @final
@@ -7181,6 +7676,33 @@ class StableBloomFilter:
         """
 
 @final
+class StrataEstimator:
+    """
+    Estimates how many keys two sets have not in common, from 41 kB of each, whatever their sizes.
+
+    keys, hashed, seed, secret: as for RatelessEncoder, but that repetitions may not come. Cost: 30 ns a key. Source:
+    Eppstein, Goodrich, Uyeda, Varghese, "What's the difference?", SIGCOMM 2011.
+
+    >>> from bloomery.compose import StrataEstimator
+    >>> here, there = StrataEstimator(range(5000)), StrataEstimator(range(7, 5007))
+    >>> here.differences(there.to_bytes())
+    14
+    """
+    def __new__(
+        cls, /, keys: object, *, hashed: bool = False, seed: int = 0, secret: bytes | None = None
+    ) -> StrataEstimator: ...
+    def differences(self, /, other: bytes | bytearray | memoryview) -> int:
+        """
+        Estimated number of keys that one of the two sets has alone: exact to about 50, within some 20 % above.
+
+        other: the bytes of the other estimator. Raises FormatError, IncompatibleFilters.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The estimator as bytes, to be sent.
+        """
+
+@final
 class VariableIncrementFilter:
     """
     A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -7987,6 +8509,7 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
+    | InvertibleBloomFilter
     | LayeredBloomFilter
     | PrefixFilter
     | QuotientFilter

@@ -85,6 +85,7 @@ COMMANDS = [
     ["check", "f", "in"],
     ["info", "--verify", "full", "f"],
     ["merge", "m", "f", "f"],
+    ["sync", "in", "in"],
     ["plan", "--items", "1e6", "--fpr", "0.01"],
     ["completion", "bash"],
     ["man", "dedup"],

@@ -37,6 +37,8 @@ READS = {
     "check input": ["check", "f", "{}"],
     "info": ["info", "{}"],
     "merge": ["merge", "out", "{}"],
+    "sync": ["sync", "{}", "f"],
+    "sync --serve": ["sync", "--serve", "{}"],
 }
 WRITES = {
     "dedup -o": ["dedup", "-o", "{}"],
@@ -54,6 +56,7 @@ PRINTS = {
     "check": ["check", "--absent", "f"],
     "info": ["info", "f"],
     "merge": ["merge", "out", "f"],
+    "sync": ["sync", "f", "binary"],
     "plan": ["plan", "--items", "9", "--fpr", ".1"],
     "completion": ["completion", "bash"],
     "man": ["man", "dedup"],

@@ -58,6 +58,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "retouch": ("retouch", "add_false_positive", "clear_random"),
     "label": ("label", "label_many"),
     "value": ("get", "get_many"),
+    "decode": ("decode", "subtract", "__sub__"),
     "map": ("open", "save"),
     "write-in-place": ("flush", "close"),
 }

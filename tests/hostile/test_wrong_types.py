@@ -26,6 +26,7 @@ WRONG: dict[str, list[Any]] = {
     "bytes": [object(), 5, "x"],
     "other": [object(), 5],
     "Callable[[int, int], object]": [object(), 5, "x"],
+    "Callable[[int], object]": [object(), 5, "x"],
     "path": [object(), 5.5, [1]],
 }
 # By name, for what an annotation does not tell.

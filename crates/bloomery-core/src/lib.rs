@@ -22,6 +22,7 @@
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`static_filters`] | made of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
 //! | [`exact`] | no false positives, in a closed world | error, isa, key, cells, scheme, container, structure, registry |
+//! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
 //! | [`chain`] | chains of stages: filters that grow | error, key, cells, sizing, container, structure, registry, bloom, counting, labelled, table |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
@@ -37,6 +38,7 @@ pub mod isa;
 pub mod key;
 pub mod labelled;
 pub mod parallel;
+pub mod reconcile;
 pub mod registry;
 pub mod scheme;
 pub mod sizing;

@@ -187,6 +187,14 @@ macro_rules! variants {
                 formula: "2^-bits; 1.23 cells a key",
                 paper: "Graf, Lemire, Xor filters: faster and smaller than Bloom and cuckoo filters, ACM JEA 25, 2020",
             }
+            {
+                INVERTIBLE = 27, invertible "invertible", reconcile::InvertibleBloomFilter;
+                adds: key, can: [remove merge decode positions map], stage: no, false_negatives: OnMisuse,
+                layouts: [], ns: [60.0, 40.0],
+                merging: "sums added, cell by cell: the table of both, whose common keys count twice",
+                formula: "(1 - P(0) - P(1))^4, P(i) = P(Bin(n, 4/m) = i); decodes up to m / 1.3 - O(sqrt(m)) keys",
+                paper: "Eppstein, Goodrich, Uyeda, Varghese, What's the difference? Efficient set reconciliation without prior context, SIGCOMM 2011",
+            }
         }
     };
 }

@@ -12,6 +12,7 @@
 //! | `biased_lock`, `turns` | one filter, many threads; long batches and signals |
 //! | `building`, `gathering`, `freezing` | structures that are made of all their keys at once |
 //! | `forks` | what a child process finds |
+//! | `reconcile` | coded symbols, and what two sets have not in common |
 //! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -37,6 +38,7 @@ mod keywords;
 mod objects;
 mod operations;
 mod params;
+mod reconcile;
 mod records;
 mod second_look;
 mod text;
@@ -74,6 +76,8 @@ macro_rules! module {
             use super::records::{KeyedRecords, Selection};
             #[pymodule_export]
             use super::second_look::LastOccurrences;
+            #[pymodule_export]
+            use super::reconcile::{Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
         }

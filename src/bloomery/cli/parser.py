@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen
+from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen, sync
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ COMMANDS: dict[str, Command] = {
     "check": check,
     "info": info,
     "merge": merge,
+    "sync": sync,
     "plan": plan,
     "completion": completion,
     "man": man,

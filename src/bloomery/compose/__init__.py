@@ -1,6 +1,7 @@
 """Filters made of filters: plain Python over any classes that have the methods of ``bloomery.protocols``.
 
 - ``removals``: one-time removal from any filter by a second one that holds what was removed
+- ``reconciliation``: what two sets have not in common, exactly or nearly
 - ``folder``: several filters in a folder, saved and opened as one
 
 It may import: the standard library, ``bloomery.errors``, ``bloomery.protocols``, ``bloomery.theory`` and
@@ -9,6 +10,24 @@ It may import: the standard library, ``bloomery.errors``, ``bloomery.protocols``
 
 from __future__ import annotations
 
+from .reconciliation import (
+    Decoded,
+    RatelessDecoder,
+    RatelessEncoder,
+    ReconciliationTree,
+    StrataEstimator,
+    TreeSummary,
+    count_differences,
+)
 from .removals import WithRemovals
 
-__all__ = ["WithRemovals"]
+__all__ = [
+    "Decoded",
+    "RatelessDecoder",
+    "RatelessEncoder",
+    "ReconciliationTree",
+    "StrataEstimator",
+    "TreeSummary",
+    "WithRemovals",
+    "count_differences",
+]

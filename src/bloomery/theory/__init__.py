@@ -15,6 +15,7 @@ What is where (one noun a file):
 - ``quotient``: tables of fingerprints, and the quotient filter
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``window``: filters that forget: stable, aging, rolling
+- ``invertible``: tables whose keys can be listed
 - ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
 
@@ -64,6 +65,7 @@ from .deletion import (
     retouched_fnr,
     retouched_fpr,
 )
+from .invertible import decodable_cells, invertible_fpr, peeling_threshold, twin_chance
 from .labelled import layered_overcount, spatial_cell_fprs, spatial_fprs, spatial_promotion, value_excess
 from .layouts import (
     blocked_bits_per_key,
@@ -147,6 +149,7 @@ __all__ = [
     "cuckoo_fpr",
     "cuckoo_load_threshold",
     "cuckoo_table_fpr",
+    "decodable_cells",
     "deletability",
     "distinct_fpr",
     "dleft_bits_per_key",
@@ -174,6 +177,7 @@ __all__ = [
     "goel_gupta_fpr",
     "hash_collision_fpr",
     "intersection_fpr",
+    "invertible_fpr",
     "layered_overcount",
     "min_bits_per_key",
     "num_bits",
@@ -181,6 +185,7 @@ __all__ = [
     "num_hashes_cost",
     "occupancy_law",
     "partitioned_fpr",
+    "peeling_threshold",
     "prefix_fpr",
     "prefix_spare_share",
     "published_deletability",
@@ -215,6 +220,7 @@ __all__ = [
     "stream_floor",
     "succinct_bits_per_key",
     "threshold_fpr",
+    "twin_chance",
     "value_excess",
     "variable_increment_fpr",
 ]

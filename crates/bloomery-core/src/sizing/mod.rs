@@ -9,6 +9,7 @@
 //! * [`counters`]: cells that count;
 //! * [`deletion`]: deletable and retouched bits;
 //! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
+//! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`labels`]: cells that hold labels;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
@@ -24,6 +25,7 @@ pub mod counters;
 pub mod deletion;
 pub mod estimates;
 pub mod fingerprints;
+pub mod invertible;
 pub mod labels;
 pub mod lanes;
 mod laws;

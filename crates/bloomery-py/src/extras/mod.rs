@@ -8,6 +8,7 @@ mod counting;
 mod d_left;
 mod deletable;
 mod generations;
+mod invertible;
 mod layered;
 mod pairs;
 mod quotient;

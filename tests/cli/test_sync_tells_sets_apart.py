@@ -1,0 +1,214 @@
+"""Guarantee: sets of lines are told apart exactly and united; no peer hangs, floods or deceives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shlex
+import sys
+import zlib
+
+import pytest
+
+from bloomery.compose import RatelessEncoder
+from bloomery.recipes import sync
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines()
+
+
+def serving(program, *words):
+    return shlex.join([*program, "sync", *(str(word) for word in words)])
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two files of 20,000 lines, 60 and 40 of them of one alone; one has repetitions and no last newline."""
+    draw = random.Random(3)
+    universe = [f"line {draw.getrandbits(60)} {number}" for number in range(20_060)]
+    here, there = universe[:20_000], [*universe[:19_940], *universe[20_000:20_040]]
+    draw.shuffle(there)
+    (tmp_path / "here").write_text("\n".join([*here, *here[:50]]))
+    (tmp_path / "there").write_text("\n".join(there) + "\n")
+    return tmp_path / "here", tmp_path / "there", set(here), set(there)
+
+
+def printed(done):
+    lines = done.stdout.decode().splitlines()
+    return [{line[2:] for line in lines if line.startswith(mark)} for mark in ("< ", "> ")], len(lines)
+
+
+@pytest.mark.parametrize("way", ["files", "pipe"])
+def test_differences_are_printed_exactly(bloomery, program, pair, way):
+    here, there, mine, theirs = pair
+    other = [there] if way == "files" else ["--with", serving(program, "--serve", there)]
+    done = bloomery("sync", here, *other, check=1)
+    assert printed(done) == ([mine - theirs, theirs - mine], 100)
+    assert b"60 lines here alone, 40 there" in done.stderr
+    assert bloomery("sync", "--quiet", here, *other, check=1).stdout == b""
+    assert bloomery("sync", here, "--with", serving(program, "--serve", here), check=0).stdout == b""
+
+
+@pytest.mark.parametrize("way", ["files", "pipe"])
+def test_both_are_united(bloomery, program, pair, way):
+    here, there, mine, theirs = pair
+    other = [there] if way == "files" else ["--with", serving(program, "--serve", there, "--write")]
+    before = here.read_bytes()
+    bloomery("sync", "--write", here, *other, check=0)
+    assert here.read_bytes().startswith(before + b"\n")
+    assert set(here.read_text().splitlines()) == set(there.read_text().splitlines()) == mine | theirs
+    assert len(lines_of(there)) == len(mine | theirs)
+    assert b"0 lines here alone, 0 there" in bloomery("sync", here, there, check=0).stderr
+
+
+def test_the_other_side_writes_only_where_it_was_asked_to(bloomery, program, pair):
+    here, there, mine, theirs = pair
+    before = there.read_bytes()
+    done = bloomery("sync", "--write", here, "--with", serving(program, "--serve", there), check=1)
+    assert b"takes no lines" in done.stderr
+    assert there.read_bytes() == before
+    assert set(here.read_text().splitlines()) == mine | theirs
+
+
+def test_what_is_sent_is_as_long_as_the_difference(bloomery, program, pair):
+    here, there, *_ = pair
+    done = bloomery("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
+    stats = json.loads(done.stdout or done.stderr)
+    assert (stats["mine"], stats["theirs"]) == (60, 40)
+    # 100 differences: 2 symbols each at most where they are so few, 15 bytes a symbol, and 40 hashes and
+    # lines.
+    assert stats["sent"] + stats["received"] <= 200 * 15 + 40 * (8 + 30) + 40 * 25
+
+
+def peer(code):
+    return shlex.join([sys.executable, "-c", "import os, sys, time\n" + code])
+
+
+GREETED = "os.read(0, 99); os.write(1, b'h' + (1).to_bytes(4, 'little') + b'\\0'); os.read(0, 99)\n"
+PEERS = {
+    "another program": ("os.write(1, b'SSH-2.0-OpenSSH_9.6 hello\\n' * 50); time.sleep(9)", "does not speak"),
+    "nothing": ("sys.exit(3)", "ended before"),
+    "silence": ("time.sleep(60)", "sent nothing for 1 seconds"),
+    "a length that lies": (
+        "os.read(0, 99); os.write(1, b'h\\xff\\xff\\xff\\xff')",
+        "announces 4,294,967,295 bytes",
+    ),
+    "half of a frame": (
+        GREETED + "os.write(1, b's\\x10\\0\\0\\0' + b'x'); time.sleep(60)",
+        "sent nothing for 1 sec",
+    ),
+    "symbols of something else": (
+        GREETED + "os.write(1, b's\\x20\\0\\0\\0' + b'x' * 32)",
+        "no coded symbols",
+    ),
+    "no symbols": (GREETED + "os.write(1, b's\\0\\0\\0\\0'); time.sleep(60)", "no symbols where some"),
+    "symbols of another secret": (
+        GREETED + "from bloomery.compose import RatelessEncoder\n"
+        "s = RatelessEncoder([1]).produce(9); os.write(1, b's' + len(s).to_bytes(4, 'little') + s)",
+        "another seed or secret",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), PEERS.values(), ids=PEERS)
+def test_a_peer_that_speaks_nonsense_is_one_line(bloomery, refused, tmp_path, code, told):
+    (tmp_path / "f").write_bytes(b"a\nb\n")
+    assert told in refused(bloomery("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
+    assert (tmp_path / "f").read_bytes() == b"a\nb\n"
+
+
+def test_a_peer_that_never_stops_is_stopped_by_the_limit():
+    """In this process, so that the number of the secret is known."""
+
+    class Endless:
+        def __init__(self):
+            self.out, self.taken, self.head = b"", 0, b""
+
+        def write(self, data):
+            kind, payload = data[:1], data[5:]
+            if kind == b"H":
+                self.head = RatelessEncoder([], secret=payload[-16:]).produce(1)[:24]
+                answer = b"h", b"\0"
+            else:
+                noise = random.Random(self.taken)
+                wanted = int.from_bytes(payload, "little")
+                answer = b"s", self.head + b"".join(noise.randbytes(12) + b"\2" for _ in range(wanted))
+                self.head = b""
+            self.out += answer[0] + len(answer[1]).to_bytes(4, "little") + answer[1]
+
+        def read(self, count):
+            self.taken += count
+            found, self.out = self.out[:count], self.out[count:]
+            return found
+
+    channel = Endless()
+    with pytest.raises(sync.FormatError, match="limit"):
+        sync.ask([b"a", b"b"], channel, limit=100_000)
+    assert channel.taken < 120_000
+
+
+class Scripted:
+    """A peer that says what it was told to, whatever it hears."""
+
+    def __init__(self, *frames):
+        self.left = b"".join(kind + len(data).to_bytes(4, "little") + data for kind, data in frames)
+
+    def write(self, data):
+        pass
+
+    def read(self, count):
+        if len(self.left) < count:
+            raise EOFError("the peer ended before it had said all")
+        found, self.left = self.left[:count], self.left[count:]
+        return found
+
+
+HELLO = (b"H", b"bloomery sync 1" + bytes(16))
+BOMB = zlib.compress(b"a\n" * (1 << 20))
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        ([(b"H", b"bloomery sync 2" + bytes(16))], "another version"),
+        ([(b"H", b"x")], "another version"),
+        ([(b"W", b"")], "does not speak"),
+        ([HELLO, (b"S", b"\0\0\0\0")], "has no end"),
+        ([HELLO, (b"S", b"\xff\xff\xff\xff")], "has no end"),
+        ([HELLO, *[(b"S", (1 << 16).to_bytes(4, "little"))] * 9], "has no end"),
+        ([HELLO, (b"W", bytes(8))], "not here"),
+        ([HELLO, (b"W", bytes(80))], "announces 80 bytes where 16"),
+        ([HELLO, (b"W", b""), (b"L", bytes(8) + b"junk")], "do not unpack"),
+        ([HELLO, (b"W", b""), (b"L", bytes(8) + BOMB)], "longer than 1,000,000 bytes"),
+        ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.packed([b"c"]))], "checksums"),
+    ],
+)
+def test_a_serving_side_is_not_deceived_either(frames, told):
+    taken = []
+    with pytest.raises(sync.FormatError, match=told):
+        sync.serve([b"a", b"b"], Scripted(*frames), take=taken.append, limit=1_000_000)
+    assert not taken
+
+
+def test_who_asks_for_nothing_more_just_leaves():
+    done = sync.serve([b"a"], Scripted(HELLO, (b"W", b"")), take=print)
+    assert (done.mine, done.theirs, done.taken) == ([], [], False)
+
+
+def test_misuse_is_one_line(bloomery, refused, tmp_path):
+    (tmp_path / "f").write_bytes(b"a\n")
+    (tmp_path / "g.gz").write_bytes(gzip.compress(b"b\n"))
+    f = tmp_path / "f"
+    assert "two files" in refused(bloomery("sync", f))
+    assert "two files" in refused(bloomery("sync", f, f, "--with", "true"))
+    assert "alone" in refused(bloomery("sync", f, "--serve", f))
+    assert "not allowed" in refused(bloomery("sync", "--serve", f, "--with", "true"))
+    assert "empty" in refused(bloomery("sync", f, "--with", " "))
+    assert "quotation" in refused(bloomery("sync", f, "--with", "'a"))
+    assert "no-such-command" in refused(bloomery("sync", f, "--with", "no-such-command x"))
+    assert "each its own" in refused(bloomery("sync", "--write", f, f))
+    assert "no plain file" in refused(bloomery("sync", "--write", f, tmp_path / "g.gz"))
+    assert f.read_bytes() == b"a\n"
+    assert b"> b" in bloomery("sync", f, tmp_path / "g.gz", check=1).stdout

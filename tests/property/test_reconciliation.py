@@ -1,0 +1,172 @@
+"""Guarantee: what two sets have not in common comes out, exactly or as told, whatever the way."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+
+import pytest
+
+import bloomery
+from bloomery import BloomFilter, CountingBloomFilter, InvertibleBloomFilter, hash_key, hash_many
+from bloomery.compose import (
+    RatelessDecoder,
+    RatelessEncoder,
+    ReconciliationTree,
+    StrataEstimator,
+    count_differences,
+)
+from bloomery.errors import (
+    FilterFull,
+    FormatError,
+    IncompatibleFilters,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+)
+
+SECRET = b"sixteen secrets!"
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("secret", [None, SECRET])
+def test_streams_and_tables_agree_with_sets(seed, secret):
+    draw = random.Random(seed)
+    universe = [f"key {number}" for number in range(3000)]
+    here, there = (set(draw.sample(universe, draw.choice([0, 1, 40, 2900]))) for _ in range(2))
+    there |= set(draw.sample(sorted(here), len(here) // 2))
+    hashes = dict(zip(universe, hash_many(universe, secret=secret), strict=True))
+    mine = sorted(hashes[key] for key in here - there)
+    theirs = sorted(hashes[key] for key in there - here)
+
+    sender, receiver = RatelessEncoder(sorted(there), secret=secret), RatelessDecoder(here, secret=secret)
+    while not receiver.feed(sender.produce(draw.choice([1, 10, 100]))):
+        pass
+    decoded = receiver.decoded()
+    assert (decoded.mine, decoded.theirs, decoded.complete) == (mine, theirs, True)
+    assert (receiver.num_keys, receiver.peer_keys, sender.num_keys) == (len(here), len(there), len(there))
+
+    tables = [InvertibleBloomFilter(len(mine) + len(theirs) + 5, secret=secret) for _ in range(2)]
+    for table, keys in zip(tables, (here, there), strict=True):
+        table.update(keys)
+    difference = tables[0] - tables[1]
+    assert tuple(difference.decode()) == (mine, theirs, True)
+    names = {hashed: key for key, hashed in hashes.items()}
+    assert set(difference.decode(lookup=names.get).mine) == here - there
+    tables[0] -= tables[1]
+    assert tables[0] == difference
+    tables[0].subtract(tables[0])
+    assert tuple(tables[0].decode()) == ([], [], True)
+
+    estimators = [StrataEstimator(sorted(keys), secret=secret) for keys in (here, there)]
+    told, true = estimators[0].differences(estimators[1].to_bytes()), len(mine) + len(theirs)
+    assert true / 2.5 <= told <= true * 2.5
+
+
+def test_numbers_come_back_themselves_and_arguments_are_checked():
+    table = InvertibleBloomFilter(10)
+    numbers = [-(2**63), -1, 0, 7, 2**63 - 1]
+    table.update(numbers)
+    assert table.decode(numbers=True).mine == numbers
+    with pytest.raises(ParameterError, match="exclude"):
+        table.decode(numbers=True, lookup=print)
+    with pytest.raises(ParameterTypeError, match="lookup"):
+        table.decode(lookup=3)
+    with pytest.raises(ParameterTypeError, match="numbers"):
+        table.decode(numbers=1)
+    with pytest.raises(ParameterError, match="secret"):
+        InvertibleBloomFilter(10, secret=SECRET).decode(numbers=True)
+    with pytest.raises(IncompatibleFilters, match="each"):
+        table - InvertibleBloomFilter(99)
+    with pytest.raises(ZeroDivisionError):
+        table.decode(lookup=lambda _: 1 // 0)
+    with pytest.raises(ParameterError, match="symbols"):
+        RatelessEncoder([1]).produce(0)
+    with pytest.raises(ParameterError, match="symbols"):
+        RatelessEncoder([1]).produce(2**20 + 1)
+    with pytest.raises(KeyTypeError):
+        RatelessEncoder([object()])
+    with pytest.raises(ParameterTypeError, match="hashed"):
+        RatelessEncoder([1], hashed="no")
+
+
+def test_hashed_keys_are_keys():
+    keys = [f"k{number}" for number in range(100)]
+    plain, ready = RatelessEncoder(keys), RatelessEncoder(hash_many(keys), hashed=True)
+    assert plain.produce(300) == ready.produce(100) + ready.produce(200)
+
+
+def test_what_a_table_cannot_list_is_told():
+    table = InvertibleBloomFilter(20)
+    table.update(range(1000))
+    assert not table.decode().complete
+    table.clear()
+    table.update([1, 2, 2])
+    decoded = table.decode()
+    assert (decoded.mine, decoded.complete) == ([hash_key(1)], False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_streams_of_nonsense_end_in_a_named_error(seed):
+    draw = random.Random(seed)
+    sound = RatelessEncoder(range(1000)).produce(1000)
+    for _ in range(200):
+        at = draw.randrange(len(sound))
+        broken = (
+            sound[:at] + draw.randbytes(draw.choice([1, 30, 9000])) + sound[at + draw.choice([0, 1, 9]) :]
+        )
+        decoder = RatelessDecoder(range(0, 2000, 2), max_symbols=600)
+        with suppress(FormatError, FilterFull, IncompatibleFilters):
+            decoder.feed(broken)
+        assert len(decoder.decoded().mine) + len(decoder.decoded().theirs) <= 600
+        assert not decoder.complete
+    for data in (b"", sound[:23], sound[:24]):
+        assert not RatelessDecoder([]).feed(data)
+    with pytest.raises(FormatError):
+        StrataEstimator([]).differences(sound)
+    with pytest.raises(IncompatibleFilters):
+        StrataEstimator([]).differences(StrataEstimator([], seed=1).to_bytes())
+    with pytest.raises(IncompatibleFilters):
+        RatelessDecoder([1], seed=1).feed(sound)
+
+
+@pytest.mark.parametrize("differences", [0, 3, 50])
+def test_a_counting_filter_tells_how_many_keys_are_not_here(differences):
+    errors = []
+    for fpr in (0.2, 0.01, 1e-5):
+        theirs = CountingBloomFilter(2000, fpr=fpr)
+        theirs.update(range(1000))
+        own = [*range(differences, 1000), *range(5000, 5100)]
+        before = theirs.to_bytes()
+        told = count_differences(theirs, own)
+        assert theirs.to_bytes() == before
+        assert told <= differences
+        errors.append(differences - told)
+    # More cells, fewer accidents; with so many that no key meets another in all of its cells, none.
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == 0
+
+
+@pytest.mark.parametrize("differences", [0, 1, 30, 400])
+def test_a_tree_finds_only_what_is_missing_and_most_of_it(differences):
+    there = ReconciliationTree(range(differences, 3000))
+    here = ReconciliationTree(range(3000))
+    missing = {hash_key(number) for number in range(differences)}
+    shares = []
+    for correction in (0, 1, 4):
+        found = here.missing(there.summary(fpr=0.02), correction=correction)
+        assert found == sorted(found)
+        assert set(found) <= missing
+        shares.append(len(found))
+    assert shares == sorted(shares)
+    # Of leaves and of five labels in a row by accident, no more than 2 % and a few.
+    assert shares[-1] >= 0.98 * differences - 4.5 * (0.02 * differences) ** 0.5 - 1
+
+
+def test_an_empty_tree_lacks_all():
+    empty, full = ReconciliationTree([]), ReconciliationTree(range(20))
+    assert len(empty) == 0
+    assert empty.missing(full.summary()) == []
+    assert full.missing(empty.summary()) == sorted(hash_many(range(20)))
+    assert isinstance(full.summary().nodes, BloomFilter)
+    assert bloomery.loads(full.summary().leaves.to_bytes()).num_added == 20

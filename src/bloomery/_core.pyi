@@ -4413,6 +4413,12 @@ class KeyedRecords:
         """
         All records, those that `marks` of `fresh` marks behind `new`, the others behind `old`.
         """
+    @staticmethod
+    def of_column(filter: _Filter, keys: object) -> KeyedRecords:
+        """
+        The rows of an Arrow column of keys; a null is no key. Their bytes are their numbers, 4 bytes each in the order of
+        the machine: there is no text, so that a second pass cannot compare it.
+        """
     def part(
         self, /, marks: bytes, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:

@@ -37,6 +37,22 @@ def test_a_window_of_lines_never_denies_its_last_lines(bloomery, kind):
     assert b"forgets" not in done.stderr  # it was asked for
 
 
+RECORDS = ["--select", "1", "--format", "csv", "--no-header"]
+
+
+@pytest.mark.parametrize("select", [[], RECORDS], ids=["lines", "records"])
+@pytest.mark.parametrize("mode", ["--new-only", "--old-only"])
+def test_lines_that_are_read_at_once_age_too(bloomery, mode, select):
+    """Lines of one block are looked up before the first is added; a window may be shorter than a block."""
+    for lines, numbers in ((3, [*range(8), 6, 0]), (100, [*range(1000), *range(950, 1000), *range(50)])):
+        text = b"".join(b"%d\n" % number for number in numbers)
+        options = ["--quiet", "--window", str(lines), mode, *select]
+        done = bloomery("seen", *options, stdin=text, check=0)
+        new = [*range(8), 0] if lines == 3 else [*range(1000), *range(50)]
+        old = [6] if lines == 3 else [*range(950, 1000)]
+        assert [int(line) for line in done.stdout.split()] == (new if mode == "--new-only" else old)
+
+
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)
 def test_a_window_of_time_holds_for_the_run(bloomery, kind):
     done = bloomery("seen", "--window", "1h", "--mark", *kind, stdin=b"a\nb\na\n", check=0)

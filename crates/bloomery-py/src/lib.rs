@@ -40,6 +40,7 @@ mod operations;
 mod params;
 mod reconcile;
 mod records;
+mod rows;
 mod second_look;
 mod text;
 mod turns;

@@ -53,7 +53,7 @@ fn types_of(names: &Bound<'_, PyList>) -> PyResult<Vec<KeyType>> {
     texts("types", names)?.into_iter().map(find).collect()
 }
 
-fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
+pub(crate) fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
     if let Ok(gathering) = filter.cast::<Gathering>() {
         return Ok(gathering.get().hasher);
     }

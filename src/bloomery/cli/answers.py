@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bloomery.cli.filters.kinds import Seen
+    from bloomery.cli.io.batch import Batch
     from bloomery.cli.io.blocks import Block
     from bloomery.cli.io.output import Output
-    from bloomery.cli.io.records import Batch
     from bloomery.recipes.dedup import Load
 
 
@@ -105,20 +105,20 @@ class OfRecords(Answers["Batch"]):
 
     def answer(self, block: Batch) -> tuple[int, int]:
         """See `Answers`; of a record without a key nothing is known, so it is new."""
-        records, header = block.records, block.header
+        records = block.records
         new, kept, old, marks = records.fresh(
             self.seen, kept=self._mode == "new", dropped=self._mode == "old"
         )
-        text: Any = kept if self._mode == "new" else old
         if self._mode == "mark":
-            text = records.marked(marks, b"new\t", b"old\t")
-            header = b"mark\t" + header if header.endswith(b"\n") else header
+            kept = records.marked(marks, b"new\t", b"old\t")
+            if block.header.endswith(b"\n"):
+                block.header = b"mark\t" + block.header
         before = self._output.written
         try:
-            self._output.write(header + (text or b""))
+            self._output.write(block.kept(old if self._mode == "old" else kept))
         except OSError:
             if self._mode == "new":
-                records.remember(self.seen, marks, max(self._output.written - before - len(header), 0))
+                records.remember(self.seen, marks, block.printed(self._output.written - before))
             raise
         records.remember(self.seen, None if self._renew else marks)
         return len(records) - records.faults, new

@@ -83,7 +83,7 @@ def _filled(
 
     capacity = args.capacity
     if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
-        capacity = _count(blocks, progress)
+        capacity = _count(args, blocks, progress)
         inputs = sources(args.files)
         blocks = Blocks(inputs, stops, longest=longest_line(args))
         progress.follow(blocks)
@@ -106,7 +106,14 @@ def _check(args: argparse.Namespace) -> None:
     require_writable(args.out)
 
 
-def _count(blocks: Any, progress: Any) -> int:
+def _count(args: argparse.Namespace, blocks: Any, progress: Any) -> int:
+    if args.select:
+        from bloomery.cli.io.records import columnar
+
+        if kind := columnar(args):
+            from bloomery.cli.io.columns import count
+
+            return max(count(args.files, kind), 1)
     lines = 0
     for block in blocks:
         data = bytes(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.cli.options import add_hashes, add_inputs, add_records, add_secret
-from bloomery.cli.reading import has_records
+from bloomery.cli.reading import has_records, tell_faults
 
 if TYPE_CHECKING:
     import argparse
@@ -62,9 +62,10 @@ def run(args: argparse.Namespace) -> int:
         blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
         if has_records(args):
-            from bloomery.cli.io.records import Records, tell_faults
+            from bloomery.cli.io.records import Records
 
-            read = Records(args, inputs, stops, seen, longest=longest_line(args))
+            keys_only = output is None
+            read = Records(args, inputs, stops, seen, longest=longest_line(args), keys_only=keys_only)
             lines, found = _records_looked_up(args, read, output, progress)
             tell_faults(args, read)
         else:
@@ -115,7 +116,7 @@ def _records_looked_up(
         )
         lines, found = lines + len(batch.records) - batch.records.faults, found + hits
         if output:
-            output.write(batch.header + (inside or outside or b""))
+            output.write(batch.kept(outside if args.absent else inside))
         if args.quiet and not args.json and found < lines:
             break
         progress.show()

@@ -30,11 +30,13 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         "--select",
         metavar="COLUMN",
         action="append",
-        help="the key is this column, by name or number from 1 (CSV, TSV), or this dotted key (JSON lines); "
-        "given more than once, the key is the tuple",
+        help="the key is this column, by name or number from 1 (CSV, TSV, Parquet, Arrow), or this dotted "
+        "key (JSON lines, structs); given more than once, the key is the tuple",
     )
     group.add_argument(
-        "--format", choices=("csv", "tsv", "jsonl"), help="of the input; guessed from the file name otherwise"
+        "--format",
+        choices=("csv", "tsv", "jsonl", "parquet", "arrow"),
+        help="of the input; guessed from the file name otherwise",
     )
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
     group.add_argument(

@@ -8,7 +8,7 @@ from bloomery.cli import units
 from bloomery.cli.failures import Refusal, refuse_idle_options
 from bloomery.cli.io.roles import require_different
 from bloomery.cli.options import QUIET, add_inputs, add_records, add_shape, add_state
-from bloomery.cli.reading import has_records
+from bloomery.cli.reading import has_records, tell_faults
 from bloomery.cli.window import window
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ window after it came last, at least, and for two at most. Time is that of this m
 EXAMPLE = "tail -F app.log | bloomery seen --state seen.bloom --new-only"
 FPR = 1e-6
 _FIRST_STAGE = 1 << 16
+_BLOCK = 1 << 16
 #: A clock that is set right by less is not worth a line.
 _SET_BACK = 1.0
 #: Lines in a window of time where --expected does not say: 11 MiB at a millionth.
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.filters.time import Time
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.output import Output
-    from bloomery.cli.io.records import Records, tell_faults
+    from bloomery.cli.io.records import Records
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
     from bloomery.cli.report import note, report
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             late = units.duration_text(time.behind)
             note(args, f"the clock is {late} behind that of the state: its lines are remembered longer")
         tick = args.save_every if state else None
-        how: dict[str, Any] = {"size": 1 << 16, "longest": longest_line(args), "tick": tick}
+        how: dict[str, Any] = {"size": _block(seen), "longest": longest_line(args), "tick": tick}
         blocks: Blocks | Records = Blocks(inputs, stops, **how)
         if has_records(args):
             blocks = Records(args, inputs, stops, seen, **how)
@@ -104,6 +105,14 @@ def run(args: argparse.Namespace) -> int:
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
     report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
     return 1 if _overfull(seen, lines, new, lost) or time.crowded() else 0
+
+
+def _block(seen: Seen) -> int:
+    """Return the bytes of a block, whose lines are all looked up before the first is added: none ages."""
+    from bloomery.cli.filters.kinds import forgets
+
+    # A different line takes 4 bytes or more, for all but 16,000 of them: a 16th of the window at most.
+    return min(_BLOCK, max(seen.capacity // 4, 1)) if forgets(seen) else _BLOCK
 
 
 def _overfull(seen: Seen, lines: int, new: int, lost: float) -> bool:

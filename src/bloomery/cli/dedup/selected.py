@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from bloomery import _core
 from bloomery.cli.dedup.passes import check_memory
 from bloomery.cli.filters.kinds import forgets
-from bloomery.cli.io.records import Batch, Records
+from bloomery.cli.io.records import Records
 from bloomery.recipes.dedup import Load, keeps_copies
 
 if TYPE_CHECKING:
     from bloomery.cli.dedup.job import Job
+    from bloomery.cli.io.batch import Batch
 
 
 class _Pass(ABC):
@@ -40,7 +41,9 @@ class _Pass(ABC):
 
     def _records(self) -> Records:
         job = self._job
-        return Records(job.args, job.inputs, job.stops, job.seen, longest=job.longest, size=job.block_size)
+        how = {"longest": job.longest, "size": job.block_size}
+        keys_only = bool(job.args.no_output and not job.outputs.wants_dropped)
+        return Records(job.args, job.inputs, job.stops, job.seen, **how, keys_only=keys_only)
 
     @abstractmethod
     def _part(self, batch: Batch) -> int:
@@ -52,8 +55,8 @@ class _Pass(ABC):
 
     def _write(self, batch: Batch, kept: bytes | None, dropped: bytes | None) -> None:
         outputs = self._job.outputs
-        outputs.keep(batch.header + (kept or b"") if batch.header else kept or b"")
-        outputs.drop(batch.header + (dropped or b""))
+        outputs.keep(batch.kept(kept))
+        outputs.drop(batch.dropped(dropped))
 
 
 class Direct(_Pass):
@@ -100,8 +103,7 @@ class Deferred(_Pass):
         try:
             self._write(batch, kept, dropped)
         except OSError:
-            out = outputs.written - before - len(batch.header)
-            batch.records.remember(seen, marks, max(out, 0))
+            batch.records.remember(seen, marks, batch.printed(outputs.written - before))
             raise
         batch.records.remember(seen, None if self._renew else marks)
         return new

@@ -65,7 +65,7 @@ class Sizing:
             return make.within(args, left, self._fpr)
         if args.expected is not None:
             return make.sized(args, args.expected, self._fpr, quick=True)
-        return make.growing(args, _lines_of(args.files, blocks.total, self._fpr), self._fpr, quick=True)
+        return make.growing(args, _lines_of(args, blocks.total, self._fpr), self._fpr, quick=True)
 
 
 def _left(args: argparse.Namespace, inputs: Sequence[Source]) -> int:
@@ -95,14 +95,26 @@ def _left(args: argparse.Namespace, inputs: Sequence[Source]) -> int:
     return left
 
 
-def _lines_of(files: list[str], total: int | None, fpr: float) -> int:
+def _lines_of(args: argparse.Namespace, total: int | None, fpr: float) -> int:
     """Return lines to make the first stage for: files tell by their size and first lines."""
+    files = args.files
     if not total or not files or "-" in files:
         return _FIRST_STAGE
+    if args.select:
+        from bloomery.cli.io.records import columnar
+
+        if kind := columnar(args):
+            from bloomery.cli.io.columns import count
+
+            return _within(count(files, kind) + 1, fpr)
     with Path(files[0]).open("rb") as file:
         sample = file.read(_BLOCK)
     lines = sample.count(b"\n") + 1
     packed = 8 if sample.startswith(MAGICS) else 1
-    guess = int(packed * total * lines / max(len(sample), 1) * 1.05) + 1024
+    return _within(int(packed * total * lines / max(len(sample), 1) * 1.05) + 1024, fpr)
+
+
+def _within(guess: int, fpr: float) -> int:
+    """Return ``guess``, or as many lines as the memory of a guess holds."""
     most = 8 * _GUESS_BYTES * guess // least_bits(guess, max(fpr / 2, _core.least_fpr(guess)))
     return min(guess, max(most, 1))

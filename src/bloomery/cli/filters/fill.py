@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bloomery import _core
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.io.hashes import keys_of
-from bloomery.cli.reading import has_records
+from bloomery.cli.reading import has_records, tell_faults
 from bloomery.recipes.dedup import fresh, remember
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def fill(
     once = row_of(seen)["once"]
     lines = 0
     if has_records(args):
-        from bloomery.cli.io.records import Records, tell_faults
+        from bloomery.cli.io.records import Records
         from bloomery.cli.limits import longest_line
 
-        read = Records(args, inputs, stops, seen, longest=longest_line(args))
+        read = Records(args, inputs, stops, seen, longest=longest_line(args), keys_only=True)
         for batch in read:
             batch.records.add(seen, once=once, kept=False)
             lines += len(batch.records) - batch.records.faults

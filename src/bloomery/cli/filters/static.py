@@ -8,7 +8,7 @@ from bloomery import _core, registry
 from bloomery.cli.failures import Refusal
 from bloomery.cli.filters.secret import hashing
 from bloomery.cli.io.hashes import keys_of
-from bloomery.cli.reading import has_records
+from bloomery.cli.reading import has_records, tell_faults
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def _gather(
 ) -> int:
     lines = 0
     if has_records(args):
-        from bloomery.cli.io.records import Records, tell_faults
+        from bloomery.cli.io.records import Records
         from bloomery.cli.limits import longest_line
 
-        read = Records(args, inputs, stops, gathering, longest=longest_line(args))
+        read = Records(args, inputs, stops, gathering, longest=longest_line(args), keys_only=True)
         for batch in read:
             gathering.records(batch.records)
             lines += len(batch.records) - batch.records.faults

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.failures import Refusal
 from bloomery.cli.io.frames import frames
+from bloomery.cli.io.zstd import decompressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
 
 #: Most that one step unpacks.
 _STEP = 1 << 18
@@ -50,22 +50,9 @@ def _inflate(engine: Any, data: bytes) -> Generator[bytes, None, bytes]:
             return b""
 
 
-def _zstd() -> tuple[Callable[[], Any], type[Exception]]:
-    """Return the maker of decompressors of one frame, and their error."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        return zstd.ZstdDecompressor, zstd.ZstdError
-    try:
-        import zstandard
-    except ImportError:
-        raise Refusal("reading zstd needs the extra: pip install 'bloomery[zstd]'") from None
-    return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
-
-
 def unzstd(chunks: Iterator[bytes], name: str, window: int) -> Iterator[bytes]:
     """Yield the unpacked bytes of all frames, of which none may want a window beyond ``window`` bytes."""
-    make, failure = _zstd()
+    make, failure = decompressor()
     try:
         for frame in frames(chunks, name, window):
             engine = make()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from bloomery.cli.failures import Refusal
+from bloomery.cli.io.zstd import compressor
 
 if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Block
@@ -29,15 +28,5 @@ def packer(path: str) -> Packer:
     """Return what packs for ``path``, by its suffix; the bytes do not tell when or where that was."""
     if path.endswith(".gz"):
         return zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
-    made: Any
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        made = zstd.ZstdCompressor()
-    else:
-        try:
-            import zstandard
-        except ImportError:
-            raise Refusal("writing zstd needs the extra: pip install 'bloomery[zstd]'") from None
-        made = zstandard.ZstdCompressor().compressobj()
-    return made  # type: ignore[no-any-return]
+    made: Packer = compressor()
+    return made

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomery import _core
 from bloomery.cli.failures import Refusal
 from bloomery.cli.io.ahead import Ahead
+from bloomery.cli.io.batch import Batch
 from bloomery.cli.io.blocks import Blocks
 from bloomery.cli.io.tables import LONGEST_CONTINUED, columns, first_row
-from bloomery.cli.report import note
 
 if TYPE_CHECKING:
     import argparse
@@ -27,19 +26,13 @@ _BOM = b"\xef\xbb\xbf"
 #: How texts of two bytes a character, in either order, and of four begin.
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
+_SUFFIXES |= _COLUMNAR
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-@dataclass(slots=True)
-class Batch:
-    """Records of one block, and what belongs in front of them: a header, a byte order mark."""
-
-    records: _core.KeyedRecords
-    header: bytes = b""
-
-
 def format_of(args: argparse.Namespace, name: str) -> str:
-    """Return csv, tsv or jsonl: as asked, else by the file's name; lines without ``--select``."""
+    """Return csv, tsv, jsonl, parquet or arrow: as asked, else by the name; lines without ``--select``."""
     if not args.select:
         return "lines"
     if args.format:
@@ -48,14 +41,35 @@ def format_of(args: argparse.Namespace, name: str) -> str:
     for suffix, known in _SUFFIXES.items():
         if bare.endswith(suffix):
             return known
-    raise Refusal(f"{name}: cannot tell the format from the name; give --format csv, tsv or jsonl")
+    raise Refusal(
+        f"{name}: cannot tell the format from the name; give --format csv, tsv, jsonl, parquet or arrow"
+    )
 
 
-def tell_faults(args: argparse.Namespace, records: Records) -> None:
-    """Say how many records were left out, and what is wrong with the first."""
-    if records.faults:
-        s = "" if records.faults == 1 else "s"
-        note(args, f"{records.faults:,} record{s} left out; the first: {records.first_fault}")
+def columnar(args: argparse.Namespace) -> str | None:
+    """Return parquet or arrow where the inputs are that, None where they are text."""
+    kinds = {format_of(args, name) for name in args.files or ["standard input"]} if args.select else set()
+    found = kinds & set(_COLUMNAR.values())
+    if found and len(kinds) > 1:
+        raise Refusal(f"the files are {' and '.join(sorted(kinds))}; give files of one format")
+    return found.pop() if found else None
+
+
+def _require_text(args: argparse.Namespace, kind: str) -> None:
+    """Refuse what is of text only."""
+    reasons = {
+        "--verify": "compares the text of keys",
+        "--mark": "puts a word in front of lines",
+        "--memory": "does not bind what pyarrow takes: give --expected",
+        "--no-header": "is of CSV and TSV",
+        "--delimiter": "is of CSV and TSV",
+    }
+    for option, why in reasons.items():
+        value = getattr(args, option[2:].replace("-", "_"), None)
+        if value and value not in {"header", "full"}:  # --verify of check
+            raise Refusal(f"{option} {why}, and {kind} is no text; drop it")
+    if getattr(args, "state", None) and hasattr(args, "output") and not (args.output or args.no_output):
+        raise Refusal(f"{kind} is of no use before it is whole, so that --state needs --output FILE with it")
 
 
 class Records:
@@ -74,20 +88,31 @@ class Records:
         longest: int,
         size: int = _BLOCK,
         tick: float | None = None,
+        keys_only: bool = False,
     ) -> None:
         """Read ``inputs``, whose lines have ``longest`` bytes at most, in blocks of ``size``.
 
-        With ``tick``, a batch of no records comes after so many idle seconds.
+        With ``tick``, a batch of no records comes after so many idle seconds. With ``keys_only`` no record is
+        written.
         """
         self.args, self.stops, self.seen = args, stops, seen
         self._inputs = inputs
         self.longest, self.size, self.tick = longest, size, tick
+        self._columnar, self._keys_only = columnar(args), keys_only
+        if self._columnar:
+            _require_text(args, self._columnar)
         self._header: bytes | None = None
         self.faults = 0
         self.first_fault = ""
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield batches; raises `Refusal` that names file and line where one cannot be read."""
+        if self._columnar:
+            from bloomery.cli.io.columns import ColumnRecords
+
+            read = ColumnRecords(self.args, self._inputs, self.stops, self.seen)
+            yield from read.batches(self._columnar, keys_only=self._keys_only)
+            return
         for index, source in enumerate(self._inputs):
             last = index == len(self._inputs) - 1
             yield from _Input(self, source, last=last).batches()

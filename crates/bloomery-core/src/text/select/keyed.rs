@@ -34,6 +34,17 @@ pub struct KeyedRecords {
 }
 
 impl KeyedRecords {
+    /// Rows that lie elsewhere, each a record of `width` bytes; the key of those that `keyed` marks has the hash at their place.
+    pub fn of_rows(width: usize, keyed: &[u8], hashes: &[u64]) -> Result<Self> {
+        let mut out = Self::default();
+        let mut hashes = hashes.iter();
+        for (row, &has) in keyed.iter().enumerate() {
+            let hash = hashes.next().filter(|_| has != 0);
+            out.push((row + 1) * width, hash.copied())?;
+        }
+        Ok(out)
+    }
+
     pub(super) fn push(&mut self, end: usize, hash: Option<u64>) -> Result<()> {
         reserve(&mut self.ends, 1)?;
         self.ends.push((end, if hash.is_some() { Has::Key } else { Has::NoKey }));

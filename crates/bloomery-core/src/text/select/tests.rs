@@ -138,3 +138,12 @@ fn a_filter_says_what_is_new_and_what_was_last() {
     read.limit(&mut mask, 3);
     assert_eq!(mask, [0, 0, 1, 0, 0]);
 }
+
+#[test]
+fn rows_of_a_table_have_numbers_for_bytes() {
+    let rows = KeyedRecords::of_rows(2, &[1, 0, 1], &[7, 0, 9]).unwrap();
+    assert_eq!((rows.len(), rows.without_key(), rows.hashes()), (3, 1, &[7, 9][..]));
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    rows.part(b"aabbcc", &[0, 1], Some(&mut kept), Some(&mut dropped)).unwrap();
+    assert_eq!((&*kept, &*dropped), (&b"bbcc"[..], &b"aa"[..]));
+}

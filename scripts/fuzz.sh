@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs each fuzz target, or those that are named, for TIME seconds (60); with RUNS=0 the inputs at hand only. New
 # inputs and what broke a target are kept under fuzz/work/; the exit code is 1 when a target broke. SANITIZER=none
-# runs the targets in Rust without AddressSanitizer, some ten times as fast. See fuzz/README.md.
+# runs the targets in Rust without AddressSanitizer, for long runs. See fuzz/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -28,6 +28,7 @@ from bloomery.keys import (
 _Series = TypeVar("_Series", bound=Series)
 
 __all__ = [
+    "LINE_BYTES",
     "AgingBloomFilter",
     "ArrowColumn",
     "BinaryFuseFilter",
@@ -44,7 +45,6 @@ __all__ = [
     "Gathering",
     "InvertibleBloomFilter",
     "KeyedRecords",
-    "LINE_BYTES",
     "LastOccurrences",
     "LayeredBloomFilter",
     "PrefixFilter",
@@ -4236,11 +4236,11 @@ class InvertibleBloomFilter:
     @property
     def mapped(self, /) -> bool:
         """
-        True when the counters live in a file.
+        True when the cells live in a file.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
+        Takes in another filter of this kind: sums added, cell by cell: the table of both, whose common keys count twice.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -4315,8 +4315,8 @@ class InvertibleBloomFilter:
 
         A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
         where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file, SecretError where
-        nobody has the secret (see take_secret).
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -4348,7 +4348,7 @@ class InvertibleBloomFilter:
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
+        A new filter of this one and all others: sums added, cell by cell: the table of both, whose common keys count twice.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,

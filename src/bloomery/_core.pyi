@@ -284,7 +284,7 @@ class AgingBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -600,7 +600,7 @@ class BinaryFuseFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -928,7 +928,7 @@ class BitSet:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -1321,7 +1321,7 @@ class BloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -1749,7 +1749,7 @@ class CompactApproximator:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -2177,7 +2177,7 @@ class CountingBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -2616,7 +2616,7 @@ class CuckooFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -3004,7 +3004,7 @@ class DLeftCountingFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -3393,7 +3393,7 @@ class DeletableBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -3820,7 +3820,7 @@ class DynamicCuckooFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -4210,7 +4210,7 @@ class InvertibleBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -4685,7 +4685,7 @@ class LayeredBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -4972,7 +4972,7 @@ class PrefixFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -5333,7 +5333,7 @@ class QuotientFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -5802,7 +5802,7 @@ class RetouchedBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -6158,7 +6158,7 @@ class RollingBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -6488,7 +6488,7 @@ class ScalableBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"] = "auto",
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -6499,7 +6499,7 @@ class ScalableBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -6848,7 +6848,7 @@ class SpatialBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -7224,7 +7224,7 @@ class SpectralBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -7546,7 +7546,7 @@ class StableBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -7928,7 +7928,7 @@ class VariableIncrementFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
@@ -8233,7 +8233,7 @@ class XorFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.

@@ -258,8 +258,7 @@ impl Decoder {
         };
         let zigzag = count[..=last].iter().rev().fold(0u64, |all, byte| all << 7 | u64::from(byte & 0x7f));
         let off = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
-        let (key, check) = fixed.split_at(8);
-        let (Some(key), Some(check)) = (key.as_array(), check.as_array()) else { return Ok(None) };
+        let (Some(key), Some(check)) = (fixed.first_chunk(), fixed.last_chunk()) else { return Ok(None) };
         let count = expected(self.peer.unwrap_or(0), self.received as u64).wrapping_add(off);
         self.take(Cell { count, key: u64::from_le_bytes(*key), check: u32::from_le_bytes(*check) })?;
         Ok(Some(FIXED + last + 1))

@@ -89,7 +89,7 @@ fn streams_of_nonsense_end() {
         // Words of noise; every third a key with a check that holds.
         let mut bytes = [&head[..16], &keys.to_le_bytes()].concat();
         for i in 0..600 {
-            let key = hash(seed << 32 | i % 50);
+            let key = hash((seed << 32) | (i % 50));
             let check = if i % 3 == 0 { super::cell::check(key) } else { i as u32 };
             bytes.extend([&key.to_le_bytes()[..], &check.to_le_bytes(), &[(key % 4) as u8]].concat());
         }

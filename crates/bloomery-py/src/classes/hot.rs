@@ -343,6 +343,7 @@ macro_rules! hot_methods {
 }
 
 /// A method of `$Class` as PyO3 knows it.
+#[cfg(not(feature = "stubs"))]
 macro_rules! hot_method {
     ($Class:ident, $name:literal, $Method:ty, $doc:expr) => {
         pyo3::impl_::pymethods::PyMethodDefType::Method(
@@ -379,4 +380,6 @@ macro_rules! hot_items {
     };
 }
 
-pub(crate) use {hot_items, hot_method, hot_methods};
+#[cfg(not(feature = "stubs"))]
+pub(crate) use hot_method;
+pub(crate) use {hot_items, hot_methods};

@@ -224,7 +224,7 @@ impl RatelessEncoder {
 ///
 /// >>> from bloomery.compose import RatelessDecoder, RatelessEncoder
 /// >>> here = RatelessDecoder(["a", "b"])
-/// >>> here.feed(RatelessEncoder(["b", "c"]).produce(20))
+/// >>> here.feed(RatelessEncoder(["b", "c"]).produce(40))
 /// True
 /// >>> from bloomery import hash_key
 /// >>> mine, theirs, complete = here.decoded()

@@ -219,6 +219,8 @@ def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
     for part in ("words", "monday", "tuesday"):
         bloomery("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
     example = COMMANDS[name].EXAMPLE.replace("tail -F", "cat").replace("2G", "64M")
+    # The other machine is this one.
+    example = example.replace("ssh host bloomery", " ".join(program))
     script = f'set -o pipefail; bloomery() {{ {" ".join(program)} "$@"; }}; {example}'
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
     assert (done.returncode, b"bloomery: " in done.stderr) == (0, False), done.stderr

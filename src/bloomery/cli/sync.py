@@ -15,7 +15,7 @@ DETAIL = """Prints lines of FILE alone behind "< " and lines of the other alone 
 each file gets the lines that it lacks at its end; over a pipe both sides need it. Only what differs is
 sent, some 20 bytes and a line each, and a checksum of the united sets proves that nothing is missed. Exit
 code 0: the sets are equal, or now united; 1: they differ; 2: an error."""
-EXAMPLE = "bloomery sync keys.txt --with 'ssh host bloomery sync --serve keys.txt'"
+EXAMPLE = "bloomery sync words.txt --with 'ssh host bloomery sync --serve words.txt'"
 QUIET = "print nothing: the exit code answers"
 
 #: Seconds that the other side may be silent.

@@ -6488,7 +6488,7 @@ class ScalableBloomFilter:
     def freeze(
         self,
         /,
-        kind: Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"] = "auto",
+        kind: str = "auto",
         *,
         keys: Keys,
         fpr: float | None = None,

@@ -198,7 +198,16 @@ def wrong_with(data: bytes, path: Path) -> tuple[int, list[str]]:
                 with contextlib.suppress(bloomery.FilterFull):
                     operation()
         except (bloomery.ParameterError, bloomery.FormatError) as error:
-            if at not in {"add", "add_many", "grow", "merge", "merge with itself", "add after clear"}:
+            # What was opened by its header is checked when it is written.
+            checked = way == "header" and at == "to_bytes"
+            if not checked and at not in {
+                "add",
+                "add_many",
+                "grow",
+                "merge",
+                "merge with itself",
+                "add after clear",
+            }:
                 problems.append(f"{way}, {at}: {type(error).__name__}: {error}")
         except BaseException as error:  # noqa: BLE001
             problems.append(f"{way}, {at}: {type(error).__name__}: {error}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ from bloomery import _core
 STUB = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
 # Anything may be a key; what no batch can be made of says so without a name.
 ANYTHING = {"object", "Any", "object | None"}
+# The kinds of batches, which have tests of their own.
+BATCHES = {"_Series", "OtherColumns", "NumPyArray", "Frame", "ArrowArray", "SupportsIndex", "Gathering"}
+BATCHES |= {"Key", "Keys", "Hashes", "Numbers", "ListedKeys", "ListedHashes"}
 #: What is of no use to anybody, and what is of use as something else.
 WRONG: dict[str, list[Any]] = {
     "int": [object(), "x", 1.5, True, [1]],
@@ -50,6 +54,7 @@ VALUES: dict[str, Any] = {
     "share": 0.1,
     "path": "/nowhere/at all",
     "hashes": [7],
+    "mode": "r",
 }
 
 
@@ -67,6 +72,8 @@ class Argument(NamedTuple):
         """Values that it cannot be."""
         if self.name in ("other", "path"):
             return WRONG[self.name]
+        if self.annotation.startswith("Literal"):
+            return [value for value in WRONG["str"] if value is not None]
         first = self.annotation.split(" | ")[0]
         allowed = self.annotation.split(" | ")
         values = WRONG[first]
@@ -92,9 +99,15 @@ def arguments() -> list[Any]:
             required = [
                 a.arg for a in [*node.args.posonlyargs, *node.args.args][: -len(node.args.defaults) or None]
             ]
+            named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            required += [a.arg for a, default in named if default is None]
             only = {a.arg for a in node.args.posonlyargs}
             for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
                 if a.annotation is None or ast.unparse(a.annotation) in ANYTHING:
+                    continue
+                if (node.name, a.arg) == ("freeze", "kind"):
+                    continue  # a TypeError of the binding, with a note that names it
+                if re.split(r"[\[ ]", ast.unparse(a.annotation).strip("'"))[0] in BATCHES:
                     continue
                 others = tuple((name, name in only) for name in required if name not in ("self", "cls"))
                 found.append(
@@ -125,7 +138,9 @@ def called(argument: Argument, value: Any) -> Any:
             first.append(given)
         else:
             named[name] = given
-    if argument.name not in dict(argument.others):
+    if argument.name == "times":
+        first.append(value)
+    elif argument.name not in dict(argument.others):
         named[argument.name] = value
     return call(*first, **named)
 

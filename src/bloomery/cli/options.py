@@ -35,8 +35,9 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--format",
+        metavar="FORMAT",
         choices=("csv", "tsv", "jsonl", "parquet", "arrow"),
-        help="of the input; guessed from the file name otherwise",
+        help="csv, tsv, jsonl, parquet or arrow; guessed from the file name otherwise",
     )
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
     group.add_argument(

@@ -42,8 +42,7 @@ def spoiled(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.make(10_000)
-    variant.update(made, KEYS[:500])
+    made = variant.filled(KEYS[:500], 10_000)
     made.save(path)
     damaged(path)
     try:

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+README, PAGE, COMMANDS = (
+    ROOT / "README.md",
+    ROOT / "docs" / "benchmarks.md",
+    ROOT / "docs" / "benchmarks-commands.md",
+)
+# Benchmarks of the command line, which have a page of their own.
+OF_COMMANDS = {"dedup", "records"}
 Shown = list[tuple[Result, dict[str, Any]]]
 
 
@@ -151,14 +157,19 @@ def readme_part(shown: Shown) -> str:
 
 
 def docs_part(shown: Shown) -> str:
-    """What docs/benchmarks.md shows: all of it."""
+    """What docs/benchmarks.md shows: all bars, and the sections that are not of commands."""
     facts = shown[-1][1]["machine"]
     verdicts = [v for result, _ in shown for v in result.verdicts]
     missed = sum(row[3].startswith("missed") for row in bar_rows(verdicts))
     parts = [machine_line(facts), versions_line(facts), f"Bars missed: {missed}."]
     parts.append(markdown(BAR_COLUMNS, bar_rows(verdicts)))
-    parts += [section(result, data["machine"], data["date"]) for result, data in shown]
-    return "\n\n".join(parts)
+    parts.append("The sections of the command line are [a page of their own](benchmarks-commands.md).")
+    return "\n\n".join([*parts, *_sections(shown, of_commands=False)])
+
+
+def _sections(shown: Shown, *, of_commands: bool) -> list[str]:
+    chosen = [(result, data) for result, data in shown if (result.name in OF_COMMANDS) == of_commands]
+    return [section(result, data["machine"], data["date"]) for result, data in chosen]
 
 
 def _between(text: str, part: str) -> str:
@@ -178,13 +189,18 @@ def _pages() -> list[tuple[Path, str]]:
         pages.append((README, _between(README.read_text(), readme_part(shown))))
     else:
         print(f"README.md has no line {BEGIN}; its table is not written", file=sys.stderr)
-    start = f"# Benchmarks\n\nWritten by `make bench`; edits between the marks are lost.\n\n{BEGIN}\n{END}\n"
-    before = PAGE.read_text() if PAGE.exists() else start
-    return [*pages, (PAGE, _between(before, docs_part(shown)))]
+    commands = "\n\n".join(_sections(shown, of_commands=True))
+    for path, title, part in (
+        (PAGE, "Benchmarks", docs_part(shown)),
+        (COMMANDS, "Benchmarks of the command line", commands),
+    ):
+        start = f"# {title}\n\nWritten by `make bench`; edits between the marks are lost.\n\n{BEGIN}\n{END}\n"
+        pages.append((path, _between(path.read_text() if path.exists() else start, part)))
+    return pages
 
 
 def publish() -> list[str]:
-    """Writes both pages from the records; returns what was written."""
+    """Writes the pages from the records; returns what was written."""
     written = []
     for path, text in _pages():
         path.parent.mkdir(exist_ok=True)

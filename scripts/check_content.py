@@ -14,8 +14,6 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 500
 UNLIMITED = re.compile(
     r"Cargo\.lock|LICENSE|THIRD-PARTY-LICENSES|src/bloomery/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
-    # Written from the newest record, with every table of it.
-    r"|docs/benchmarks\.md"
 )
 # Each name has a bracket, so that this file passes its own check.
 REGISTRY = re.compile(r"https?://[\w.-]*(?:pyp[i]|pythonhoste[d]|crates[.]io|artifac[t]|mirro[r]|nexu[s])")

@@ -94,11 +94,9 @@ def _named(part: str, row: dict[str, Any]) -> str:
         part = part.replace("*keys: Keys | Self,", "*keys: Keys,")
     for name, kind, _ in row["parameters"]:
         if kind in {"str", "str | None"}:
-            known = _names(row["class"], name)
-            names = f"Literal[{', '.join(repr(one) for one in known)}]"
-            # A parameter of another method has other names: that of freeze() may be "auto".
-            others = "r" if "auto" in known else "r|auto"
-            part = re.sub(rf"(\b{name}: )str\b(?! = \"(?:{others})\")", rf"\1{names}", part)
+            names = f"Literal[{', '.join(repr(one) for one in _names(row['class'], name))}]"
+            # Those of open() and freeze() take other names.
+            part = re.sub(rf"(\b{name}: )str\b(?! = (?:\"r\"|\.\.\.))", rf"\1{names}", part)
             part = re.sub(rf"(def {name}\(self, /\) -> )str\b", rf"\1{names}", part)
     if row["parameters"] and _lends(row["class"]):
         buffer = "    def __buffer__(self, flags: int, /) -> memoryview: ...\n"

@@ -273,7 +273,7 @@ class AgingBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -589,7 +589,7 @@ class BinaryFuseFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -917,7 +917,7 @@ class BitSet:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -1310,7 +1310,7 @@ class BloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -1738,7 +1738,7 @@ class CompactApproximator:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -2166,7 +2166,7 @@ class CountingBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -2605,7 +2605,7 @@ class CuckooFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -2993,7 +2993,7 @@ class DLeftCountingFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -3382,7 +3382,7 @@ class DeletableBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -3809,7 +3809,7 @@ class DynamicCuckooFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -4199,7 +4199,7 @@ class InvertibleBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -4674,7 +4674,7 @@ class LayeredBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -4961,7 +4961,7 @@ class PrefixFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -5322,7 +5322,7 @@ class QuotientFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -5791,7 +5791,7 @@ class RetouchedBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -6147,7 +6147,7 @@ class RollingBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -6488,7 +6488,7 @@ class ScalableBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -6837,7 +6837,7 @@ class SpatialBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -7213,7 +7213,7 @@ class SpectralBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -7535,7 +7535,7 @@ class StableBloomFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -7917,7 +7917,7 @@ class VariableIncrementFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,
@@ -8222,7 +8222,7 @@ class XorFilter:
     def freeze(
         self,
         /,
-        kind: str = "auto",
+        kind: str = ...,
         *,
         keys: Keys,
         fpr: float | None = None,

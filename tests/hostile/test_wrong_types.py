@@ -105,8 +105,6 @@ def arguments() -> list[Any]:
             for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
                 if a.annotation is None or ast.unparse(a.annotation) in ANYTHING:
                     continue
-                if (node.name, a.arg) == ("freeze", "kind"):
-                    continue  # a TypeError of the binding, with a note that names it
                 if re.split(r"[\[ ]", ast.unparse(a.annotation).strip("'"))[0] in BATCHES:
                     continue
                 others = tuple((name, name in only) for name in required if name not in ("self", "cls"))

@@ -99,6 +99,24 @@ impl<'py> FromPyObject<'_, 'py> for Fpr {
     }
 }
 
+/// The `kind=` argument of freeze.
+pub(crate) struct Kind(pub(crate) String);
+
+impl Kind {
+    /// Its default.
+    pub(crate) fn auto() -> Self {
+        Kind("auto".into())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Kind {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        text("kind", &value).map(|kind| Kind(kind.into()))
+    }
+}
+
 /// A seed: any 64-bit whole number.
 pub(crate) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     whole("seed", value, 0)

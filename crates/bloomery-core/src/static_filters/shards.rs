@@ -10,11 +10,12 @@ use crate::cells::packed::Packed;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
+use crate::parallel::workers;
 use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Record, Sorted};
 
-/// Keys of a shard, at most twice as many: its 20 MB of work lie in the last-level cache (10 million keys: 75 ns a key
-/// in place of 118).
+/// Keys of a shard, at most twice as many: its 20 MB of work lie in the last-level cache (10 million keys in a binary fuse
+/// filter: 56 ns a key in place of 88, in a xor filter 80 in place of 338).
 const KEYS_A_SHARD: u64 = 1 << 20;
 
 /// Words of the table that a shard has.
@@ -125,16 +126,15 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
         rest = behind;
         parts.push((shard, row, words));
     }
-    let rooms: Vec<_> = (0..job.threads()).map(|_| Mutex::new(Vec::new())).collect();
+    // Room for a shard's records, used again: fresh pages cost 9 ns a key.
+    let rooms = Mutex::new(Vec::new());
     job.run(parts.into_iter(), |(shard, row, words)| {
-        let free = rooms.iter().find_map(|room| room.try_lock().ok());
-        let mut own = Vec::new();
-        let mut free = free;
-        let read = free.as_deref_mut().unwrap_or(&mut own);
-        records.read(bits, shard, read)?;
-        solve_shard::<K, W, S>(read, bits, cells, (row, words), &value)
+        let mut read = workers::lock(&rooms).pop().unwrap_or_default();
+        records.read(bits, shard, &mut read)?;
+        solve_shard::<K, W, S>(&read, bits, cells, (row, words), &value)?;
+        workers::lock(&rooms).push(read);
+        Ok(())
     })?;
-    drop(rooms);
     Ok(Made { cells: memory, table, bits })
 }
 

@@ -23,7 +23,7 @@ impl<'a> Job<'a> {
         Job { threads: threads.clamp(1, 256), watch: None, done: AtomicU64::new(0), total: AtomicU64::new(0) }
     }
 
-    /// `watch` is told, between parts of the work, what part of 1,000 is done.
+    /// `watch` is told, between parts of the work, how many are done and how many are known of.
     pub fn watched(threads: usize, watch: &'a Watch<'a>) -> Self {
         Job { watch: Some(watch), ..Self::new(threads) }
     }

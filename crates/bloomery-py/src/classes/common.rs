@@ -137,14 +137,15 @@ macro_rules! filter_methods {
             /// KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
             /// Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
             #[pyo3(signature = (
-                kind: "str" = "auto", *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
+                kind: "str" = params::Kind::auto(), *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ) -> "_Filter")]
+            #[pyo3(text_signature = "($self, kind='auto', *, keys, fpr=None, threads=1, progress=None, memory=None)")]
             #[allow(clippy::too_many_arguments)] // the public signature
             fn freeze<'py>(
                 &self,
                 py: Python<'py>,
-                kind: &str,
+                kind: params::Kind,
                 keys: &Bound<'py, PyAny>,
                 fpr: Option<&Bound<'py, PyAny>>,
                 threads: shared::Threads,
@@ -154,7 +155,7 @@ macro_rules! filter_methods {
                 let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
                 let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
                 let how = crate::building::How::read(threads.0, progress, memory)?;
-                crate::freezing::freeze(self.hasher, kind, keys, fpr, &how)
+                crate::freezing::freeze(self.hasher, &kind.0, keys, fpr, &how)
             }
 
             /// The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.

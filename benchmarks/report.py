@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-README, PAGE, COMMANDS = (
-    ROOT / "README.md",
-    ROOT / "docs" / "benchmarks.md",
-    ROOT / "docs" / "benchmarks-commands.md",
-)
-# Benchmarks of the command line, which have a page of their own.
-OF_COMMANDS = {"dedup", "records"}
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+# Pages of their own: what they are of, and which benchmarks.
+APART = {
+    "commands": ("the command line", {"dedup", "records"}),
+    "structures": ("the other structures", {"mutable", "static"}),
+}
 Shown = list[tuple[Result, dict[str, Any]]]
 
 
@@ -163,13 +162,14 @@ def docs_part(shown: Shown) -> str:
     missed = sum(row[3].startswith("missed") for row in bar_rows(verdicts))
     parts = [machine_line(facts), versions_line(facts), f"Bars missed: {missed}."]
     parts.append(markdown(BAR_COLUMNS, bar_rows(verdicts)))
-    parts.append("The sections of the command line are [a page of their own](benchmarks-commands.md).")
-    return "\n\n".join([*parts, *_sections(shown, of_commands=False)])
+    links = [f"[{subject}](benchmarks-{name}.md)" for name, (subject, _) in APART.items()]
+    parts.append(f"Pages of their own have {' and '.join(links)}.")
+    apart = set().union(*(names for _, names in APART.values()))
+    return "\n\n".join([*parts, *_sections(shown, {result.name for result, _ in shown} - apart)])
 
 
-def _sections(shown: Shown, *, of_commands: bool) -> list[str]:
-    chosen = [(result, data) for result, data in shown if (result.name in OF_COMMANDS) == of_commands]
-    return [section(result, data["machine"], data["date"]) for result, data in chosen]
+def _sections(shown: Shown, names: set[str]) -> list[str]:
+    return [section(result, data["machine"], data["date"]) for result, data in shown if result.name in names]
 
 
 def _between(text: str, part: str) -> str:
@@ -189,11 +189,11 @@ def _pages() -> list[tuple[Path, str]]:
         pages.append((README, _between(README.read_text(), readme_part(shown))))
     else:
         print(f"README.md has no line {BEGIN}; its table is not written", file=sys.stderr)
-    commands = "\n\n".join(_sections(shown, of_commands=True))
-    for path, title, part in (
-        (PAGE, "Benchmarks", docs_part(shown)),
-        (COMMANDS, "Benchmarks of the command line", commands),
-    ):
+    parts = [(PAGE, "Benchmarks", docs_part(shown))]
+    for name, (subject, names) in APART.items():
+        path = PAGE.with_name(f"benchmarks-{name}.md")
+        parts.append((path, f"Benchmarks of {subject}", "\n\n".join(_sections(shown, names))))
+    for path, title, part in parts:
         start = f"# {title}\n\nWritten by `make bench`; edits between the marks are lost.\n\n{BEGIN}\n{END}\n"
         pages.append((path, _between(path.read_text() if path.exists() else start, part)))
     return pages

@@ -174,7 +174,7 @@ macro_rules! variants {
             {
                 BINARY_FUSE = 20, binary_fuse "binary-fuse", static_filters::BinaryFuseFilter;
                 adds: build, can: [map], stage: no, false_negatives: Never,
-                layouts: [], ns: [80.0, 12.0],
+                layouts: [], ns: [54.0, 6.9],
                 merging: "not defined: cells solve for the keys of one set",
                 formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below 100,000 keys",
                 paper: "Graf, Lemire, Binary fuse filters: fast and smaller than xor filters, ACM JEA 27, 2022",
@@ -182,7 +182,7 @@ macro_rules! variants {
             {
                 XOR = 21, xor "xor", static_filters::XorFilter;
                 adds: build, can: [map], stage: no, false_negatives: Never,
-                layouts: [], ns: [110.0, 13.0],
+                layouts: [], ns: [79.0, 6.7],
                 merging: "not defined: cells solve for the keys of one set",
                 formula: "2^-bits; 1.23 cells a key",
                 paper: "Graf, Lemire, Xor filters: faster and smaller than Bloom and cuckoo filters, ACM JEA 25, 2020",

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 import bloomery
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
     from support import Variant
 
@@ -78,6 +79,8 @@ ARGUMENTS: dict[str, Call] = {
     "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
+    "build": lambda s: s.variant.cls.build(s.keys, 0.01),
+    "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), 0.01),
     "clear": lambda s: s.filter.copy().clear(),
     "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
     "contains": lambda s: s.filter.contains(7, at_least=2),
@@ -91,6 +94,7 @@ ARGUMENTS: dict[str, Call] = {
     "discard": lambda s: s.filter.discard(7),
     "discard_many": lambda s: s.filter.discard_many(s.keys),
     "fpr_at_least": lambda s: s.filter.fpr_at_least(2),
+    "freeze": lambda s: s.filter.freeze(keys=s.keys, fpr=0.01),
     "from_bytes": lambda s: s.variant.cls.from_bytes(s.data),
     "get": lambda s: s.filter.get(7),
     "get_many": lambda s: s.filter.get_many(s.keys),
@@ -107,6 +111,8 @@ ARGUMENTS: dict[str, Call] = {
     "retouch_many": lambda s: s.filter.retouch_many(s.keys[:2000]),
     "save": lambda s: s.filter.save(s.folder / "saved.bloom"),
     "update": lambda s: s.filter.update(*s.batch()),
+    "subtract": lambda s: s.filter.subtract(s.other),
+    "take_secret": lambda s: _suppressed(bloomery.SecretError, s.filter.take_secret),
     "with_shape": lambda s: s.variant.cls.with_shape(8 * s.filter.nbytes, 7),
     "__and__": lambda s: s.filter & s.other,
     "__bool__": lambda s: bool(s.filter),
@@ -180,10 +186,7 @@ def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
             yield name, call
 
 
-def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Path) -> Scene:
-    """Two filters of about ``nbytes`` with ``keys`` in each, or small ones where they take no others."""
-    if variant.can("numbers"):
-        keys = keys % (4 * nbytes)
+def _two(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[Any, Any]:
     capacity, made = nbytes // 4, variant.make(nbytes // 4)
     made = variant.make(max(1000, int(capacity * nbytes / made.nbytes)))
     other = variant.make(made.capacity)
@@ -191,6 +194,20 @@ def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Pa
         warnings.simplefilter("ignore", bloomery.CapacityWarning)
         for one in (made, other):
             one.update(*((keys, 1) if variant.can("pairs") else (keys,)))
+    return made, other
+
+
+def _two_built(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+    """Built ones have the size of their keys, here of 4 bytes each, among which are ``keys``."""
+    many = np.concatenate([keys, np.arange(max(0, nbytes // 4 - len(keys)))])
+    return variant.cls.build(many, bits=32), variant.cls.build(many, bits=32)
+
+
+def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Path) -> Scene:
+    """Two filters of about ``nbytes`` with ``keys`` in each, or small ones where they take no others."""
+    if variant.can("numbers"):
+        keys = keys % (4 * nbytes)
+    made, other = _two_built(variant, nbytes, keys) if variant.can("build") else _two(variant, nbytes, keys)
     made.save(folder / "filter.bloom")
     data = made.to_bytes()
     return Scene(variant, made, other, keys, folder, data, bytearray(data))

@@ -1,5 +1,6 @@
 //! Laws of invertible tables: k sub-tables of `each` cells, in each of which a key lies in one cell.
 
+use super::counters::binomial_tail;
 use super::{all_of, smallest};
 use crate::error::Result;
 use crate::sizing::too_large;
@@ -15,12 +16,7 @@ const MOST: u64 = 1 << 48;
 
 /// Chance that an absent key is not ruled out: each of its cells holds two keys or more.
 pub fn rate(items: f64, each: f64, tables: u32) -> f64 {
-    let none = (items * (-1.0 / each).ln_1p()).exp();
-    let one = if items > 0.0 { items / (each - 1.0).max(f64::MIN_POSITIVE) * none } else { 0.0 };
-    if each <= 1.0 {
-        return if items > 1.0 { 1.0 } else { 0.0 };
-    }
-    all_of((1.0 - none - one).max(0.0), tables)
+    all_of(binomial_tail(items, 1.0 / each, 2), tables)
 }
 
 /// Chance that some two of `items` keys share all their cells, which alone keeps a table from being decoded: at most this.

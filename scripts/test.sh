@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Both test suites; fails if either does, and ends with the closing lines of both.
+# Both test suites; fails if either does, and ends with the closing lines of both. The Python suite runs on all
+# cores, or on WORKERS of them; files of tests stay together, since their tests share what they set up.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 
 cargo test --locked --package bloomery-core 2>&1 | tee build/test-rust.log
 rust=${PIPESTATUS[0]}
-.venv/bin/python -m pytest "$@" 2>&1 | tee build/test-python.log
+.venv/bin/python -m pytest --numprocesses "${WORKERS:-auto}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}
 
 echo

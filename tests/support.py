@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -156,6 +157,11 @@ SCHEMES: dict[str, tuple[str, ...]] = {
     "blocked": ("columns",),
     "split": ("parquet",),
 }
+
+
+def shown(value: object) -> str:
+    """The ``repr`` of a value for the name of a test: without addresses, which differ by process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
 def bits_of(bloom: Any) -> bytes:

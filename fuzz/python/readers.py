@@ -105,6 +105,7 @@ def target(source: Input) -> None:
         assert all(block.endswith(b"\n") for block in read[:-1])
         return
     args = argparse.Namespace(select=selects, no_header=no_header, format=kind, delimiter=None, threads=1)
+    args.files = [part.name for part in inputs]
     args.key_type, args.skip_bad = [source.choice(TYPES)], bool(source.below(2))
     out, headers = [], 0
     seen = bloomery.BloomFilter(100)

@@ -22,7 +22,7 @@ from compat import key_oracle
 from golden import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import SECRET
+from support import SECRET, shown
 
 import bloomery
 
@@ -125,7 +125,7 @@ EQUAL: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), EQUAL, ids=repr)
+@pytest.mark.parametrize(("one", "other"), EQUAL, ids=shown)
 def test_equal_keys(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert bloomery.hash_key(one, secret=secret) == bloomery.hash_key(other, secret=secret)
@@ -156,7 +156,7 @@ DIFFERENT: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=repr)
+@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=shown)
 def test_different_keys(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert bloomery.hash_key(one, secret=secret) != bloomery.hash_key(other, secret=secret)
@@ -313,7 +313,7 @@ def test_what_is_no_key_is_refused_with_what_to_pass(name: str) -> None:
 REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellipsis, NotImplemented]
 
 
-@pytest.mark.parametrize("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=repr)
+@pytest.mark.parametrize("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
 def test_refused_keys(key: Any) -> None:
     bloom = bloomery.BloomFilter(100)
     calls = [bloomery.hash_key, bloom.add, bloom.__contains__, lambda key: bloomery.hash_many([key])]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import shown
 
 import bloomery
 
@@ -42,7 +43,7 @@ def test_items_of_no_width_are_empty_keys(kind: str, length: int) -> None:
     assert ("" in bloom) is (length > 0)
 
 
-@pytest.mark.parametrize("dtype", [[], [("a", "S0")], "V0"], ids=repr)
+@pytest.mark.parametrize("dtype", [[], [("a", "S0")], "V0"], ids=shown)
 def test_records_of_no_width_are_no_batch(dtype: Any) -> None:
     refused(np.zeros(3, dtype))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support import Variant, every_variant
+from support import Variant, every_variant, shown
 
 import bloomery
 
@@ -193,7 +193,7 @@ def test_views_of_python_objects_are_no_keys() -> None:
         memoryview(b""),
         memoryview(bytearray(b"abc")),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_view_is_the_bytes_it_shows(view: memoryview) -> None:
     assert bloomery.hash_key(view) == bloomery.hash_key(bytes(view))
@@ -227,7 +227,7 @@ def test_a_part_of_a_tuple_is_encoded_as_the_key_is(key: Any, same: Any) -> None
     assert bloomery.hash_key((0, key, (key,))) == bloomery.hash_key((0, same, (same,)))
 
 
-@pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=repr)
+@pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
 @pytest.mark.parametrize("variant", every_variant("remove", "keys"))
 def test_a_refused_removal_carries_the_key_whole(variant: Variant, key: Any) -> None:
     with pytest.raises(KeyError) as caught:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import Variant, bits_of, every_variant, layouts
+from support import Variant, bits_of, every_variant, layouts, shown
 
 import bloomery
 
@@ -180,7 +180,7 @@ def test_floats_have_one_zero_and_one_nan() -> None:
         *[array.array(code, [1, 2, 3, 100]) for code in "bBhHiIlLqQ"],
         *[array.array(code, [1.5, -0.0, 2e5]) for code in "fd"],
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_buffers(keys: Any) -> None:
     assert bloomery.hash_many(keys) == one_by_one(keys.tolist())

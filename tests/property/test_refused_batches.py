@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support import shown
 
 import bloomery
 
@@ -82,7 +83,7 @@ def test_no_keys(kind: str, method: str) -> None:
         (np.array([5]), "numpy.ndarray"),
         (np.array(5), "numpy.ndarray"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_of_numpy_only_scalars_are_one_key(key: Any, name: str) -> None:
     bloom = bloomery.BloomFilter(100)

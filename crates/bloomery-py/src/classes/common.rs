@@ -154,11 +154,12 @@ macro_rules! filter_methods {
             ) -> PyResult<Bound<'py, PyAny>> {
                 let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
                 let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
+                let how = crate::building::How::read(threads.0, progress, memory)?;
                 if asked.is_none() && fpr <= 0.0 {
                     let class = stringify!($Class);
-                    return Err(crate::errors::parameter(py, format!("fpr is wanted: {class} answers exactly, a static filter cannot")));
+                    let why = format!("fpr is wanted: {class} answers exactly, a static filter cannot");
+                    return Err(crate::errors::parameter(py, why));
                 }
-                let how = crate::building::How::read(threads.0, progress, memory)?;
                 crate::freezing::freeze(self.hasher, &kind.0, keys, fpr, &how)
             }
 

@@ -64,7 +64,7 @@ impl How {
         let progress = progress.filter(|progress| !progress.is_none());
         if let Some(progress) = progress.filter(|progress| !progress.is_callable()) {
             let class = progress.get_type().name()?;
-            let message = format!("progress must be a function of (done, total), or None, got a {class}");
+            let message = format!("progress must be a function of (done, total), or None, got {class}");
             return Err(parameter_type(progress.py(), message));
         }
         let memory = memory.filter(|memory| !memory.is_none());

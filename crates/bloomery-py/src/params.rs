@@ -82,7 +82,7 @@ pub(crate) fn other<T: PyClass>(value: &Bound<'_, PyAny>) -> PyResult<Py<T>> {
         let py = value.py();
         let names = py.get_type::<T>().name().and_then(|wanted| Ok((wanted, value.get_type().name()?)));
         match names {
-            Ok((wanted, class)) => parameter_type(py, format!("other must be a {wanted}, got a {class}")),
+            Ok((wanted, class)) => parameter_type(py, format!("other must be a {wanted}, got {class}")),
             Err(error) => error,
         }
     })
@@ -145,7 +145,7 @@ pub(crate) fn secret(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<[u8; 1
     }
     let Ok(bytes) = value.cast::<PyBytes>() else {
         let class = value.get_type().name()?;
-        return Err(parameter_type(py, format!("secret must be 16 bytes, True or None, got a {class}")));
+        return Err(parameter_type(py, format!("secret must be 16 bytes, True or None, got {class}")));
     };
     <[u8; 16]>::try_from(bytes.as_bytes())
         .map(Some)

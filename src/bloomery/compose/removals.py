@@ -72,7 +72,7 @@ class WithRemovals(Generic[K, R]):
         for name, part in (("kept", kept), ("removed", removed)):
             # A caller's filter may be of any class, whatever its annotation says.
             if not isinstance(cast("object", part), Addable):
-                raise TypeError(f"{name} must have the methods of Addable, got a {type(part).__name__}")
+                raise TypeError(f"{name} must have the methods of Addable, got {type(part).__name__}")
         if cast("object", kept) is removed:
             raise ValueError("kept and removed must be two filters, got one twice")
         self._kept = kept

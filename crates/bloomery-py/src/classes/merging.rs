@@ -30,7 +30,7 @@ pub(crate) fn operands<'py, C: PyClass>(name: &str, others: &Bound<'py, PyTuple>
     let class = others.py().get_type::<C>().name()?;
     let operand = |other: Bound<'py, PyAny>| {
         let found = other.get_type().name()?;
-        let message = format!("{name}() takes filters of class {class}, got a {found}; update() takes keys");
+        let message = format!("{name}() takes filters of class {class}, got {found}; update() takes keys");
         other.cast_into::<C>().map_err(|_| parameter_type(others.py(), message))
     };
     others.iter().map(operand).collect()

@@ -77,7 +77,7 @@ impl InvertibleBloomFilter {
             (false, Some(lookup)) if lookup.is_callable() => Keys::LookedUp(lookup),
             (false, Some(lookup)) => {
                 let class = lookup.get_type().name()?;
-                return Err(parameter_type(py, format!("lookup must be a function of a hash, or None, got a {class}")));
+                return Err(parameter_type(py, format!("lookup must be a function of a hash, or None, got {class}")));
             }
         };
         let decoded = self.lock.look(py, Core::decode).or_raise(py)?;

@@ -34,6 +34,11 @@ for python in "$@"; do
     [[ -x "$venv/bin/python" ]] || "$python" -m venv "$venv"
     # Their newest versions: the pinned ones need not exist for this interpreter.
     "$venv/bin/python" -m pip install --quiet --prefer-binary hypothesis numpy pytest xxhash
+    # Of these only what is built for it: some tests go without.
+    for optional in pandas pyarrow; do
+        "$venv/bin/python" -m pip install --quiet --only-binary :all: "$optional" 2>/dev/null ||
+            echo "interpreters: there is no $optional for $python, its keys are not tested on it"
+    done
     path=src
     if [[ "$free" == True ]]; then
         path=""

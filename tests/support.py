@@ -29,6 +29,9 @@ SIGMAS = 3.0
 
 SECRET = b"sixteen secrets!"
 
+#: Keys that no test adds: the rest of a closed world.
+ABSENT = [f"absent {i}" for i in range(400)]
+
 
 class Variant(NamedTuple):
     """One row of the registry in one layout or kind; each is None where there is nothing to choose."""
@@ -52,6 +55,8 @@ class Variant(NamedTuple):
             options["layout"] = self.layout
         if self.kind is not None:
             options["kind"] = self.kind
+        if self.can("worlds"):
+            return self.cls.build((), (), **options)
         if self.can("build"):
             return self.cls.build((), fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
@@ -64,6 +69,8 @@ class Variant(NamedTuple):
 
     def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build a filter of this variant that holds ``keys``."""
+        if self.can("worlds"):
+            return self.cls.build(keys, ABSENT, **options)
         if self.can("build"):
             return self.cls.build(keys, fpr, **options)
         made = self.make(capacity, fpr, **options)
@@ -95,6 +102,8 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     "keys": lambda v: v.row["adds"] == "key",
     # made of all its keys at once
     "build": lambda v: v.row["adds"] == "build",
+    # made of all keys of a closed world, and asked for no others: likewise
+    "worlds": lambda v: v.row["adds"] == "world",
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
     "numbers": lambda v: v.row["adds"] == "number",
     # a key that was added is found, unless others were wrongly removed
@@ -109,7 +118,8 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
 def variants_with(*needs: str) -> list[Variant]:
     """All variants in all layouts and kinds that have the capabilities ``needs``.
 
-    Those that take numbers only are among them where nothing, or that, is needed.
+    Those that take numbers only are among them where nothing, or that, is needed; those of a closed world
+    where that is.
     """
     found = []
     for row in bloomery.variants():
@@ -119,6 +129,7 @@ def variants_with(*needs: str) -> list[Variant]:
         choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
         made = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
         usual = not needs or "numbers" in needs or row["adds"] != "number"
+        usual &= "worlds" in needs or row["adds"] != "world"
         found += [variant for variant in made if usual and all(variant.can(need) for need in needs)]
     return found
 

@@ -159,6 +159,9 @@ macro_rules! put {
     (build $Class:ty) => {
         |_: &mut $Class, _| false
     };
+    (world $Class:ty) => {
+        |_: &mut $Class, _| false
+    };
     (pair $Class:ty) => {
         |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok()
     };

@@ -46,6 +46,8 @@ OPERATIONS = {
 
 def bits_a_key(cls: Any, fpr: float) -> str:
     """Bits for each of a million keys, or a dash where the class has no filter of this rate."""
+    if not hasattr(cls, "nbytes_for"):  # that depends on more than a number of keys
+        return "-"
     try:
         return f"{8 * cls.nbytes_for(KEYS, fpr) / KEYS:.1f}"
     except bloomery.BloomeryError:
@@ -60,7 +62,7 @@ def methods(cls: Any) -> str:
 
 def made(row: dict[str, Any], cls: Any) -> str:
     """How one is made: by the class itself, or, of all its keys, by its `build`."""
-    build = row["adds"] == "build"
+    build = row["adds"] in {"build", "world"}
     name = f"{cls.__name__}.build" if build else cls.__name__
     return f"`{name}{inspect.signature(cls.build if build else cls)}`".replace(", **unknown", "")
 
@@ -76,7 +78,7 @@ def listed(row: dict[str, Any], cls: Any) -> str:
         "Layouts": ", ".join(f"`{layout}`" for layout in row["layouts"]),
         "Merging": row["merging"],
         "Cost": f"bits a key for a million keys: {bits}; a batch of ten million keys takes about {add:g} ns"
-        f" a key to {'build' if row['adds'] == 'build' else 'add'} and {ask:g} to look up",
+        f" a key to {'build' if 'static' in row['capabilities'] else 'add'} and {ask:g} to look up",
         "Source": row["paper"],
         "Methods and attributes": methods(cls),
     }

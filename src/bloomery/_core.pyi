@@ -42,6 +42,7 @@ __all__ = [
     "Decoded",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
+    "FilterCascade",
     "Gathering",
     "InvertibleBloomFilter",
     "KeyedRecords",
@@ -3979,6 +3980,221 @@ class DynamicCuckooFilter:
         Another filter of this class is taken in whole, where such two can be merged: its keys are added.
         What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+@final
+class FilterCascade:
+    """
+    Tells two sets apart without a mistake, in a closed world: of keys in neither set it knows nothing.
+
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
+
+    Made by build(included, excluded) of all keys that it will be asked for, such as the certificates that were
+    revoked and those that were not. includes() is True for every key of the first set and False for every one of
+    the second; for any other key the answer means nothing, which is why there is no `in`. verify() asks for all.
+
+    Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
+    s is ten times as many; 0.1 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
+    overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
+
+    >>> from bloomery import FilterCascade
+    >>> issued = [f"certificate {number}" for number in range(10_000)]
+    >>> revoked, good = issued[:500], issued[500:]
+    >>> cascade = FilterCascade.build(revoked, good)
+    >>> cascade.includes("certificate 7"), cascade.includes("certificate 7000")
+    (True, False)
+    >>> cascade.verify(revoked, good), cascade.nbytes
+    (0, 768)
+    """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
+    def __copy__(self, /) -> FilterCascade: ...
+    def __deepcopy__(self, memo: object, /) -> FilterCascade: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    @staticmethod
+    def build(
+        included: Keys,
+        excluded: Keys,
+        *,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> FilterCascade:
+        """
+        The cascade that tells the keys of `included` from those of `excluded`; each takes what contains_many takes elsewhere,
+        nulls are skipped, repeated keys count once.
+
+        The same sets give the same bytes, in any order. seed, secret: as of filters. threads: how many may be used; the GIL
+        is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
+        memory: bytes that gathering may take; what does not fit lies in nameless files of the folder for temporary files.
+        Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: 0.1 us
+        a key, 8 bytes of memory for each.
+
+        >>> from bloomery import FilterCascade
+        >>> cascade = FilterCascade.build(range(10), range(10, 1000))
+        >>> cascade.includes_many([0, 9, 10, 999])
+        [True, True, False, False]
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def copy(self, /) -> FilterCascade:
+        """
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> FilterCascade:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
+        """
+    def includes(self, key: Key, /) -> bool:
+        """
+        True for a key of `included`, False for one of `excluded`. For any other key the answer means nothing: ask only
+        for keys of the world that it was built of.
+        """
+    @overload
+    def includes_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        As includes for many keys, in the caller's kind; takes what contains_many takes elsewhere, null answers null.
+        """
+    @overload
+    def includes_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def includes_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def includes_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def includes_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def includes_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the levels live in a file.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        Number of bits of all levels.
+        """
+    @property
+    def num_excluded(self, /) -> int:
+        """
+        Number of distinct keys that are excluded.
+        """
+    @property
+    def num_included(self, /) -> int:
+        """
+        Number of distinct keys that are included.
+        """
+    @property
+    def num_levels(self, /) -> int:
+        """
+        Number of levels.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> FilterCascade:
+        """
+        Opens the file of a FilterCascade, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        """
+    def verify(self, /, included: Keys, excluded: Keys) -> int:
+        """
+        The number of wrong answers over a whole world: 0 for the one that it was built of.
+
+        More tells that the sets are others: some of their keys were in neither set, or in the other. Takes what build takes.
+        Cost: a look-up a key.
         """
 
 @final

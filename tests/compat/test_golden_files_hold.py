@@ -22,6 +22,13 @@ def secret_of(name: str) -> bytes | None:
     return SECRET if "keyed" in name else None
 
 
+def asked(made: Any, keys: list[Any]) -> list[bool]:
+    """The answers for ``keys``; of a closed world all of them are."""
+    ask = made.contains_many if hasattr(made, "contains_many") else made.includes_many
+    answers: list[bool] = ask(keys)
+    return answers
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_the_same_keys_make_the_same_bytes(name: str) -> None:
     stored = (HERE / f"{name}.bloom").read_bytes()
@@ -46,8 +53,8 @@ def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
     by_class = type(FILTERS[name]).open(path, secret=secret)
     for bloom in (opened, loaded, by_class):
         assert type(bloom) is type(FILTERS[name])
-        assert bloom.contains_many(keys) == FILTERS[name].contains_many(keys)
-        assert all(bloom.contains_many(keys)) or name.split("-", maxsplit=1)[0] in FORGETS
+        assert asked(bloom, keys) == asked(FILTERS[name], keys)
+        assert all(asked(bloom, keys)) or name.split("-", maxsplit=1)[0] in FORGETS
         assert bloom.to_bytes() == path.read_bytes()
         assert bloom == FILTERS[name]
         for field in ("capacity", "target_fpr", "num_added", "seed", "layout", "keyed", "fill", "nbytes"):

@@ -79,7 +79,7 @@ ARGUMENTS: dict[str, Call] = {
     "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
-    "build": lambda s: s.variant.cls.build(s.keys, 0.01),
+    "build": lambda s: s.variant.cls.build(s.keys, -1 - s.keys if s.variant.can("worlds") else 0.01),
     "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), 0.01),
     "clear": lambda s: s.filter.copy().clear(),
     "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
@@ -98,6 +98,8 @@ ARGUMENTS: dict[str, Call] = {
     "from_bytes": lambda s: s.variant.cls.from_bytes(s.data),
     "get": lambda s: s.filter.get(7),
     "get_many": lambda s: s.filter.get_many(s.keys),
+    "includes": lambda s: s.filter.includes(7),
+    "includes_many": lambda s: s.filter.includes_many(s.keys),
     "label": lambda s: s.filter.label(7),
     "label_many": lambda s: s.filter.label_many(s.keys),
     "merge": lambda s: s.filter.copy().merge(s.other),
@@ -113,6 +115,7 @@ ARGUMENTS: dict[str, Call] = {
     "update": lambda s: s.filter.update(*s.batch()),
     "subtract": lambda s: s.filter.subtract(s.other),
     "take_secret": lambda s: _suppressed(bloomery.SecretError, s.filter.take_secret),
+    "verify": lambda s: s.filter.verify(s.keys, s.keys),
     "with_shape": lambda s: s.variant.cls.with_shape(8 * s.filter.nbytes, 7),
     "__and__": lambda s: s.filter & s.other,
     "__bool__": lambda s: bool(s.filter),
@@ -199,6 +202,10 @@ def _two(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[An
 
 def _two_built(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[Any, Any]:
     """Built ones have the size of their keys, here of 4 bytes each, among which are ``keys``."""
+    if variant.can("worlds"):
+        # Some 6 bits for each of two sets of one size.
+        many = np.arange(nbytes)
+        return variant.cls.build(many, -1 - many), variant.cls.build(many, -1 - many)
     many = np.concatenate([keys, np.arange(max(0, nbytes // 4 - len(keys)))])
     return variant.cls.build(many, bits=32), variant.cls.build(many, bits=32)
 
@@ -207,7 +214,8 @@ def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Pa
     """Two filters of about ``nbytes`` with ``keys`` in each, or small ones where they take no others."""
     if variant.can("numbers"):
         keys = keys % (4 * nbytes)
-    made, other = _two_built(variant, nbytes, keys) if variant.can("build") else _two(variant, nbytes, keys)
+    built = variant.can("build") or variant.can("worlds")
+    made, other = _two_built(variant, nbytes, keys) if built else _two(variant, nbytes, keys)
     made.save(folder / "filter.bloom")
     data = made.to_bytes()
     return Scene(variant, made, other, keys, folder, data, bytearray(data))

@@ -12,6 +12,7 @@ from support import Variant, every_variant
 import bloomery
 
 ROWS = bloomery.variants()
+EVERY = [*every_variant(), *every_variant("worlds")]
 FIELDS = {
     "id",
     "name",
@@ -62,6 +63,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "map": ("open", "save"),
     "write-in-place": ("flush", "close"),
 }
+WORLD = ("build", "includes", "includes_many", "verify")
 PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
@@ -86,6 +88,8 @@ EVERYWHERE = (
     "copy",
     "freeze",
 )
+#: What wants an answer for any key, or a number of keys in place of the keys.
+OPEN = ("contains_many", "nbytes_for", "freeze")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -93,6 +97,8 @@ def methods_of(row: dict[str, Any], capability: str) -> tuple[str, ...]:
     """The methods that ``capability`` promises in this row."""
     if capability == "add" and {"label", "value"} & set(row["capabilities"]):
         return PAIRS_ADD
+    if row["adds"] == "world":
+        return WORLD if capability == "static" else METHODS[capability]
     return METHODS[capability]
 
 
@@ -115,8 +121,8 @@ def test_each_role_is_played_by_one_structure() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
-    assert ("add" in row["capabilities"]) == (row["adds"] != "build")
-    if row["adds"] == "build":
+    assert ("add" in row["capabilities"]) == (row["adds"] not in {"build", "world"})
+    if row["adds"] in {"build", "world"}:
         return
     arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
     counted = {"times"} if "count" in row["capabilities"] else set()
@@ -143,7 +149,7 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
     cls = getattr(bloomery, row["class"])
     assert row["class"] in bloomery.__all__
     for method in EVERYWHERE:
-        assert hasattr(cls, method), method
+        assert hasattr(cls, method) == (row["adds"] != "world" or method not in OPEN), method
     for capability in set(row["capabilities"]) - {"grow"}:
         assert capability in METHODS, f"say in METHODS what {capability!r} promises"
         for method in methods_of(row, capability):
@@ -157,12 +163,12 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
             assert not hasattr(cls, method) or method.startswith("__"), method
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@pytest.mark.parametrize("variant", EVERY)
 def test_files_lead_to_the_class_of_the_row(variant: Variant, golden: Path) -> None:
     assert type(bloomery.open(golden / f"{variant.id}.bloom")) is variant.cls
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@pytest.mark.parametrize("variant", EVERY)
 def test_every_row_has_a_golden_file(variant: Variant, golden: Path) -> None:
     path = golden / f"{variant.id}.bloom"
     assert path.is_file(), "run tests/golden/make.py"
@@ -174,7 +180,7 @@ def test_every_row_has_a_page(row: dict[str, Any]) -> None:
     assert (ROOT / "docs" / "filters" / f"{row['name']}.md").is_file(), "run python -m scripts.pages"
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@pytest.mark.parametrize("variant", EVERY)
 def test_classes_are_final(variant: Variant) -> None:
     with pytest.raises(TypeError):
         type("Sub", (variant.cls,), {})

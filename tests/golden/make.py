@@ -180,7 +180,8 @@ SMALL = {"invertible": 40}
 def filters() -> dict[str, Any]:
     """Every golden filter by file name, filled."""
     made: dict[str, Any] = {}
-    for variant in [*variants_with("add"), *variants_with("numbers"), *variants_with("build")]:
+    kinds = ("add", "numbers", "build", "worlds")
+    for variant in [variant for kind in kinds for variant in variants_with(kind)]:
         # A filter of stages goes through three of them; a fixed one stays below its capacity, mostly.
         capacity = 20 if variant.can("stages") else SMALL.get(variant.name, 120)
         options = NARROW.get(variant.name, {})

@@ -118,7 +118,8 @@ def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         return
     yield "equal to the copy", lambda: opened == copy
     yield from changes(copy, opened, pairs=pairs)
-    yield "again", lambda: [key in copy for key in KEYS]
+    for name in having(copy, "__contains__"):
+        yield f"{name} again", lambda: [key in copy for key in KEYS]
     yield "loads", lambda: bloomery.loads(copy.to_bytes()) == copy
     for name in having(copy, "clear"):
         yield name, copy.clear
@@ -132,8 +133,12 @@ def having(made: Any, *names: str) -> list[str]:
 
 def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What can be asked."""
-    yield "in", lambda: [key in opened for key in KEYS]
-    yield "contains_many", lambda: opened.contains_many(KEYS)
+    for name in having(opened, "__contains__"):
+        yield name, lambda: [key in opened for key in KEYS]
+    for name in having(opened, "contains_many", "includes_many"):
+        yield name, lambda name=name: getattr(opened, name)(KEYS)
+    for name in having(opened, "verify"):
+        yield name, lambda: opened.verify(KEYS, [])
     for name in having(opened, "fpr", "info", "approx_count", "to_bytes", "stage_info"):
         yield name, getattr(opened, name)
     yield "repr", lambda: repr(opened)

@@ -181,6 +181,9 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
         if row["adds"] == "build":
             yield from of_a_built_class(cls)
             continue
+        if row["adds"] == "world":
+            yield from of_a_closed_world(cls)
+            continue
         parameters = inspect.signature(getattr(bloomery, cls)).parameters
         first, rated = next(iter(parameters.values())), "fpr" in parameters
         for value, error, shown in [
@@ -258,6 +261,37 @@ def of_a_built_class(cls: str) -> Iterator[tuple[str, str, str]]:
         ("100, 1.5", "ParameterError", "1.5"),
     ]:
         yield f"{cls}.nbytes_for({arguments})", error, shown
+
+
+def of_a_closed_world(cls: str) -> Iterator[tuple[str, str, str]]:
+    """What no class takes that is made of two sets."""
+    for options, error, shown in [
+        ("threads=0", "ParameterError", "0"),
+        ("memory=0", "ParameterError", "0"),
+        ("memory='1G'", "ParameterTypeError", "'1G'"),
+        ("progress=5", "ParameterTypeError", "int"),
+        ("seed=-1", "ParameterError", "-1"),
+        ("secret=b'short'", "ParameterError", "5"),
+        ("no_such_option=1", "TypeError", "no_such_option"),
+    ]:
+        yield f"{cls}.build([1, 2], [3], {options})", error, shown
+    for sets, error, shown in [
+        ("'abc', []", "KeyTypeError", "str"),
+        ("[], 'abc'", "KeyTypeError", "str"),
+        ("5, []", "TypeError", "int"),
+        ("[], [[1]]", "KeyTypeError", "list"),
+        ("[1]", "TypeError", "excluded"),
+        ("[5, 1, 2], [3, 4, 2]", "ParameterError", "key 2 of included and key 2 of excluded"),
+        ("iter([1]), iter([1])", "ParameterError", "overlap"),
+        (
+            "range(10**5), range(99_999, 10**6)",
+            "ParameterError",
+            "key 99999 of included and key 0 of excluded",
+        ),
+    ]:
+        yield f"{cls}.build({sets})", error, shown
+    yield f"{cls}(100)", "TypeError", cls
+    yield f"7 in {cls}.build([7], [8])", "TypeError", "not iterable|not a container"
 
 
 _KNOWN = {case[0] for case in CASES}

@@ -54,6 +54,8 @@ VALUES: dict[str, Any] = {
     "share": 0.1,
     "path": "/nowhere/at all",
     "hashes": [7],
+    "included": [7],
+    "excluded": [8],
     "mode": "r",
 }
 
@@ -145,7 +147,9 @@ def called(argument: Argument, value: Any) -> Any:
 
 def example(owner: str) -> Any:
     """A filter of the class."""
-    variant: Variant = next(v for v in variants_with() if v.cls.__name__ == owner)
+    variant: Variant = next(
+        v for v in (*variants_with(), *variants_with("worlds")) if v.cls.__name__ == owner
+    )
     options = {"window": 60.0} if hasattr(variant.cls, "advance") else {}
     return variant.make(100, **options)
 

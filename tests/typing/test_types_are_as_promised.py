@@ -67,9 +67,31 @@ def page_as_program(page: Path) -> str:
     return "".join(lines)
 
 
+#: Wrong calls of what was built of a closed world: no key is asked for with `in`.
+OF_A_WORLD = (
+    'f.includes_many("abc")',
+    "f.includes_many(5)",
+    "f.includes(None)",
+    "f.includes([1, 2])",
+    "_ = 1 in f",
+    "f.contains_many(words)",
+    '{}.build("abc", words)',
+    '{}.build(words, "abc")',
+    "{}.build(words)",
+    "f.verify(words)",
+    '{}.open("x", mode="r+")',
+    '{}.open("x", verify="all")',
+    "{}(100)",
+    "f.verify(5, words)",
+    "f.includes_many(None)",
+)
+
+
 def mistakes(name: str) -> list[str]:
     """Wrong calls of a class, one a line; ``f`` is an instance."""
     known, row = getattr(bloomery, name), ROWS[name]
+    if row["adds"] == "world":
+        return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
     extra = ", 1" if row["adds"] == "pair" else ""
     lines = ['f.contains_many("abc")', "f.contains_many(5)", "f.contains_many(f)", 'f.contains_hashed("abc")']
     lines += [
@@ -123,9 +145,10 @@ def mistakes(name: str) -> list[str]:
 def promises(name: str) -> list[str]:
     """Right calls of a class, with the types of their answers."""
     known, row = getattr(bloomery, name), ROWS[name]
+    closed = row["adds"] == "world"
     extra = ", [1, 2]" if row["adds"] == "pair" else ""
-    answering = {"contains_many": "bool"}
-    if row["adds"] != "build":
+    answering = {"includes_many" if closed else "contains_many": "bool"}
+    if row["adds"] not in {"build", "world"}:
         answering["add_many"] = "bool"
     answering |= {m: "bool" for m in ("discard_many", "retouch_many") if hasattr(known, m)}
     answering |= {
@@ -153,7 +176,7 @@ def promises(name: str) -> list[str]:
         for capability, p in protocols.items()
         if hasattr(known, capability) and (p != "Addable" or not extra)
     ]
-    lines += [f"{p.lower()}: {p} = f" for p in ["Filter", *fits]]
+    lines += [f"{p.lower()}: {p} = f" for p in [*([] if closed else ["Filter"]), *fits]]
     return [*lines, "assert_type(f.num_added, int)", f'assert_type({name}.open("x", mode="r"), {name})']
 
 

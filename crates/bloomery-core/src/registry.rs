@@ -4,7 +4,8 @@
 /// Hands every row to the macro `$do`, after `$with`.
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
-/// `add` is called (with a `key`, a `pair` or a `number`; `build` where there is none); what it can do beside `add` and `in`; whether it can be a stage of
+/// `add` is called (with a `key`, a `pair` or a `number`; `build` where there is none, `world` where one is built of all keys
+/// that it will be asked for); what it can do beside `add` and `in`; whether it can be a stage of
 /// a growing filter, by what makes its rate (`bits`, `fingerprints`, `pairs` of buckets, or `no`); when it may miss a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
 /// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
@@ -188,6 +189,14 @@ macro_rules! variants {
                 paper: "Graf, Lemire, Xor filters: faster and smaller than Bloom and cuckoo filters, ACM JEA 25, 2020",
             }
             {
+                CASCADE = 26, cascade "cascade", exact::FilterCascade;
+                adds: world, can: [map], stage: no, false_negatives: Never,
+                layouts: [], ns: [100.0, 20.0],
+                merging: "not defined: levels hold what is mistaken in one world",
+                formula: "0 within its world; r (log2(s/r) + 2.914) / ln 2 bits, r keys against s more",
+                paper: "Larisch, Choffnes, Levin, Maggs, Mislove, Wilson, CRLite: a scalable system for pushing all TLS revocations to all browsers, IEEE S&P 2017",
+            }
+            {
                 INVERTIBLE = 27, invertible "invertible", reconcile::InvertibleBloomFilter;
                 adds: key, can: [remove merge decode positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [60.0, 40.0],
@@ -230,7 +239,8 @@ pub struct Variant {
     pub name: &'static str,
     /// The Python class.
     pub class: &'static str,
-    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe.
+    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe;
+    /// nothing where it is made at once, by `build`, or of a closed `world`.
     pub adds: &'static str,
     /// The room of the source.
     pub family: &'static str,
@@ -263,6 +273,7 @@ pub struct Variant {
 /// once cannot add one.
 macro_rules! capabilities {
     (build $($can:ident)*) => { capabilities!(["static",] $($can)*) };
+    (world $($can:ident)*) => { capabilities!(["static",] $($can)*) };
     ($adds:ident $($can:ident)*) => { capabilities!(["add",] $($can)*) };
     ([$($name:expr,)*]) => { &[$($name,)*] };
     ([$($name:expr,)*] write_in_place $($more:ident)*) => {

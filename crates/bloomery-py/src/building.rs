@@ -105,6 +105,20 @@ impl How {
         self.watched(py, |job| make(&*gathering.sorted(job)?, job))
     }
 
+    /// Gathers the keys of two sets, each within half of the memory, and makes a structure of both.
+    pub(crate) fn build_of_two<T: Send>(
+        &self,
+        hasher: &KeyHasher,
+        [one, other]: [&Bound<'_, PyAny>; 2],
+        make: impl FnOnce(&Sorted<1>, &Sorted<1>, &Job<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let half = self.memory.map(|memory| memory / 2);
+        let [first, second] = [0, 1].map(|_| Gathering::of(*hasher, half));
+        batch::run(&first, hasher, one, false)?;
+        batch::run(&second, hasher, other, false)?;
+        self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))
+    }
+
     /// Gathers keys and sorts them, for a structure that is chosen then.
     pub(crate) fn gathered(&self, hasher: KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<(Gathering, u64)> {
         let gathering = Gathering::of(hasher, self.memory);

@@ -16,6 +16,7 @@ What is where (one noun a file):
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
+- ``cascade``: levels that tell two sets apart
 - ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
 
@@ -47,6 +48,7 @@ from .cardinality import (
     estimate_std,
     estimate_union,
 )
+from .cascade import cascade_bits
 from .constructor import Size, capacity_at, fpr_at, size_for
 from .counting import (
     best_threshold_hashes,
@@ -140,6 +142,7 @@ __all__ = [
     "blocked_limit_fpr",
     "capacity",
     "capacity_at",
+    "cascade_bits",
     "classic_fpr",
     "compensated_bits_per_key",
     "compound_fpr",

@@ -23,6 +23,7 @@ CALLS: dict[str, dict[str, float]] = {
     "blocked_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 8},
     "blocked_limit_fpr": {"bits_per_key": 10, "num_hashes": 8},
     "capacity": {"num_bits": 1000, "fpr": 0.01},
+    "cascade_bits": {"included": 100, "excluded": 1000},
     "classic_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "compensated_bits_per_key": {"bits_per_key": 10, "block_bits": 512},
     "counter_overflow": {"load": 0.7, "counter_bits": 4},

@@ -1,6 +1,8 @@
 //! The laws that `bloomery.theory` hands on, by name.
 
-use super::{Law, any_among, any_of, blocked, chain, classic, deletion, each_of, fingerprints, invertible, stable};
+use super::{
+    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, invertible, stable,
+};
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
 pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
@@ -20,6 +22,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("invertible", &[items, each, k]) => invertible::rate(items, each, whole(k)),
         ("twins", &[items, each, k]) => invertible::twins(items, each, whole(k)),
         ("decodable", &[items]) => invertible::decodable(items as u64) as f64,
+        ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
         ("missed", &[lost, k]) => deletion::missed(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),

@@ -9,6 +9,7 @@
 //! * [`counters`]: cells that count;
 //! * [`deletion`]: deletable and retouched bits;
 //! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
+//! * [`cascade`]: levels over a closed world;
 //! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`labels`]: cells that hold labels;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
@@ -18,6 +19,7 @@
 //! [`any_of`] and its kin are what they are made from; [`law`] hands them on by name.
 
 pub mod blocked;
+pub mod cascade;
 pub mod chain;
 mod chance;
 pub mod classic;

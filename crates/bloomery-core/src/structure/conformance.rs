@@ -376,6 +376,11 @@ macro_rules! matrix {
             }
         }
     };
+    // One of a closed world has tests of its own.
+    (world $Class:ident) => {
+        #[allow(unused_imports)]
+        use $Class as _;
+    };
     ($adds:ident $Class:ident) => {
         #[test]
         fn batches_files_and_copies_are_the_filter_of_single_adds() {

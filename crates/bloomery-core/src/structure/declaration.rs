@@ -156,8 +156,9 @@ macro_rules! option {
 }
 
 /// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any. One without
-/// a capacity is [`Built`](super::Built).
+/// a capacity is [`Built`](super::Built); one without either is made of a closed world.
 macro_rules! sizable {
+    ($Class:ident [] $named:tt) => {};
     ($Class:ident [{$p:ident "int"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
     };

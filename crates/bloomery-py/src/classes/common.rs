@@ -2,7 +2,7 @@
 
 /// Methods of every filter. `$Class` holds `hasher` and `biased_lock`; `$variant` is its registry number.
 macro_rules! filter_methods {
-    ($Class:ident, $core:ty, $variant:expr, $adds:ident) => {
+    ($Class:ident, $core:ty, $variant:expr) => {
         impl $Class {
             /// Same parameters, same hash, same bits. (Rich comparisons must share one block.)
             pub(crate) fn equals(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -24,30 +24,6 @@ macro_rules! filter_methods {
 
         #[pymethods]
         impl $Class {
-            #[doc = concat!(
-                "One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.\n\n",
-                "keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object\n",
-                "that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.\n",
-                "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
-                "canonical bytes.\n\n",
-                ">>> from bloomery import ", stringify!($Class), "\n",
-                ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
-            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
-            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
-                let check = operations::Check { lock: &self.lock, threads: threads.0 };
-                batch::run(&check, &self.hasher, keys, true)
-            }
-
-            /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-            #[pyo3(signature = (hashes: "Hashes | SupportsIndex") -> "Answers[bool]")]
-            fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                let py = hashes.py();
-                if let Some(hash) = ready::single(hashes)? {
-                    return shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
-                }
-                ready::run(&operations::Check { lock: &self.lock, threads: 1 }, hashes)
-            }
-
             /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
             fn fpr(&self, py: Python<'_>) -> f64 {
                 self.lock.look(py, Filter::fpr)
@@ -75,16 +51,6 @@ macro_rules! filter_methods {
             #[getter]
             fn target_fpr(&self, py: Python<'_>) -> f64 {
                 self.lock.read(py, Filter::target_fpr)
-            }
-
-            /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-            #[staticmethod]
-            #[pyo3(signature = (capacity: "int", fpr: "float" = params::Fpr(0.01)))]
-            #[pyo3(text_signature = "(capacity, fpr=0.01)")]
-            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: params::Fpr) -> PyResult<u64> {
-                let keys = params::whole("capacity", capacity, 1)?;
-                let py = capacity.py();
-                py.detach(|| <$core as Planned>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
             }
 
             /// Keys that were new when they were added, less those removed.
@@ -129,40 +95,6 @@ macro_rules! filter_methods {
                 shared::repr(stringify!($Class), &info)
             }
 
-            /// A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-            ///
-            /// kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-            /// since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-            /// memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-            /// KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-            /// Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-            #[pyo3(signature = (
-                kind: "str" = params::Kind::auto(), *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
-                progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
-            ) -> "_Filter")]
-            #[pyo3(text_signature = "($self, kind='auto', *, keys, fpr=None, threads=1, progress=None, memory=None)")]
-            #[allow(clippy::too_many_arguments)] // the public signature
-            fn freeze<'py>(
-                &self,
-                py: Python<'py>,
-                kind: params::Kind,
-                keys: &Bound<'py, PyAny>,
-                fpr: Option<&Bound<'py, PyAny>>,
-                threads: shared::Threads,
-                progress: Option<&Bound<'py, PyAny>>,
-                memory: Option<&Bound<'py, PyAny>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
-                let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
-                let how = crate::building::How::read(threads.0, progress, memory)?;
-                if asked.is_none() && fpr <= 0.0 {
-                    let class = stringify!($Class);
-                    let why = format!("fpr is wanted: {class} answers exactly, a static filter cannot");
-                    return Err(crate::errors::parameter(py, why));
-                }
-                crate::freezing::freeze(self.hasher, &kind.0, keys, fpr, &how)
-            }
-
             /// The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
             ///
             /// They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
@@ -184,9 +116,9 @@ macro_rules! filter_methods {
             /// for one of more than max_bytes; it does not grow beyond them either.
             #[staticmethod]
             #[pyo3(signature = (
-                data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None,
-                max_bytes: "int | None" = None
-            ))]
+                                        data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None,
+                                        max_bytes: "int | None" = None
+                                    ))]
             fn from_bytes(
                 data: &Bound<'_, PyAny>,
                 secret: Option<&Bound<'_, PyAny>>,
@@ -243,6 +175,83 @@ macro_rules! filter_methods {
     };
 }
 
+/// Methods of every filter that may be asked for any key, and made for a number of them.
+macro_rules! open_world_methods {
+    ($Class:ident, $core:ty, world) => {};
+    ($Class:ident, $core:ty, $adds:ident) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!(
+                "One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.\n\n",
+                "keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object\n",
+                "that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.\n",
+                "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
+                "canonical bytes.\n\n",
+                ">>> from bloomery import ", stringify!($Class), "\n",
+                ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
+            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
+                let check = operations::Check { lock: &self.lock, threads: threads.0 };
+                batch::run(&check, &self.hasher, keys, true)
+            }
+
+            /// Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+            #[pyo3(signature = (hashes: "Hashes | SupportsIndex") -> "Answers[bool]")]
+            fn contains_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let py = hashes.py();
+                if let Some(hash) = ready::single(hashes)? {
+                    return shared::boolean(py, self.lock.read(py, |f| f.contains_hash(hash)));
+                }
+                ready::run(&operations::Check { lock: &self.lock, threads: 1 }, hashes)
+            }
+
+            /// Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+            #[staticmethod]
+            #[pyo3(signature = (capacity: "int", fpr: "float" = params::Fpr(0.01)))]
+            #[pyo3(text_signature = "(capacity, fpr=0.01)")]
+            fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: params::Fpr) -> PyResult<u64> {
+                let keys = params::whole("capacity", capacity, 1)?;
+                let py = capacity.py();
+                py.detach(|| <$core as Planned>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
+            }
+
+            /// A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+            ///
+            /// kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+            /// since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+            /// memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+            /// KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+            /// Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+            #[pyo3(signature = (
+                kind: "str" = params::Kind::auto(), *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
+                progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
+            ) -> "_Filter")]
+            #[pyo3(text_signature = "($self, kind='auto', *, keys, fpr=None, threads=1, progress=None, memory=None)")]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn freeze<'py>(
+                &self,
+                py: Python<'py>,
+                kind: params::Kind,
+                keys: &Bound<'py, PyAny>,
+                fpr: Option<&Bound<'py, PyAny>>,
+                threads: shared::Threads,
+                progress: Option<&Bound<'py, PyAny>>,
+                memory: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
+                let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
+                let how = crate::building::How::read(threads.0, progress, memory)?;
+                if asked.is_none() && fpr <= 0.0 {
+                    let class = stringify!($Class);
+                    let why = format!("fpr is wanted: {class} answers exactly, a static filter cannot");
+                    return Err(crate::errors::parameter(py, why));
+                }
+                crate::freezing::freeze(self.hasher, &kind.0, keys, fpr, &how)
+            }
+        }
+    };
+}
+
 /// Opening a file that is not written in place.
 macro_rules! plain_methods {
     ($Class:ident, $variant:expr) => {
@@ -286,4 +295,4 @@ macro_rules! none {
     };
 }
 
-pub(crate) use {filter_methods, none, plain_methods};
+pub(crate) use {filter_methods, none, open_world_methods, plain_methods};

@@ -82,6 +82,7 @@ macro_rules! class {
             use crate::errors::OrRaise;
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
+            #[allow(unused_imports)] // of what it can do
             use crate::{files, operations, params};
 
             const VARIANT: u16 = bloomery_core::registry::$ID;
@@ -103,7 +104,8 @@ macro_rules! class {
                 pub(crate) path: Option<std::path::PathBuf>,
             }
 
-            crate::classes::common::filter_methods!($Class, Core, VARIANT, $adds);
+            crate::classes::common::filter_methods!($Class, Core, VARIANT);
+            crate::classes::common::open_world_methods!($Class, Core, $adds);
             crate::classes::declared::adding!($adds $Class Core [$($can)*]);
             $(crate::classes::declared::capability!($can $Class $merging);)*
             crate::classes::merging::taking_in!([$($can)*] $Class $adds);
@@ -131,8 +133,9 @@ macro_rules! class {
     };
 }
 
-/// How one is made: empty, or of all its keys.
+/// How one is made: empty, or of all its keys; of a closed world by methods of its own.
 macro_rules! constructor {
+    (world $Class:ident $positional:tt $named:tt) => {};
     (build $Class:ident $positional:tt $named:tt) => {
         use crate::building::{Given, How};
         crate::building::build_methods!($Class $positional $named);
@@ -173,6 +176,7 @@ macro_rules! adding {
         crate::classes::declared::adding!(key $Class $Core $can);
     };
     (pair $Class:ident $Core:ident $can:tt) => {};
+    (world $Class:ident $Core:ident $can:tt) => {};
     (build $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
     };

@@ -2,6 +2,7 @@
 
 mod bit_set;
 mod bloom;
+mod cascade;
 mod chain;
 mod compact;
 mod counting;

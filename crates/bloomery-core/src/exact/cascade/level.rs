@@ -1,0 +1,52 @@
+//! One level of a cascade: a classic Bloom filter among the bits of all, with probes of its own.
+
+use crate::cells::bits::mask;
+use crate::hash::splitmix;
+use crate::scheme::mcg::Mcg;
+use crate::scheme::probes::Sequence;
+use crate::sizing::classic::MAX_HASHES;
+
+/// Bits of a row that say how many bits a level has: 2^48 are 32 TiB.
+const WIDTH: u32 = 48;
+
+/// How many bits, and probes a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    /// m.
+    pub(super) num_bits: u64,
+    /// k.
+    pub(super) num_hashes: u32,
+}
+
+impl Level {
+    /// As it stands in the table of levels.
+    pub(super) fn row(self) -> u64 {
+        self.num_bits | u64::from(self.num_hashes) << WIDTH
+    }
+
+    /// Of a row that [`Level::checked`] took.
+    #[inline(always)]
+    pub(super) fn of(row: u64) -> Self {
+        Level { num_bits: row & ((1 << WIDTH) - 1), num_hashes: (row >> WIDTH) as u32 }
+    }
+
+    /// Of a row that comes from a file; `None` for one that no level has.
+    pub(super) fn checked(row: u64) -> Option<Self> {
+        let level = Self::of(row);
+        (level.num_bits > 0 && (1..=MAX_HASHES).contains(&level.num_hashes)).then_some(level)
+    }
+
+    /// The bits of a key in level number `i`, which begins at bit `start`. What one level mistakes is spread anew in the
+    /// next, or it would be mistaken for ever.
+    #[inline(always)]
+    pub(super) fn bits(self, i: usize, start: u64, hash: u64) -> impl Iterator<Item = u64> {
+        let mut sequence = Mcg::start(splitmix::at(hash, i as u64), self.num_bits);
+        (0..self.num_hashes).map(move |_| start + sequence.next())
+    }
+
+    /// Whether the level takes the key.
+    #[inline(always)]
+    pub(super) fn takes(self, i: usize, start: u64, words: &[u64], hash: u64) -> bool {
+        self.bits(i, start, hash).all(|bit| words[(bit >> 6) as usize] & mask(bit) != 0)
+    }
+}

@@ -213,6 +213,8 @@ def filters() -> dict[str, Any]:
         if name != "bloom-empty":
             made_filter.update(contents())
     rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
+    # So many keys that some are passed on to the last ribbon, at one or two bits a key.
+    rest["ribbon-passing"] = bloomery.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)
     # Repeated keys, some of which are taken out again.
     for name in ("quotient-counting", "dynamic-cuckoo-narrow"):
         rest[name].update(contents()[:20])

@@ -189,6 +189,14 @@ macro_rules! variants {
                 paper: "Graf, Lemire, Xor filters: faster and smaller than Bloom and cuckoo filters, ACM JEA 25, 2020",
             }
             {
+                RIBBON = 22, ribbon "ribbon", static_filters::RibbonFilter;
+                adds: build, can: [map], stage: no, false_negatives: Never,
+                layouts: [], ns: [74.0, 16.0],
+                merging: "not defined: slots solve for the keys of one set",
+                formula: "a 2^-r + (1 - a) 2^-(r + 1), a the share of starts with r result bits; 1.006 bits a result bit",
+                paper: "Dillinger, Huebschle-Schneider, Sanders, Walzer, Fast succinct retrieval and approximate membership using ribbon, SEA 2022",
+            }
+            {
                 CASCADE = 26, cascade "cascade", exact::FilterCascade;
                 adds: world, can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [100.0, 20.0],

@@ -14,6 +14,7 @@ What is where (one noun a file):
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
+- ``ribbon``: ribbon filters
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
 - ``cascade``: levels that tell two sets apart
@@ -94,6 +95,7 @@ from .quotient import (
     succinct_bits_per_key,
 )
 from .rates import classic_fpr, exponential_fpr, fill, hash_collision_fpr, intersection_fpr, second_order_fpr
+from .ribbon import ribbon_bits_per_key, ribbon_failure
 from .scalable import (
     compound_fpr,
     scalable_capacity,
@@ -199,6 +201,8 @@ __all__ = [
     "reference_card",
     "retouched_fnr",
     "retouched_fpr",
+    "ribbon_bits_per_key",
+    "ribbon_failure",
     "rolling_size",
     "scalable_capacity",
     "scalable_fpr",

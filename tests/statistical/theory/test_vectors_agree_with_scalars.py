@@ -73,6 +73,8 @@ CALLS: dict[str, dict[str, float]] = {
     "quotient_probe_slots": {"load": 0.75},
     "retouched_fnr": {"share": 0.1, "num_hashes": 3},
     "retouched_fpr": {"fill": 0.5, "share": 0.1, "num_hashes": 3},
+    "ribbon_bits_per_key": {"fpr": 0.01},
+    "ribbon_failure": {"keys": 10_000, "starts": 10_400},
     "rolling_size": {"capacity": 100, "fpr": 0.01},
     "scalable_capacity": {"first_capacity": 100, "growth": 2, "stages": 5},
     "scalable_fpr": {"fpr": 0.01, "tightening": 0.5, "stages": 5},

@@ -1,7 +1,8 @@
 //! The laws that `bloomery.theory` hands on, by name.
 
 use super::{
-    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, invertible, stable,
+    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, invertible, ribbon,
+    stable,
 };
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
@@ -28,6 +29,8 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
         ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, [m, k, p, max]),
+        ("ribbon_bits", &[fpr]) => ribbon::bits_per_key(fpr),
+        ("ribbon_failure", &[keys, starts]) => ribbon::failure(keys, starts),
         _ => return None,
     })
 }

@@ -12,6 +12,7 @@
 //! * [`cascade`]: levels over a closed world;
 //! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`labels`]: cells that hold labels;
+//! * [`ribbon`]: slots, result bits and failures of ribbons;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
 //! * [`estimates`]: how many keys there are, and how far off that may be.
@@ -32,6 +33,7 @@ pub mod labels;
 pub mod lanes;
 mod laws;
 pub mod occupancy;
+pub mod ribbon;
 pub mod stable;
 pub mod whole;
 

@@ -9,16 +9,19 @@
 //! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
 //! * [`peel`]: solves for cells of which each key's xor to a value;
 //! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`xored`]: what these have in
-//!   common.
+//!   common;
+//! * [`ribbon`]: parities of neighbouring slots, solved by elimination.
 //!
 //! The bytes depend on the set of keys and on the seed alone: not on their order, on repetitions, on threads or on the
 //! memory that was granted.
 
 pub mod fuse;
 pub mod peel;
+pub mod ribbon;
 pub mod shards;
 pub mod xor;
 pub mod xored;
 
 pub use fuse::BinaryFuseFilter;
+pub use ribbon::RibbonFilter;
 pub use xor::XorFilter;

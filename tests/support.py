@@ -58,7 +58,7 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
-            return self.cls.build((), fpr, **options)
+            return self.build((), fpr=fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
         return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
@@ -72,13 +72,21 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build(keys, ABSENT, **options)
         if self.can("build"):
-            return self.cls.build(keys, fpr, **options)
+            return self.build(keys, fpr=fpr, **options)
         made = self.make(capacity, fpr, **options)
         self.update(made, keys)
         return made
 
+    def build(self, keys: Iterable[Any], *, hashed: bool = False, **options: Any) -> Any:
+        """Build of keys or hashes, each with its companion where the class takes pairs."""
+        make = self.cls.build_hashed if hashed else self.cls.build
+        if not self.can("valued"):
+            return make(keys, **options)
+        keys = list(keys)
+        return make(keys, [self.companion(key) for key in keys], **options)
+
     def companion(self, key: Any) -> int:
-        """The label or value that the tests give ``key`` where ``add`` takes pairs: 1, 2 or 3."""
+        """The label or value that the tests give ``key`` where a class takes pairs: 1, 2 or 3."""
         return 1 + bloomery.hash_key(key) % 3
 
     def add(self, made: Any, key: Any) -> Any:
@@ -101,7 +109,9 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     # add takes the key alone
     "keys": lambda v: v.row["adds"] == "key",
     # made of all its keys at once
-    "build": lambda v: v.row["adds"] == "build",
+    "build": lambda v: v.row["adds"] in {"build", "build_pairs"},
+    # made of all its keys at once, each with a value
+    "valued": lambda v: v.row["adds"] == "build_pairs",
     # made of all keys of a closed world, and asked for no others: likewise
     "worlds": lambda v: v.row["adds"] == "world",
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it

@@ -159,6 +159,9 @@ macro_rules! put {
     (build $Class:ty) => {
         |_: &mut $Class, _| false
     };
+    (build_pairs $Class:ty) => {
+        |_: &mut $Class, _| false
+    };
     (world $Class:ty) => {
         |_: &mut $Class, _| false
     };

@@ -62,7 +62,7 @@ def methods(cls: Any) -> str:
 
 def made(row: dict[str, Any], cls: Any) -> str:
     """How one is made: by the class itself, or, of all its keys, by its `build`."""
-    build = row["adds"] in {"build", "world"}
+    build = "static" in row["capabilities"]
     name = f"{cls.__name__}.build" if build else cls.__name__
     return f"`{name}{inspect.signature(cls.build if build else cls)}`".replace(", **unknown", "")
 

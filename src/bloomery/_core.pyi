@@ -34,6 +34,7 @@ __all__ = [
     "BinaryFuseFilter",
     "BitSet",
     "BloomFilter",
+    "BloomierMap",
     "CandidateDuplicates",
     "CompactApproximator",
     "CountingBloomFilter",
@@ -1536,6 +1537,345 @@ class BloomFilter:
         >>> from bloomery import BloomFilter
         >>> BloomFilter.with_shape(1024, 7).num_bits
         1024
+        """
+
+@final
+class BloomierMap:
+    """
+    A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
+
+    fpr: rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
+    check_bits: bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
+    value_bits: bits of a value; those of the largest where it is not given. With check_bits at most 64, unless mutable.
+    mutable: values can be changed in place; takes 2 bits a cell more, and a cache line a look-up.
+    arity: cells of a key: 3 is faster, 4 is 4 % smaller.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
+
+    The value of a key it was built of is never wrong; an absent key has one at the rate. Keys cannot be added, removed
+    or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
+    bytes, with any number of threads and any memory.
+
+    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below 100,000 keys; three
+    or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
+    ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
+    ACM JEA 27, 2022; rate 2**-check_bits.
+
+    >>> from bloomery import BloomierMap
+    >>> ages = BloomierMap.build({"ada": 36, "alan": 41, "grace": 85}, check_bits=20)
+    >>> ages["alan"], ages.get("nobody"), ages.get_many(["ada", "grace"])
+    (41, None, [36, 85])
+    """
+
+    __iter__: Final[bool | None]
+    """
+    It keeps no keys to go through, and brackets alone would make a sequence of it.
+    """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
+    def __contains__(self, key: Key, /) -> bool:
+        """
+        True when the key was probably among those it was built of, False when it certainly was not.
+
+        Cost: one hash and, in a large filter, some cache lines.
+        """
+    def __copy__(self, /) -> BloomierMap: ...
+    def __deepcopy__(self, memo: object, /) -> BloomierMap: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getitem__(self, key: Key, /) -> int:
+        """
+        The value of a key; KeyError for one that is certainly absent.
+        """
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def __setitem__(self, key: Key, value: int, /) -> None:
+        """
+        Gives a stored key another value; KeyError for one that is certainly absent. set_many says what else.
+        """
+    @property
+    def arity(self, /) -> int:
+        """
+        Cells of a key, 3 or 4.
+        """
+    @staticmethod
+    def build(
+        keys: Keys,
+        values: Numbers | None = None,
+        *,
+        fpr: float | None = None,
+        check_bits: int | None = None,
+        value_bits: int | None = None,
+        mutable: bool = False,
+        arity: int = 3,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> BloomierMap:
+        """
+        The BloomierMap of many keys and as many values, or one for all.
+
+        keys: what contains_many takes; nulls are refused. values: whole numbers in any container; none where keys is
+        a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and
+        then; an exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take;
+        what does not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        """
+    @staticmethod
+    def build_hashed(
+        hashes: Hashes,
+        values: Numbers,
+        *,
+        fpr: float | None = None,
+        check_bits: int | None = None,
+        value_bits: int | None = None,
+        mutable: bool = False,
+        arity: int = 3,
+        seed: int = 0,
+        secret: bytes | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> BloomierMap:
+        """
+        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    @property
+    def check_bits(self, /) -> int:
+        """
+        Bits that tell absent keys from stored ones.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import BloomierMap
+        >>> BloomierMap.build({}).contains_many(["a", "b"])
+        [False, False]
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def copy(self, /) -> BloomierMap:
+        """
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = ...,
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> BloomierMap:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
+        """
+    def get(self, key: Key, default: Any = None, /) -> int | Any:
+        """
+        The value of a key, never wrong for one it was built of; `default` for one that is certainly absent.
+
+        An absent key has some value at the rate of false positives.
+        """
+    @overload
+    def get_many(self, /, keys: _Series, *, default: int = 0) -> _Series:
+        """
+        One value a key, `default` where it is certainly absent, in the caller's kind; takes what contains_many takes.
+
+        Cost: three cache lines a key, one more where values can be changed: some 10 ns.
+        """
+    @overload
+    def get_many(self, /, keys: Frame[_Series], *, default: int = 0) -> _Series: ...
+    @overload
+    def get_many(self, /, keys: ArrowArray, *, default: int = 0) -> ArrowArray: ...
+    @overload
+    def get_many(self, /, keys: NumPyArray, *, default: int = 0) -> NDArray[np.uint64]: ...
+    @overload
+    def get_many(self, /, keys: ListedKeys, *, default: int = 0) -> list[int]: ...
+    @overload
+    def get_many(self, /, keys: OtherColumns, *, default: int = 0) -> Any: ...
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the cells live in a file.
+        """
+    @property
+    def mutable(self, /) -> bool:
+        """
+        True when values can be changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> BloomierMap:
+        """
+        Opens the file of a BloomierMap, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    @overload
+    def set_many(self, /, keys: _Series, values: Numbers) -> _Series:
+        """
+        Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
+
+        All values are checked before the first is written; nulls are refused. A key that it was not built of takes, at the
+        rate of false positives, the place of a stored one, whose value is lost: give it stored keys only. Raises
+        ParameterError, KeyTypeError, and ReadOnlyFilter unless it was built with mutable=True and lies in memory.
+        """
+    @overload
+    def set_many(self, /, keys: Frame[_Series], values: Numbers) -> _Series: ...
+    @overload
+    def set_many(self, /, keys: ArrowArray, values: Numbers) -> ArrowArray: ...
+    @overload
+    def set_many(self, /, keys: NumPyArray, values: Numbers) -> NDArray[np.bool_]: ...
+    @overload
+    def set_many(self, /, keys: ListedKeys, values: Numbers) -> list[bool]: ...
+    @overload
+    def set_many(self, /, keys: OtherColumns, values: Numbers) -> Any: ...
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        """
+    @property
+    def value_bits(self, /) -> int:
+        """
+        Bits of a value.
         """
 
 @final
@@ -8982,6 +9322,7 @@ _Filter: TypeAlias = (
     | BinaryFuseFilter
     | BitSet
     | BloomFilter
+    | BloomierMap
     | CompactApproximator
     | CountingBloomFilter
     | CuckooFilter

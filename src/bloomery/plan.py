@@ -249,8 +249,13 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
         and (PARQUET not in needs or row["role"] == "plain")
         and (
             row["adds"] == "key"
-            or (row["adds"] == "pair" and needs & _of_pairs())
+            or (row["adds"] == "pair" and needs & _of_pairs("pair", "key"))
             or (row["adds"] == "build" and "static" in needs)
+            or (
+                row["adds"] == "build_pairs"
+                and "static" in needs
+                and needs & _of_pairs("build_pairs", "build")
+            )
             or (row["adds"] == "number" and universe)
         )
     ]
@@ -259,13 +264,13 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
     return meet
 
 
-def _of_pairs() -> set[str]:
-    """Return what only classes can do whose ``add`` takes more than a key: of use to who asks for it."""
-    keys, pairs = (
+def _of_pairs(pairs: str, keys: str) -> set[str]:
+    """Return what only classes can do that take more than a key: of use to who asks for it."""
+    more, less = (
         {word for row in registry.rows() if row["adds"] == adds for word in row["capabilities"]}
-        for adds in ("key", "pair")
+        for adds in (pairs, keys)
     )
-    return pairs - keys
+    return more - less
 
 
 def _structure(

@@ -148,6 +148,14 @@ def test_the_share_that_is_built_is_shown(monkeypatch):
     assert shown[-1] == "building, 100 %"
 
 
+def test_plan_recommends_what_is_built_of_pairs_to_who_asks_for_values(bloomery):
+    words = ["plan", "--items", "1e6", "--fpr", "0.01", "--needs", "static,value", "--json"]
+    rows = json.loads(bloomery(*words, check=0).stdout)["choices"]
+    pairs = [row for row in package.variants() if row["adds"] == "build_pairs"]
+    assert [row["structure"] for row in rows] == [row["name"] for row in pairs]
+    assert rows[0]["python"] == f"{rows[0]['class']}.build(keys, values, fpr=0.01)"
+
+
 @pytest.mark.parametrize("items", ["1000", "1e6", "1e9"])
 def test_plan_recommends_a_static_one_with_its_bits_and_cost(bloomery, items):
     words = ["plan", "--items", items, "--fpr", "0.01", "--needs", "static"]

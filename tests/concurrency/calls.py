@@ -36,6 +36,12 @@ class Scene(NamedTuple):
         """The arguments of a batch that adds."""
         return (self.keys, 1) if self.variant.can("pairs") else (self.keys,)
 
+    def built(self) -> tuple[Any, ...]:
+        """What a build takes beside keys or hashes."""
+        if self.variant.can("worlds"):
+            return (-1 - self.keys,)
+        return (1,) if self.variant.can("valued") else ()
+
     def one(self) -> tuple[Any, ...]:
         """The arguments of ``add``."""
         return (7, 1) if self.variant.can("pairs") else (7,)
@@ -79,8 +85,8 @@ ARGUMENTS: dict[str, Call] = {
     "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
-    "build": lambda s: s.variant.cls.build(s.keys, -1 - s.keys if s.variant.can("worlds") else 0.01),
-    "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), 0.01),
+    "build": lambda s: s.variant.cls.build(s.keys, *s.built()),
+    "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), *s.built()),
     "clear": lambda s: s.filter.copy().clear(),
     "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
     "contains": lambda s: s.filter.contains(7, at_least=2),
@@ -113,6 +119,7 @@ ARGUMENTS: dict[str, Call] = {
     "retouch_many": lambda s: s.filter.retouch_many(s.keys[:2000]),
     "save": lambda s: s.filter.save(s.folder / "saved.bloom"),
     "update": lambda s: s.filter.update(*s.batch()),
+    "set_many": lambda s: s.filter.set_many(s.keys, 1),
     "subtract": lambda s: s.filter.subtract(s.other),
     "take_secret": lambda s: _suppressed(bloomery.SecretError, s.filter.take_secret),
     "verify": lambda s: s.filter.verify(s.keys, s.keys),
@@ -125,6 +132,7 @@ ARGUMENTS: dict[str, Call] = {
     "__eq__": lambda s: s.filter == s.filter.copy(),
     "__exit__": _writing,
     "__ge__": lambda s: s.filter >= s.other,
+    "__getitem__": lambda s: s.filter[int(s.keys[0])],
     "__gt__": lambda s: s.filter > s.other,
     "__iand__": _into("__iand__"),
     "__ior__": _into("__ior__"),
@@ -135,6 +143,7 @@ ARGUMENTS: dict[str, Call] = {
     "__or__": lambda s: s.filter | s.other,
     "__reduce__": lambda s: s.filter.__reduce__(),
     "__repr__": lambda s: repr(s.filter),
+    "__setitem__": lambda s: s.filter.__setitem__(int(s.keys[0]), 1),
     "__sub__": lambda s: s.filter - s.other,
     "__xor__": lambda s: s.filter ^ s.other,
 }
@@ -207,6 +216,9 @@ def _two_built(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tu
         many = np.arange(nbytes)
         return variant.cls.build(many, -1 - many), variant.cls.build(many, -1 - many)
     many = np.concatenate([keys, np.arange(max(0, nbytes // 4 - len(keys)))])
+    if variant.can("valued"):
+        options: dict[str, Any] = {"value_bits": 8, "check_bits": 20, "mutable": True}
+        return variant.cls.build(many, 1, **options), variant.cls.build(many, 1, **options)
     return variant.cls.build(many, bits=32), variant.cls.build(many, bits=32)
 
 

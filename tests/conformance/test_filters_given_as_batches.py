@@ -128,7 +128,7 @@ def test_no_filter_is_a_batch_for_another_class_or_for_hash_many(variant: Varian
 def test_nothing_is_built_of_a_filter(variant: Variant) -> None:
     for other in (filled(variant, range(50)), bloomery.BloomFilter(10)):
         with pytest.raises(bloomery.KeyTypeError, match=type(other).__name__):
-            variant.cls.build(other)
+            variant.cls.build(other, *((1,) if variant.can("valued") else ()))
 
 
 @pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))

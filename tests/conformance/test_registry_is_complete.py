@@ -121,8 +121,12 @@ def test_each_role_is_played_by_one_structure() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
-    assert ("add" in row["capabilities"]) == (row["adds"] not in {"build", "world"})
-    if row["adds"] in {"build", "world"}:
+    static = "static" in row["capabilities"]
+    assert ("add" in row["capabilities"]) == (not static)
+    if static:
+        values = "values" in inspect.signature(getattr(bloomery, row["class"]).build).parameters
+        assert (row["adds"] == "build_pairs") == values
+        assert row["adds"] in {"build", "build_pairs", "world"}
         return
     arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
     counted = {"times"} if "count" in row["capabilities"] else set()

@@ -115,11 +115,11 @@ def test_shapes_given_outright_draw_secrets_too(name: str) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("build"))
 def test_what_is_made_of_all_its_keys_draws_secrets_too(variant: Variant) -> None:
-    made = variant.cls.build(["a", "b"], secret=True)
+    made = variant.build(["a", "b"], secret=True)
     with pytest.raises(bloomery.SecretError):
         made.to_bytes()
     secret = made.take_secret()
     assert "a" in bloomery.loads(made.to_bytes(), secret=secret)
     # Hashes that were made elsewhere are of a secret that the caller has.
     with pytest.raises(bloomery.ParameterTypeError, match="16 bytes"):
-        variant.cls.build_hashed([1, 2], secret=True)
+        variant.build([1, 2], hashed=True, secret=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -12,11 +13,11 @@ import pytest
 
 import bloomery
 
-KINDS = [row["class"] for row in bloomery.variants() if row["adds"] == "build"]
+KINDS = [row["class"] for row in bloomery.variants() if row["adds"] in {"build", "build_pairs"}]
 #: More hashes than half of the memory holds, which 65,536 always fit in.
 KEYS, MEMORY = 200_000, 1 << 20
 PROGRAM = """
-import bloomery, os, resource, sys
+import bloomery, inspect, os, resource, sys
 kind, keys, memory, limit, stop = sys.argv[1], *map(int, sys.argv[2:])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -26,7 +27,9 @@ def given():
         print("gathered", flush=True)
         sys.stdin.read()
 try:
-    getattr(bloomery, kind).build(given(), memory=memory)
+    build = getattr(bloomery, kind).build
+    beside = {"values": 1} if "values" in inspect.signature(build).parameters else {}
+    build(given(), memory=memory, **beside)
 except (bloomery.BloomeryError, OSError) as error:
     print(type(error).__name__, error, sep=": ")
 """
@@ -73,6 +76,8 @@ def test_memory_that_is_too_small_to_build_is_said_with_what_is_needed(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    build = getattr(bloomery, kind).build
+    beside = {"values": 1} if "values" in inspect.signature(build).parameters else {}
     with pytest.raises(bloomery.FilterMemoryError, match=r"need \d+ bytes .* memory=1048576; raise it"):
-        getattr(bloomery, kind).build(range(KEYS), memory=MEMORY)
+        build(range(KEYS), memory=MEMORY, **beside)
     assert not list(tmp_path.iterdir())

@@ -212,6 +212,9 @@ def filters() -> dict[str, Any]:
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
+    rest["bloomier-mutable"] = bloomery.BloomierMap.build(
+        contents(), range(len(contents())), check_bits=20, value_bits=33, mutable=True, arity=4, seed=7
+    )
     rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
     # So many keys that some are passed on to the last ribbon, at one or two bits a key.
     rest["ribbon-passing"] = bloomery.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)

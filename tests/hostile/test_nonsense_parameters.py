@@ -178,11 +178,11 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
     """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
     for row in bloomery.variants():
         cls = row["class"]
-        if row["adds"] == "build":
-            yield from of_a_built_class(cls)
-            continue
         if row["adds"] == "world":
             yield from of_a_closed_world(cls)
+            continue
+        if "static" in row["capabilities"]:
+            yield from of_a_built_class(cls, values=", [3, 4]" if row["adds"] == "build_pairs" else "")
             continue
         parameters = inspect.signature(getattr(bloomery, cls)).parameters
         first, rated = next(iter(parameters.values())), "fpr" in parameters
@@ -232,7 +232,7 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
             yield f"{cls}.nbytes_for({arguments})", error, shown
 
 
-def of_a_built_class(cls: str) -> Iterator[tuple[str, str, str]]:
+def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
     """What no class takes that is made of all its keys at once."""
     for options, error, shown in [
         ("0", "ParameterError", "0"),
@@ -249,11 +249,12 @@ def of_a_built_class(cls: str) -> Iterator[tuple[str, str, str]]:
         ("secret=b'short'", "ParameterError", "5"),
         ("no_such_option=1", "TypeError", "no_such_option"),
     ]:
-        yield f"{cls}.build([1, 2], {options})", error, shown
-    yield f"{cls}.build('abc')", "KeyTypeError", "str"
-    yield f"{cls}.build(5)", "TypeError", "int"
-    yield f"{cls}.build([[1]])", "KeyTypeError", "list"
-    yield f"{cls}.build_hashed(['a'])", "KeyTypeError", "hash"
+        named = f"fpr={options}" if values and "=" not in options else options
+        yield f"{cls}.build([1, 2]{values}, {named})", error, shown
+    yield f"{cls}.build('ab'{values})", "KeyTypeError", "str"
+    yield f"{cls}.build(5{values})", "TypeError", "int"
+    yield f"{cls}.build([[1], 2]{values})", "KeyTypeError", "list"
+    yield f"{cls}.build_hashed(['a', 5]{values})", "KeyTypeError", "hash"
     yield f"{cls}(100)", "TypeError", cls
     for arguments, error, shown in [
         ("0", "ParameterError", "0"),

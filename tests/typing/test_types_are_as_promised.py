@@ -101,7 +101,7 @@ def mistakes(name: str) -> list[str]:
         f'bloomery.open("x", mode="{name}")',
     ]
     lines += [f'{name}.open("x", verify="{name}")']
-    if row["adds"] != "build":
+    if "static" not in row["capabilities"]:
         lines += [
             f"f.add([1, 2]{extra})",
             f"f.add(None{extra})",
@@ -148,7 +148,7 @@ def promises(name: str) -> list[str]:
     closed = row["adds"] == "world"
     extra = ", [1, 2]" if row["adds"] == "pair" else ""
     answering = {"includes_many" if closed else "contains_many": "bool"}
-    if row["adds"] not in {"build", "world"}:
+    if "static" not in row["capabilities"]:
         answering["add_many"] = "bool"
     answering |= {m: "bool" for m in ("discard_many", "retouch_many") if hasattr(known, m)}
     answering |= {

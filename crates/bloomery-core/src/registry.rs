@@ -4,8 +4,8 @@
 /// Hands every row to the macro `$do`, after `$with`.
 ///
 /// A row is the constant and the number in files, the module and the name, and the type of a structure; how
-/// `add` is called (with a `key`, a `pair` or a `number`; `build` where there is none, `world` where one is built of all keys
-/// that it will be asked for); what it can do beside `add` and `in`; whether it can be a stage of
+/// `add` is called (with a `key`, a `pair` or a `number`; `build` or `build_pairs` where there is none, `world` where one is
+/// built of all keys that it will be asked for); what it can do beside `add` and `in`; whether it can be a stage of
 /// a growing filter, by what makes its rate (`bits`, `fingerprints`, `pairs` of buckets, or `no`); when it may miss a key that was
 /// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
 /// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
@@ -197,6 +197,14 @@ macro_rules! variants {
                 paper: "Dillinger, Huebschle-Schneider, Sanders, Walzer, Fast succinct retrieval and approximate membership using ribbon, SEA 2022",
             }
             {
+                BLOOMIER = 24, bloomier "bloomier", static_filters::BloomierMap;
+                adds: build_pairs, can: [value map], stage: no, false_negatives: Never,
+                layouts: [], ns: [125.0, 11.5],
+                merging: "not defined: cells solve for the pairs of one map",
+                formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below 100,000 keys",
+                paper: "Chazelle, Kilian, Rubinfeld, Tal, The Bloomier filter: an efficient data structure for static support lookup tables, SODA 2004",
+            }
+            {
                 CASCADE = 26, cascade "cascade", exact::FilterCascade;
                 adds: world, can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [100.0, 20.0],
@@ -247,8 +255,8 @@ pub struct Variant {
     pub name: &'static str,
     /// The Python class.
     pub class: &'static str,
-    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe;
-    /// nothing where it is made at once, by `build`, or of a closed `world`.
+    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe; nothing where it
+    /// is made at once, by `build` or `build_pairs`, or of a closed `world`.
     pub adds: &'static str,
     /// The room of the source.
     pub family: &'static str,
@@ -281,6 +289,7 @@ pub struct Variant {
 /// once cannot add one.
 macro_rules! capabilities {
     (build $($can:ident)*) => { capabilities!(["static",] $($can)*) };
+    (build_pairs $($can:ident)*) => { capabilities!(build $($can)*) };
     (world $($can:ident)*) => { capabilities!(["static",] $($can)*) };
     ($adds:ident $($can:ident)*) => { capabilities!(["add",] $($can)*) };
     ([$($name:expr,)*]) => { &[$($name,)*] };

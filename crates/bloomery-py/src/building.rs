@@ -9,11 +9,13 @@ use bloomery_core::structure::Job;
 use bloomery_core::structure::records::Sorted;
 use bloomery_core::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator};
 
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::gathering::Gathering;
-use crate::keys::{batch, ready};
+use crate::extras::pairs::Values;
+use crate::gathering::{Gathering, Pairs, Sought};
+use crate::keys::batch::{self, Operation};
+use crate::keys::ready;
 use crate::params;
 
 /// Between two looks for signals and two calls of `progress`.
@@ -26,6 +28,44 @@ pub(crate) enum Given<'a, 'py> {
     Keys(&'a Bound<'py, PyAny>),
     /// Hashes that hash_many() gave, or a [`Gathering`].
     Hashes(&'a Bound<'py, PyAny>),
+}
+
+impl<'a, 'py> Given<'a, 'py> {
+    /// Runs `operation` over them, whose answers are not wanted.
+    fn run<O: Operation>(self, operation: &O, hasher: &KeyHasher) -> PyResult<()> {
+        match self {
+            Given::Keys(keys) => batch::run(operation, hasher, keys, false),
+            Given::Hashes(hashes) => ready::run(operation, hashes),
+        }
+        .map(drop)
+    }
+
+    /// What was given.
+    fn object(self) -> &'a Bound<'py, PyAny> {
+        match self {
+            Given::Keys(given) | Given::Hashes(given) => given,
+        }
+    }
+}
+
+/// The error that tells where a key stands that comes with two values, if what was given can be read once more.
+fn clash(py: Python<'_>, hasher: &KeyHasher, given: Given<'_, '_>, values: &Values, hash: u64) -> PyResult<()> {
+    let found = Sought::of(hash);
+    // An iterator has no more keys to give, a set may give them in another order: then the core says what it knows.
+    if given.object().cast::<PyIterator>().is_ok() || given.run(&found, hasher).is_err() {
+        return Ok(());
+    }
+    let mut rows = found.rows().into_iter().filter_map(|row| Some((row, values.at(row)?)));
+    let Some((first, value)) = rows.next() else { return Ok(()) };
+    rows.find(|(_, other)| *other != value).map_or(Ok(()), |(second, other)| {
+        Err(parameter(
+            py,
+            format!(
+                "keys number {first} and {second} (from 0) are one key, or have one hash, with two values, {value} and \
+                 {other}; give each key one value, or another seed where two keys have one hash"
+            ),
+        ))
+    })
 }
 
 /// How ready hashes were made: as a [`Gathering`] says, else by seed and secret.
@@ -98,10 +138,7 @@ impl How {
             return self.watched(py, |job| make(&*gathering.sorted(job)?, job));
         }
         let gathering = Gathering::of(*hasher, self.memory);
-        match given {
-            Given::Keys(keys) => batch::run(&gathering, hasher, keys, false)?,
-            Given::Hashes(hashes) => ready::run(&gathering, hashes)?,
-        };
+        given.run(&gathering, hasher)?;
         self.watched(py, |job| make(&*gathering.sorted(job)?, job))
     }
 
@@ -117,6 +154,25 @@ impl How {
         batch::run(&first, hasher, one, false)?;
         batch::run(&second, hasher, other, false)?;
         self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))
+    }
+
+    /// Gathers pairs and makes a structure of them.
+    pub(crate) fn build_pairs<T: Send>(
+        &self,
+        py: Python<'_>,
+        hasher: &KeyHasher,
+        given: Given<'_, '_>,
+        values: &Values,
+        make: impl FnOnce(&Sorted<2>, &Job<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let pairs = Pairs::of(values, self.memory);
+        given.run(&pairs, hasher)?;
+        let records = pairs.finish(py)?;
+        let sorted = self.watched(py, |job| records.sorted(job))?;
+        if let Some([[hash, _], _]) = sorted.differing() {
+            clash(py, hasher, given, values, hash)?;
+        }
+        self.watched(py, |job| make(&sorted, job))
     }
 
     /// Gathers keys and sorts them, for a structure that is chosen then.
@@ -217,4 +273,70 @@ macro_rules! build_methods {
         }
     };
 }
-pub(crate) use build_methods;
+
+/// [`build_methods!`] of a class whose keys come with values.
+macro_rules! build_pairs_methods {
+    ($Class:ident [] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!(
+                "The ", stringify!($Class), " of many keys and as many values, or one for all.\n\n",
+                "keys: what contains_many takes; nulls are refused. values: whole numbers in any container; none where keys is\n",
+                "a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and\n",
+                "then; an exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take;\n",
+                "what does not fit lies in a nameless file of the folder for temporary files. The class says the rest.")]
+            #[staticmethod]
+            #[pyo3(signature = (
+                keys: "Keys", values: "Numbers | None" = None, *, $($k: $kt = $kd,)* seed: "int" = 0,
+                secret: "bytes | bool | None" = None, threads: "int" = shared::ONE,
+                progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
+            ))]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn build(
+                keys: &Bound<'_, PyAny>,
+                values: Option<&Bound<'_, PyAny>>,
+                $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
+                #[pyo3(from_py_with = params::seed)] seed: u64,
+                secret: Option<&Bound<'_, PyAny>>,
+                threads: shared::Threads,
+                progress: Option<&Bound<'_, PyAny>>,
+                memory: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let hasher = params::hasher(seed, secret)?;
+                let how = How::read(threads.0, progress, memory)?;
+                let (keys, values) = crate::extras::pairs::of_mapping(keys, values)?;
+                how.build_pairs(keys.py(), &hasher, Given::Keys(&keys), &values, |pairs, job| {
+                    Core::build(pairs, $($k,)* hasher, job)
+                }).map(Self::wrap)
+            }
+
+            /// As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+            #[staticmethod]
+            #[pyo3(signature = (
+                hashes: "Hashes", values: "Numbers", *, $($k: $kt = $kd,)* seed: "int" = 0,
+                secret: "bytes | None" = None, threads: "int" = shared::ONE,
+                progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
+            ))]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn build_hashed(
+                hashes: &Bound<'_, PyAny>,
+                values: &Bound<'_, PyAny>,
+                $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
+                #[pyo3(from_py_with = params::seed)] seed: u64,
+                secret: Option<&Bound<'_, PyAny>>,
+                threads: shared::Threads,
+                progress: Option<&Bound<'_, PyAny>>,
+                memory: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let hasher = params::given_hasher(seed, secret)?;
+                let how = How::read(threads.0, progress, memory)?;
+                let values = crate::extras::pairs::Values::read("values", values)?;
+                how.build_pairs(hashes.py(), &hasher, Given::Hashes(hashes), &values, |pairs, job| {
+                    Core::build(pairs, $($k,)* hasher, job)
+                }).map(Self::wrap)
+            }
+        }
+    };
+}
+
+pub(crate) use {build_methods, build_pairs_methods};

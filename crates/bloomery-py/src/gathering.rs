@@ -1,5 +1,6 @@
 //! [`Gathering`]: the hashes of keys that come in pieces, for a structure that is made of all of them at once.
 
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 
 use bloomery_core::key::KeyHasher;
@@ -11,7 +12,8 @@ use bloomery_core::{Error, Result, text};
 use pyo3::prelude::*;
 
 use crate::classes::shared::bytes_of;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, parameter};
+use crate::extras::pairs::Values;
 use crate::keys::batch::Operation;
 use crate::{params, turns};
 
@@ -67,14 +69,101 @@ impl Operation for Gathering {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        let (mut hashes, mut failed) = ([0u64; CHUNK], None);
-        turns::detached(py, source.len(), |start| {
-            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
-            source.fill(start, hashes);
-            failed = self.push(hashes).err();
-            if failed.is_some() { source.len() } else { start + hashes.len() }
+        each_chunk(py, source, |_, hashes| self.push(hashes))
+    }
+}
+
+/// Gives every chunk of hashes to `take`, detached, with the place of its first; an error ends it.
+fn each_chunk(
+    py: Python<'_>,
+    source: &dyn HashSource,
+    mut take: impl FnMut(usize, &[u64]) -> Result<()> + Send,
+) -> PyResult<()> {
+    let (mut hashes, mut failed) = ([0u64; CHUNK], None);
+    turns::detached(py, source.len(), |start| {
+        let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+        source.fill(start, hashes);
+        failed = take(start, hashes).err();
+        if failed.is_some() { source.len() } else { start + hashes.len() }
+    })?;
+    failed.map_or(Ok(()), Err).or_raise(py)
+}
+
+/// Hashes and the values that they come with.
+pub(crate) struct Pairs<'a> {
+    values: &'a Values,
+    records: RefCell<Records<2>>,
+    /// Pairs taken so far.
+    done: Cell<usize>,
+}
+
+impl<'a> Pairs<'a> {
+    /// None yet.
+    pub(crate) fn of(values: &'a Values, memory: Option<u64>) -> Self {
+        Pairs { values, records: RefCell::new(Records::new(memory)), done: Cell::new(0) }
+    }
+
+    /// All pairs, if there was a key for each value.
+    pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Records<2>> {
+        self.values.check_number(py, self.done.get())?;
+        Ok(self.records.into_inner())
+    }
+}
+
+impl Operation for Pairs<'_> {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        let (first, values) = (self.done.get(), self.values);
+        let records = &mut *self.records.try_borrow_mut().map_err(|_| parameter(py, "the build has begun already"))?;
+        each_chunk(py, source, |start, hashes| {
+            hashes.iter().enumerate().try_for_each(|(i, &hash)| {
+                let few = || Error::parameter("there must be as many values as keys, got fewer");
+                records.push([hash, values.at(first + start + i).ok_or_else(few)?])
+            })
         })?;
-        failed.map_or(Ok(()), Err).or_raise(py)
+        self.done.set(first + source.len());
+        Ok(())
+    }
+}
+
+/// Where a hash stands in a batch.
+pub(crate) struct Sought {
+    hash: u64,
+    rows: RefCell<Vec<usize>>,
+    /// Hashes looked at so far.
+    done: Cell<usize>,
+}
+
+impl Sought {
+    /// Nowhere yet.
+    pub(crate) fn of(hash: u64) -> Self {
+        Sought { hash, rows: RefCell::default(), done: Cell::new(0) }
+    }
+
+    /// The rows where it stands, in order.
+    pub(crate) fn rows(self) -> Vec<usize> {
+        self.rows.into_inner()
+    }
+}
+
+impl Operation for Sought {
+    type Out = u8;
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        let (first, sought, mut found) = (self.done.get(), self.hash, Vec::new());
+        each_chunk(py, source, |start, hashes| {
+            let rows = (0..hashes.len()).filter(|&i| hashes[i] == sought);
+            found.extend(rows.map(|i| first + start + i));
+            Ok(())
+        })?;
+        self.rows.borrow_mut().append(&mut found);
+        self.done.set(first + source.len());
+        Ok(())
     }
 }
 

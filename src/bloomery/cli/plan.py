@@ -91,8 +91,8 @@ def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
     else:
         fpr = row.fpr if args.fpr is None else args.fpr
         chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
-        made = ".build(keys" if structure["adds"] == "build" else f"({row.items}"
-        call = f"{structure['class']}{made}, {fpr!r}{chosen})"
+        made = {"build": ".build(keys, ", "build_pairs": ".build(keys, values, fpr="}
+        call = f"{structure['class']}{made.get(structure['adds'], f'({row.items}, ')}{fpr!r}{chosen})"
     return asdict(row) | {
         "layout": layout,
         "num_hashes": row.num_hashes or None,

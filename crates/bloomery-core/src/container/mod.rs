@@ -97,6 +97,8 @@ numbers! {
         SHARD_BITS = 71, "Bits of the hash that choose the shard of a static filter.";
         RESULT_BITS = 72, "Result bits of all keys of a ribbon filter.";
         LOW_SHARE = 73, "The share of its keys that have no bit more, of 2^32.";
+        VALUE_BITS = 80, "Bits of a value in a map.";
+        MUTABLE = 81, "1 when the values of a map lie in a table of their own, and can be changed.";
         LEVELS = 85, "Levels of a cascade.";
         EXCLUDED = 86, "Keys of the closed world that are not included.";
         TABLE_CELLS = 88, "Cells of each of the four sub-tables of an invertible table.";
@@ -123,6 +125,7 @@ numbers! {
         QUOTIENT_SLOTS = 62, "Slots of a quotient filter.";
         SHARDS = 70, "Table of shards: first word, two numbers of the shape, attempt.";
         RIBBONS = 71, "Table of shards of ribbons: first word and blocks of three, attempt, 0.";
+        VALUES = 75, "Values of a map that can be changed, side by side, each in the slot of its key.";
         LEVELS = 77, "Levels of a cascade, a word each: bits; from bit 48 on, probes.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
     }

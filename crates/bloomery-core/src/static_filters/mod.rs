@@ -9,12 +9,13 @@
 //! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
 //! * [`peel`]: solves for cells of which each key's xor to a value;
 //! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`xored`]: what these have in
-//!   common;
+//!   common; [`bloomier`]: a value beside each fingerprint;
 //! * [`ribbon`]: parities of neighbouring slots, solved by elimination.
 //!
 //! The bytes depend on the set of keys and on the seed alone: not on their order, on repetitions, on threads or on the
 //! memory that was granted.
 
+pub mod bloomier;
 pub mod fuse;
 pub mod peel;
 pub mod ribbon;
@@ -22,6 +23,7 @@ pub mod shards;
 pub mod xor;
 pub mod xored;
 
+pub use bloomier::BloomierMap;
 pub use fuse::BinaryFuseFilter;
 pub use ribbon::RibbonFilter;
 pub use xor::XorFilter;

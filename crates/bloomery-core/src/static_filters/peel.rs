@@ -64,13 +64,14 @@ fn order<const K: usize, const W: usize, G: Geometry<K>>(
     Ok((taken == records.len()).then_some(order))
 }
 
-/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, hash)`, `spread` being
-/// the rule from the record's first word to that hash. False when this cannot be done with this rule.
+/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, hash, own)`, `spread`
+/// being the rule from the record's first word to that hash, and `own` the one of its cells that no other record has for
+/// its own. False when this cannot be done with this rule.
 pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     geometry: G,
     records: &[Record<W>],
     spread: impl Fn(u64) -> u64,
-    value: impl Fn(&Record<W>, u64) -> u64,
+    value: impl Fn(&Record<W>, u64, usize) -> u64,
     cells: Packed,
     words: &mut [u64],
 ) -> Result<bool> {
@@ -78,7 +79,9 @@ pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     for (key, cell) in order.into_iter().rev() {
         let record = &records[key as usize];
         let hash = spread(record[0]);
-        let wanted = geometry.places(hash).into_iter().fold(value(record, hash), |xor, at| xor ^ cells.get(words, at));
+        let places = geometry.places(hash);
+        let own = places.iter().position(|&at| at == u64::from(cell)).unwrap_or_default();
+        let wanted = places.into_iter().fold(value(record, hash, own), |xor, at| xor ^ cells.get(words, at));
         cells.set(words, cell.into(), wanted & cells.max());
     }
     Ok(true)

@@ -104,12 +104,12 @@ fn check_granted<const W: usize>(records: &Sorted<W>, bits: u32, words: u64, thr
     }
 }
 
-/// Makes the cells and the table: the xor of the cells of each record will be `value(record, hash)`.
+/// Makes the cells and the table: the xor of the cells of each record will be `value(record, hash, own)`, as [`peel::solve`] says.
 pub fn build<const K: usize, const W: usize, S: Shape<K>>(
     records: &Sorted<W>,
     cells: Packed,
     job: &Job<'_>,
-    value: impl Fn(&Record<W>, u64) -> u64 + Sync,
+    value: impl Fn(&Record<W>, u64, usize) -> u64 + Sync,
 ) -> Result<Made> {
     let bits = bits_for(records.len());
     let shards: Vec<u64> = (0..1 << bits).map(|shard| records.count(bits, shard)).collect();
@@ -144,7 +144,7 @@ fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
     bits: u32,
     cells: Packed,
     (row, words): (&mut [u64], &mut [u64]),
-    value: impl Fn(&Record<W>, u64) -> u64,
+    value: impl Fn(&Record<W>, u64, usize) -> u64,
 ) -> Result<()> {
     if records.is_empty() {
         return Ok(());

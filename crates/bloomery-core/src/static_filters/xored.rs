@@ -23,14 +23,21 @@ pub struct Asked {
 impl Asked {
     /// Of what a caller gave: a rate or bits, else 1 %.
     pub fn of(fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
+        Self::named("bits", fpr, bits)
+    }
+
+    /// [`Asked::of`] where the bits have another name.
+    pub fn named(name: &str, fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
-                Err(Error::Parameter(format!("give fpr or bits, not both, got fpr={fpr} and bits={bits}")))
+                Err(Error::Parameter(format!("give fpr or {name}, not both, got fpr={fpr} and {name}={bits}")))
             }
             (None, Some(bits)) if (1..=MOST_BITS).contains(&bits) => {
                 Ok(Asked { fpr: 0.5f64.powi(bits as i32), width: bits as u32 })
             }
-            (None, Some(bits)) => Err(Error::Parameter(format!("bits must be between 1 and {MOST_BITS}, got {bits}"))),
+            (None, Some(bits)) => {
+                Err(Error::Parameter(format!("{name} must be between 1 and {MOST_BITS}, got {bits}")))
+            }
             (fpr, None) => {
                 let fpr = crate::sizing::check_fpr(fpr.unwrap_or(0.01))?;
                 let width = (1..=MOST_BITS as u32).find(|&width| 0.5f64.powi(width as i32) <= fpr);
@@ -67,14 +74,14 @@ fn packed(width: u32) -> Result<Packed> {
 
 /// The fingerprint of a spread hash; more bits than a cell has.
 #[inline(always)]
-fn fingerprint(hash: u64) -> u64 {
+pub(super) fn fingerprint(hash: u64) -> u64 {
     hash ^ hash >> 32
 }
 
 /// Solves for fingerprints.
 pub fn build<const K: usize, S: Shape<K>>(keys: &Sorted<1>, asked: Asked, job: &Job<'_>) -> Result<(Made, Facts)> {
     let cells = packed(asked.width)?;
-    let made = shards::build::<K, 1, S>(keys, cells, job, |_, hash| fingerprint(hash))?;
+    let made = shards::build::<K, 1, S>(keys, cells, job, |_, hash, _| fingerprint(hash))?;
     let (_, number) = shards::check_table::<K, S>(made.table.words(), made.bits, cells)?;
     let facts = Facts {
         width: asked.width,
@@ -120,7 +127,7 @@ pub struct View<'a> {
 impl View<'_> {
     /// First word, cells and fingerprint of a hash; `None` in a shard without keys.
     #[inline(always)]
-    fn places<const K: usize, S: Shape<K>>(self, hash: u64) -> Option<(usize, [u64; K], u64)> {
+    pub(super) fn places<const K: usize, S: Shape<K>>(self, hash: u64) -> Option<(usize, [u64; K], u64)> {
         let [first, a, b, attempt] = shards::row(self.table, shards::shard_of(hash, self.bits));
         if a == 0 {
             return None;
@@ -131,7 +138,7 @@ impl View<'_> {
 
     /// Cell `i` of those from word `first` on, with bits of its neighbours above it.
     #[inline(always)]
-    fn cell<const W: u32>(self, first: usize, i: u64) -> u64 {
+    pub(super) fn cell<const W: u32>(self, first: usize, i: u64) -> u64 {
         if W > 0 && 64 % W == 0 {
             let i = i as usize;
             let each = (64 / W) as usize;

@@ -236,23 +236,25 @@ fn each<F: Subject + Sizable>(check: impl Fn(&dyn Fn() -> F, u64)) {
     }
 }
 
-/// Numbers as the keys of a structure that is built; some come twice.
-fn gathered(hasher: &KeyHasher, numbers: impl Iterator<Item = u64>, memory: Option<u64>) -> Sorted<1> {
+/// Numbers as the keys of a structure that is built, with 8 bits beside them; some come twice.
+fn gathered<const W: usize>(hasher: &KeyHasher, numbers: impl Iterator<Item = u64>, memory: Option<u64>) -> Sorted<W> {
     let mut records = Records::new(memory);
     for i in numbers {
-        (0..=i % 2).for_each(|_| records.push([hasher.signed(i as i64)]).unwrap());
+        let hash = hasher.signed(i as i64);
+        let record = std::array::from_fn(|word| if word == 0 { hash } else { hash % 256 });
+        (0..=i % 2).for_each(|_| records.push(record).unwrap());
     }
     records.sorted(&Job::new(1)).unwrap()
 }
 
 /// A structure that is built finds its keys, one by one and in batches, and few others; order, threads and memory leave
 /// no trace; the file comes back as the same structure, also mapped.
-pub(crate) fn building<F>(number: u64, fpr: f64)
+pub(crate) fn building<const W: usize, F>(number: u64, fpr: f64)
 where
-    F: Declared + Loadable + Built<Keys = Sorted<1>>,
+    F: Declared + Loadable + Built<Keys = Sorted<W>>,
 {
     for hasher in [KeyHasher::seeded(number), KeyHasher::keyed(7, &[9; 16])] {
-        let of = |keys: &Sorted<1>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
+        let of = |keys: &Sorted<W>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
         let made = of(&gathered(&hasher, 0..number, None), 1);
         for (memory, threads) in [(Some(u64::MAX), 2), (Some(1 << 32), 3)] {
             let again = of(&gathered(&hasher, (0..number).rev(), memory), threads);
@@ -282,9 +284,9 @@ where
 }
 
 /// Files of structures that were built are refused, or answer, when a parameter lies.
-fn lying_built<F>(number: u64)
+fn lying_built<const W: usize, F>(number: u64)
 where
-    F: Declared + Loadable + Built<Keys = Sorted<1>>,
+    F: Declared + Loadable + Built<Keys = Sorted<W>>,
 {
     let hasher = KeyHasher::seeded(3);
     let made = F::of_keys(&gathered(&hasher, 0..number, None), 0.01, hasher, &Job::new(1)).unwrap();
@@ -354,23 +356,29 @@ macro_rules! rows {
 /// The tests of a row, by how keys come.
 macro_rules! matrix {
     (build $Class:ident) => {
+        matrix!(@built 1 $Class);
+    };
+    (build_pairs $Class:ident) => {
+        matrix!(@built 2 $Class);
+    };
+    (@built $words:literal $Class:ident) => {
         #[test]
         fn it_is_the_set_of_its_keys_whatever_their_order() {
             for (number, fpr) in [(0, 0.01), (1, 0.3), (2, 1e-3), (3, 0.01), (10, 1e-4), (300, 0.01), (20_000, 2e-3)] {
-                building::<$Class>(number, fpr);
+                building::<$words, $Class>(number, fpr);
             }
         }
 
         #[test]
         fn files_that_lie_are_refused_or_harm_nobody() {
-            [0, 1, 50].into_iter().for_each(lying_built::<$Class>);
+            [0, 1, 50].into_iter().for_each(lying_built::<$words, $Class>);
         }
 
         #[test]
         fn nonsense_is_refused() {
             let (hasher, job) = (KeyHasher::seeded(0), Job::new(1));
             for fpr in [0.0, 1.0, 1.5, -0.5, f64::NAN, f64::INFINITY, 1e-300] {
-                let none = gathered(&hasher, 0..0, None);
+                let none = gathered::<$words>(&hasher, 0..0, None);
                 assert!(matches!($Class::of_keys(&none, fpr, hasher, &job), Err(Error::Parameter(_))), "{fpr}");
                 assert!(matches!($Class::nbytes_for(100, fpr, &[]), Err(Error::Parameter(_))), "{fpr}");
             }

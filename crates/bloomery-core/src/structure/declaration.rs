@@ -156,18 +156,24 @@ macro_rules! option {
 }
 
 /// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any. One without
-/// a capacity is [`Built`](super::Built); one without either is made of a closed world.
+/// a capacity is [`Built`](super::Built), of pairs where even the rate is named; one without either is made of a closed world.
 macro_rules! sizable {
-    ($Class:ident [] $named:tt) => {};
     ($Class:ident [{$p:ident "int"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
     };
     ($Class:ident [{$p:ident "int"} {$q:ident "float"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity fpr] [capacity fpr] $named }
     };
-    ($Class:ident [{$q:ident "float | None"}] [$({$k:ident $kt:tt $kd:tt})*]) => {
+    ($Class:ident [{$q:ident "float | None"}] $named:tt) => {
+        $crate::structure::declaration::sizable! { @built $Class 1 $named }
+    };
+    ($Class:ident [] [{$q:ident "float | None" None} $($named:tt)*]) => {
+        $crate::structure::declaration::sizable! { @built $Class 2 [$($named)*] }
+    };
+    ($Class:ident [] $named:tt) => {};
+    (@built $Class:ident $words:literal [$({$k:ident $kt:tt $kd:tt})*]) => {
         impl $crate::structure::Built for $Class {
-            type Keys = $crate::structure::records::Sorted<1>;
+            type Keys = $crate::structure::records::Sorted<$words>;
 
             fn of_keys(
                 keys: &Self::Keys,

@@ -97,27 +97,26 @@ impl<const W: usize> Records<W> {
             self.spill()?;
             self.buckets.iter_mut().for_each(|bucket| *bucket = Vec::new());
         }
-        let mut sorted =
-            Sorted { counts: vec![0; BUCKETS], buckets: self.buckets, spill: self.spill, granted: self.granted };
-        let mut counts = vec![0; BUCKETS];
+        let mut sorted = Sorted { facts: Vec::new(), buckets: self.buckets, spill: self.spill, granted: self.granted };
+        let mut facts: Vec<Facts<W>> = (0..BUCKETS).map(|_| Facts::default()).collect();
         let Sorted { buckets, spill, .. } = &mut sorted;
-        let parts = buckets.iter_mut().zip(&mut counts).enumerate();
-        job.run(parts, |(i, (bucket, count))| {
-            match spill.as_ref() {
+        let parts = buckets.iter_mut().zip(&mut facts).enumerate();
+        job.run(parts, |(i, (bucket, facts))| {
+            *facts = match spill.as_ref() {
                 None => {
                     sort(bucket);
-                    *count = bucket.len() as u64;
+                    Facts::of(bucket)
                 }
                 Some(spill) => {
                     let mut read: Vec<Record<W>> = Vec::new();
                     spill.read(i, &mut read)?;
                     sort(&mut read);
-                    *count = read.len() as u64;
+                    Facts::of(&read)
                 }
-            }
+            };
             Ok(())
         })?;
-        sorted.counts = counts;
+        sorted.facts = facts;
         Ok(sorted)
     }
 }
@@ -152,9 +151,32 @@ fn sort<const W: usize>(bucket: &mut Vec<Record<W>>) {
     bucket.dedup();
 }
 
+/// What is known of the records of a bucket.
+#[derive(Default)]
+struct Facts<const W: usize> {
+    count: u64,
+    /// The largest last word.
+    largest: u64,
+    /// The first two of one hash that differ.
+    differing: Option<[Record<W>; 2]>,
+}
+
+impl<const W: usize> Facts<W> {
+    fn of(sorted: &[Record<W>]) -> Self {
+        let count = sorted.len() as u64;
+        if W == 1 {
+            return Facts { count, ..Self::default() };
+        }
+        let largest = sorted.iter().map(|record| record[W - 1]).max().unwrap_or_default();
+        let differing = sorted.windows(2).find(|pair| pair[0][0] == pair[1][0]);
+        let differing = differing.and_then(|pair| pair.first_chunk::<2>()).copied();
+        Facts { count, largest, differing }
+    }
+}
+
 /// Distinct records in order.
 pub struct Sorted<const W: usize> {
-    counts: Vec<u64>,
+    facts: Vec<Facts<W>>,
     buckets: Vec<Vec<Record<W>>>,
     spill: Option<Spill>,
     granted: Option<u64>,
@@ -163,12 +185,22 @@ pub struct Sorted<const W: usize> {
 impl<const W: usize> Sorted<W> {
     /// How many there are.
     pub fn len(&self) -> u64 {
-        self.counts.iter().sum()
+        self.facts.iter().map(|facts| facts.count).sum()
     }
 
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The largest last word; 0 where a record is a hash alone.
+    pub fn largest(&self) -> u64 {
+        self.facts.iter().map(|facts| facts.largest).max().unwrap_or_default()
+    }
+
+    /// The first two records of one hash that differ.
+    pub fn differing(&self) -> Option<[Record<W>; 2]> {
+        self.facts.iter().find_map(|facts| facts.differing)
     }
 
     /// Bytes that may be used for all, if that was said.
@@ -183,7 +215,7 @@ impl<const W: usize> Sorted<W> {
 
     /// How many records shard number `shard` of 2^bits has, `bits` up to [`BUCKET_BITS`].
     pub fn count(&self, bits: u32, shard: usize) -> u64 {
-        self.counts[Self::buckets_of(bits, shard)].iter().sum()
+        self.facts[Self::buckets_of(bits, shard)].iter().map(|facts| facts.count).sum()
     }
 
     /// The records of a shard, in order, in place of what `out` holds.
@@ -252,7 +284,9 @@ mod tests {
             records.push(record).unwrap();
         }
         let mut all = Vec::new();
-        records.sorted(&Job::new(1)).unwrap().read(0, 0, &mut all).unwrap();
+        let sorted = records.sorted(&Job::new(1)).unwrap();
+        sorted.read(0, 0, &mut all).unwrap();
         assert_eq!(all, [[3, 9], [7, 1], [7, 2]]);
+        assert_eq!((sorted.largest(), sorted.differing()), (9, Some([[7, 1], [7, 2]])));
     }
 }

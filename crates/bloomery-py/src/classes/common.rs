@@ -290,6 +290,9 @@ macro_rules! none {
     (build) => {
         ".build([])"
     };
+    (build_pairs) => {
+        ".build({})"
+    };
     ($adds:ident) => {
         "(1000)"
     };

@@ -140,6 +140,10 @@ macro_rules! constructor {
         use crate::building::{Given, How};
         crate::building::build_methods!($Class $positional $named);
     };
+    (build_pairs $Class:ident $positional:tt $named:tt) => {
+        use crate::building::{Given, How};
+        crate::building::build_pairs_methods!($Class $positional $named);
+    };
     ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         #[pymethods]
         impl $Class {
@@ -179,6 +183,9 @@ macro_rules! adding {
     (world $Class:ident $Core:ident $can:tt) => {};
     (build $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
+    };
+    (build_pairs $Class:ident $Core:ident $can:tt) => {
+        crate::classes::declared::adding!(build $Class $Core $can);
     };
 }
 

@@ -78,7 +78,7 @@ macro_rules! with_filter {
     };
 }
 
-/// As [`with_filter!`], for asking only: of a class that was built of keys alone, too.
+/// As [`with_filter!`], for asking only: of a class that was built of its keys, too.
 macro_rules! with_asked {
     ($filter:expr, $lock:ident => $work:expr) => {
         bloomery_core::variants!(crate::classes::try_class! { [key build] $filter, $lock => $work })
@@ -97,6 +97,12 @@ macro_rules! try_class {
     ({ [key build] $filter:expr, $lock:ident => $work:expr } {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
         adds: build, $($rest:tt)*
+    } $($rows:tt)*) => {
+        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
+    };
+    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: build_pairs, $($rest:tt)*
     } $($rows:tt)*) => {
         crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
     };

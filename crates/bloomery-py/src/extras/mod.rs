@@ -2,6 +2,7 @@
 
 mod bit_set;
 mod bloom;
+mod bloomier;
 mod cascade;
 mod chain;
 mod compact;
@@ -11,7 +12,7 @@ mod deletable;
 mod generations;
 mod invertible;
 mod layered;
-mod pairs;
+pub(crate) mod pairs;
 mod quotient;
 mod retouched;
 mod spatial;

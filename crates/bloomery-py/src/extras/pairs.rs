@@ -7,17 +7,23 @@ use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::HashSource;
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyMemoryView, PySlice};
 
 use crate::biased_lock::BiasedLock;
 use crate::classes::shared::warn_if_pairs_overfull;
-use crate::errors::{OrRaise, in_tree, parameter};
+use crate::errors::{OrRaise, in_tree, parameter, parameter_type};
+use crate::keys::HASHED_AT_A_TIME;
 use crate::keys::batch::{self, Operation};
 use crate::operations::write_chunks;
-use crate::params;
+use crate::{params, turns};
 
 /// Keys a batch keeps a filter for itself: a few milliseconds.
 const HELD: usize = 64 * CHUNK;
+
+/// Numbers of an array that are copied at a time: a millisecond or less.
+const COPIED: usize = 1 << 18;
 
 /// Values of a batch: one each, or one for all.
 pub(crate) enum Values {
@@ -31,6 +37,9 @@ impl Values {
         if values.hasattr("__index__")? && !values.hasattr("__len__")? {
             return params::whole(name, values, 0).map(Values::One);
         }
+        if let Some(numbers) = of_buffer(name, values)? {
+            return Ok(Values::Each(numbers));
+        }
         let mut plain = values.clone();
         for method in ["tolist", "to_list", "to_pylist"] {
             if values.hasattr(method)? {
@@ -42,6 +51,9 @@ impl Values {
         for value in plain.try_iter()? {
             reserve(&mut numbers, 1).or_raise(values.py())?;
             numbers.push(params::whole(name, &value?, 0)?);
+            if numbers.len().is_multiple_of(HASHED_AT_A_TIME) {
+                turns::breathe(values.py())?;
+            }
         }
         Ok(Values::Each(numbers))
     }
@@ -52,6 +64,71 @@ impl Values {
             Values::Each(values) => values,
         }
     }
+
+    /// The value of key number `i`.
+    #[inline]
+    pub(crate) fn at(&self, i: usize) -> Option<u64> {
+        match self {
+            Values::One(value) => Some(*value),
+            Values::Each(values) => values.get(i).copied(),
+        }
+    }
+
+    /// The largest value.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.all().iter().max().copied()
+    }
+
+    /// Refuses another number of keys than there are values.
+    pub(crate) fn check_number(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
+        match self {
+            Values::Each(values) if values.len() != keys => {
+                Err(parameter(py, format!("there must be as many values as keys, got {} for {keys}", values.len())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whole numbers of an array, without an object for each; `None` for what is no such array.
+fn of_buffer(name: &str, values: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>> {
+    let (py, Ok(view)) = (values.py(), PyMemoryView::from(values)) else { return Ok(None) };
+    macro_rules! of {
+        ($($T:ty),*) => {
+            $(if let Ok(buffer) = PyBuffer::<$T>::get(values) && buffer.dimensions() == 1 {
+                let (len, mut numbers) = (buffer.item_count(), Vec::new());
+                reserve(&mut numbers, len).or_raise(py)?;
+                for start in (0..len).step_by(COPIED) {
+                    let some = view.get_item(PySlice::new(py, start as isize, len.min(start + COPIED) as isize, 1))?;
+                    for number in PyBuffer::<$T>::get(&some)?.to_vec(py)? {
+                        let wrong = || parameter(py, format!("{name} must be between 0 and 2**64 - 1, got {number}"));
+                        numbers.push(u64::try_from(number).map_err(|_| wrong())?);
+                    }
+                    turns::breathe(py)?;
+                }
+                return Ok(Some(numbers));
+            })*
+        };
+    }
+    of!(u8, u16, u32, u64, i8, i16, i32, i64);
+    Ok(None)
+}
+
+/// Keys and values: those of a mapping where no values are given.
+pub(crate) fn of_mapping<'py>(
+    keys: &Bound<'py, PyAny>,
+    values: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyAny>, Values)> {
+    if let Some(values) = values.filter(|values| !values.is_none()) {
+        return Ok((keys.clone(), Values::read("values", values)?));
+    }
+    let Ok(mapping) = keys.cast::<PyMapping>() else {
+        let class = keys.get_type().name()?;
+        let message = format!("values must be numbers, one for each key, unless keys is a mapping, got {class}");
+        return Err(parameter_type(keys.py(), message));
+    };
+    let values = Values::read("values", &mapping.values()?.into_any())?;
+    Ok((mapping.keys()?.into_any(), values))
 }
 
 /// Adding pairs.

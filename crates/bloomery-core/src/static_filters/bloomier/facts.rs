@@ -1,0 +1,148 @@
+//! [`Facts`]: what is known of a map beside its cells, and how one is made of pairs.
+
+use super::BloomierMap;
+use crate::cells::Memory;
+use crate::cells::packed::Packed;
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::static_filters::shards::{self, Made, Shape};
+use crate::static_filters::xored::{self, Asked};
+use crate::structure::Job;
+use crate::structure::records::Sorted;
+
+/// Bits that tell which of three or four cells is a key's own.
+pub(super) const OWN_BITS: u32 = 2;
+
+/// Bits of a check where neither these nor a rate are given.
+const CHECK_BITS: u64 = 8;
+
+/// Bits of a value that is not known yet.
+pub(super) const VALUE_BITS: u64 = 8;
+
+/// What is kept beside cells and table.
+#[derive(Clone, Copy)]
+pub(super) struct Facts {
+    pub(super) value_bits: u32,
+    pub(super) check_bits: u32,
+    pub(super) mutable: bool,
+    pub(super) arity: u32,
+    /// Shards are 2^bits.
+    pub(super) bits: u32,
+    pub(super) keys: u64,
+    pub(super) cells: u64,
+    pub(super) asked: f64,
+}
+
+impl Facts {
+    /// Of what a caller asks for, for values of up to `largest`.
+    pub(super) fn asked(
+        fpr: Option<f64>,
+        check_bits: Option<u64>,
+        value_bits: Option<u64>,
+        mutable: bool,
+        arity: u64,
+        largest: u64,
+    ) -> Result<Self> {
+        let check_bits = check_bits.or(if fpr.is_none() { Some(CHECK_BITS) } else { None });
+        let asked = Asked::named("check_bits", fpr, check_bits)?;
+        if !matches!(arity, 3 | 4) {
+            return Err(Error::Parameter(format!("arity must be 3 or 4, got {arity}")));
+        }
+        let needed = (64 - largest.leading_zeros()).max(1);
+        let value_bits = match value_bits {
+            None => needed,
+            Some(bits) if !(1..=64).contains(&bits) => {
+                return Err(Error::Parameter(format!("value_bits must be between 1 and 64, got {bits}")));
+            }
+            Some(bits) if bits < needed.into() => {
+                let remedy = format!("raise it to {needed} or more");
+                return Err(Error::Parameter(format!(
+                    "value_bits={bits} is too few for the value {largest}; {remedy}"
+                )));
+            }
+            Some(bits) => bits as u32,
+        };
+        let check_bits = asked.width;
+        if !mutable && value_bits + check_bits > 64 {
+            return Err(Error::Parameter(format!(
+                "value_bits={value_bits} and check_bits={check_bits} must be at most 64 together; pass mutable=True, whose values lie in a table of their own, or fewer check_bits"
+            )));
+        }
+        Ok(Facts { value_bits, check_bits, mutable, arity: arity as u32, bits: 0, keys: 0, cells: 0, asked: asked.fpr })
+    }
+
+    /// Bits of a cell below the check.
+    pub(super) fn below(self) -> u32 {
+        if self.mutable { OWN_BITS } else { self.value_bits }
+    }
+
+    /// The cells; their widths are checked.
+    fn packed(self) -> Result<Packed> {
+        Packed::new(self.below() + self.check_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))
+    }
+
+    /// The values; their width is checked.
+    pub(super) fn values(self) -> Result<Packed> {
+        Packed::new(self.value_bits).ok_or_else(|| Error::parameter("values must have 1 to 64 bits"))
+    }
+
+    /// Words of values beside so many words of cells: each cell has a slot, or there is one empty line.
+    fn value_words(self, words: u64) -> Result<u64> {
+        let slots = u128::from(words) * 64 / u128::from(self.below() + self.check_bits);
+        let slots = if self.mutable { u64::try_from(slots).unwrap_or(u64::MAX) } else { 0 };
+        Ok(self.values()?.words(slots).unwrap_or(u64::MAX >> 8).max(1))
+    }
+
+    /// Bytes of cells, table and values for so many keys.
+    pub(super) fn nbytes<const K: usize, S: Shape<K>>(self, keys: u64) -> Result<u64> {
+        let cells = shards::cell_bytes::<K, S>(keys, self.packed()?);
+        let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
+        let values = self.value_words(cells / 8)?.saturating_mul(8).next_multiple_of(64);
+        Ok(cells.saturating_add(table.next_multiple_of(64)).saturating_add(values))
+    }
+
+    /// Refuses more than the memory that was granted, where it is not the cells alone that take it.
+    fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &Sorted<2>) -> Result<()> {
+        let needed = self.nbytes::<K, S>(pairs.len())?;
+        match pairs.granted() {
+            Some(granted) if granted < needed => Err(Error::Memory(format!(
+                "{} keys with their values need {needed} bytes of memory, got memory={granted}; raise it",
+                pairs.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Solves for values, or for slots, which then get theirs.
+    pub(super) fn build<const K: usize, S: Shape<K>>(
+        mut self,
+        pairs: &Sorted<2>,
+        hasher: KeyHasher,
+        job: &Job<'_>,
+    ) -> Result<BloomierMap> {
+        self.check_granted::<K, S>(pairs)?;
+        let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
+        let made = shards::build::<K, 2, S>(pairs, cells, job, |pair, hash, own| {
+            xored::fingerprint(hash) << below | if mutable { own as u64 } else { pair[1] }
+        })?;
+        let Made { cells: memory, table, bits } = made;
+        let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
+        (self.bits, self.keys, self.cells) = (bits, pairs.len(), number);
+        let values = Memory::zeroed(self.value_words(words - 1)?)?;
+        let mut map = BloomierMap { cells: memory, table, values, hasher, made: self };
+        if mutable {
+            map.write_values::<K, S>(pairs, job)?;
+        }
+        Ok(map)
+    }
+
+    /// Completes what a file says by its table: words of cells and of values, and the facts.
+    pub(super) fn loaded<const K: usize, S: Shape<K>>(mut self, table: &[u64]) -> Result<(u64, u64, Self)> {
+        let (words, cells) = shards::check_table::<K, S>(table, self.bits, self.packed().map_err(Error::as_format)?)?;
+        if self.keys > cells {
+            return Err(Error::Format(format!("the file has {} keys in {cells} cells; it is damaged", self.keys)));
+        }
+        self.cells = cells;
+        Ok((words, self.value_words(words - 1)?, self))
+    }
+}

@@ -1,0 +1,211 @@
+"""Guarantee: a static map tells the value of every key it was built of, and of absent keys at the rate."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from support import chance
+
+import bloomery
+from bloomery import BloomierMap
+
+#: Bits of values, of checks, whether values change, cells of a key.
+SHAPES = [
+    (1, 1, False, 3),
+    (8, 8, False, 3),
+    (8, 8, True, 3),
+    (13, 20, False, 4),
+    (56, 8, False, 3),
+    (64, 32, True, 4),
+]
+
+
+def drawn(number: int, bits: int, seed: int = 1) -> dict[str, int]:
+    """Keys with numbers, of which some have all their bits."""
+    draw = random.Random(seed)
+    values = {f"key {i}": draw.getrandbits(bits) for i in range(number)}
+    return values | dict.fromkeys(list(values)[:2], 2**bits - 1)
+
+
+@pytest.mark.parametrize(("value_bits", "check_bits", "mutable", "arity"), SHAPES)
+@pytest.mark.parametrize("number", [2, 50, 5000])
+def test_stored_keys_have_their_values(
+    value_bits: int, check_bits: int, mutable: bool, arity: int, number: int
+) -> None:
+    pairs = drawn(number, value_bits)
+    made = BloomierMap.build(pairs, check_bits=check_bits, mutable=mutable, arity=arity, seed=number)
+    assert (made.value_bits, made.check_bits, made.mutable) == (value_bits, check_bits, mutable)
+    assert made.num_added == made.capacity == number
+    assert made.get_many(list(pairs)) == list(pairs.values())
+    assert [made[key] for key in pairs] == [made.get(key) for key in pairs] == list(pairs.values())
+    assert all(key in made for key in pairs)
+    again = bloomery.loads(made.to_bytes())
+    assert again == made
+    assert again.get_many(list(pairs)) == list(pairs.values())
+
+
+@pytest.mark.parametrize("mutable", [False, True])
+@pytest.mark.parametrize("arity", [3, 4])
+@pytest.mark.parametrize(("number", "check_bits"), [(300, 2), (5000, 5), (40_000, 8)])
+def test_absent_keys_have_a_value_at_the_rate(
+    number: int, check_bits: int, arity: int, mutable: bool
+) -> None:
+    made = BloomierMap.build(range(number), 1, check_bits=check_bits, arity=arity, mutable=mutable)
+    trials = 200_000
+    found = made.contains_many(np.arange(1 << 40, (1 << 40) + trials))
+    # Of the four numbers that tell a key's own cell, only three can be with three cells.
+    rate = 2.0**-check_bits * (arity / 4 if mutable else 1)
+    assert made.fpr() == rate
+    assert made.target_fpr == 2.0**-check_bits
+    assert abs(int(found.sum()) - trials * rate) < chance(trials * rate, sigmas=4.0)
+
+
+def test_a_rate_is_kept_by_bits_of_the_check() -> None:
+    assert BloomierMap.build({1: 2}).check_bits == 8
+    assert BloomierMap.build({1: 2}, fpr=0.01).check_bits == 7
+    assert BloomierMap.build({1: 2}, fpr=0.01).target_fpr == 0.01
+    with pytest.raises(bloomery.ParameterError, match=r"fpr or check_bits, not both"):
+        BloomierMap.build({1: 2}, fpr=0.01, check_bits=7)
+
+
+def test_an_absent_key_is_no_error_of_get_and_one_of_brackets() -> None:
+    made = BloomierMap.build({"ada": 36}, check_bits=32)
+    assert made.get("bob") is None
+    assert made.get("bob", -1) == -1
+    assert made.get("ada", -1) == 36
+    with pytest.raises(KeyError) as caught:
+        made[("bob", 1)]
+    assert caught.value.args == (("bob", 1),)
+    assert made.get_many(["ada", "bob"]) == [36, 0]
+    assert made.get_many(["ada", "bob"], default=2**64 - 1) == [36, 2**64 - 1]
+    with pytest.raises(TypeError):
+        iter(made)
+    for empty in (BloomierMap.build({}), BloomierMap.build([], []), BloomierMap.build([], 5)):
+        assert empty.get("ada") is None
+        assert not empty
+        assert empty.fpr() == 0
+
+
+def test_answers_come_in_the_callers_kind() -> None:
+    keys, values = list(range(1000)), [i * i % 4096 for i in range(1000)]
+    made = BloomierMap.build(keys, values, check_bits=32)
+    assert made.get_many(np.array(keys)).dtype == np.uint64
+    assert made.get_many(np.array(keys)).tolist() == values
+    assert made.get_many(pa.array(keys)).to_pylist() == values
+    assert made.get_many(pl.Series([1, None, 5000])).to_list() == [1, None, 0]
+    assert made.get_many(iter(keys)) == values
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda keys, values: (keys, values),
+        lambda keys, values: (dict(zip(keys, values, strict=True)),),
+        lambda keys, values: (iter(keys), iter(values)),
+        lambda keys, values: (np.array(keys), np.array(values, np.uint16)),
+        lambda keys, values: (np.array(keys, np.int32), np.array(values, np.int64)[::1]),
+        lambda keys, values: (np.array(keys), np.repeat(np.array(values, np.uint32), 2)[::2]),
+        lambda keys, values: (np.array(keys), np.array(values, object)),
+        lambda keys, values: (pa.array(keys), pa.array(values)),
+        lambda keys, values: (pl.Series(keys), pl.Series(values, dtype=pl.UInt16)),
+        lambda keys, values: (keys[::-1] + keys, values[::-1] + values),
+    ],
+)
+def test_pairs_of_any_kind_give_the_same_bytes(given: Any) -> None:
+    keys, values = list(range(70_000)), [i * 7 % 1000 for i in range(70_000)]
+    wanted = BloomierMap.build(keys, values).to_bytes()
+    for options in ({}, {"threads": 3}, {"memory": 1 << 22}):
+        assert BloomierMap.build(*given(keys, values), **options).to_bytes() == wanted
+    hashed = BloomierMap.build_hashed(bloomery.hash_many(keys), values)
+    assert hashed.to_bytes() == wanted
+
+
+@pytest.mark.parametrize("mutable", [False, True])
+def test_a_key_with_two_values_is_named_by_its_places(mutable: bool) -> None:
+    keys, values = [f"key {i % 900}" for i in range(1000)], [i % 900 % 7 for i in range(1000)]
+    assert BloomierMap.build(keys, values, mutable=mutable).num_added == 900
+    values[950] = 100
+    for given in (keys, np.array(keys), pl.Series(keys), tuple(keys)):
+        with pytest.raises(bloomery.ParameterError, match=r"keys number 50 and 950 .* 1 and 100"):
+            BloomierMap.build(given, values, mutable=mutable)
+    with pytest.raises(bloomery.ParameterError, match=r"hash 0x[0-9a-f]{16} has two values, 1 and 100"):
+        BloomierMap.build(iter(keys), values, mutable=mutable)
+    with pytest.raises(bloomery.ParameterError, match=r"keys number 1 and 3 .* 2 and 4"):
+        BloomierMap.build_hashed([5, 6, 5, 6], [1, 2, 1, 4])
+
+
+def test_values_that_cannot_be() -> None:
+    with pytest.raises(bloomery.ParameterError, match=r"value_bits=8 is too few for the value 300.*9"):
+        BloomierMap.build([1, 2], [3, 300], value_bits=8)
+    with pytest.raises(bloomery.ParameterError, match="mutable=True"):
+        BloomierMap.build([1], [2**60])
+    assert BloomierMap.build([1], [2**64 - 1], mutable=True)[1] == 2**64 - 1
+    for wrong in ([-1], [2**64], np.array([-5])):
+        with pytest.raises(bloomery.ParameterError, match=r"values must be between 0 and 2\*\*64 - 1"):
+            BloomierMap.build([1], wrong)
+    for strange in (["a"], [1.5], [None], [True]):
+        with pytest.raises(bloomery.ParameterTypeError, match="values must be a whole number"):
+            BloomierMap.build([1], strange)
+    for keys, values in (([1, 2], [3]), ([1], [3, 4]), (iter([1, 2]), [3]), (iter([1]), [3, 4])):
+        with pytest.raises(bloomery.ParameterError, match="as many values as keys"):
+            BloomierMap.build(keys, values)
+    with pytest.raises(bloomery.ParameterTypeError, match=r"unless keys is a mapping, got"):
+        BloomierMap.build([1, 2])
+    with pytest.raises(bloomery.KeyTypeError, match="null"):
+        BloomierMap.build(pa.array([1, None]), [1, 2])
+
+
+@pytest.mark.parametrize(("value_bits", "arity"), [(1, 3), (8, 3), (37, 4), (64, 3)])
+def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> None:
+    pairs = drawn(3000, value_bits)
+    made = BloomierMap.build(pairs, check_bits=30, mutable=True, arity=arity)
+    before, draw = made.copy(), random.Random(3)
+    some = draw.sample(list(pairs), 1000)
+    fresh = [draw.getrandbits(value_bits) for _ in some]
+    pairs |= dict(zip(some, fresh, strict=True))
+    assert made.set_many(some[:900], fresh[:900]) == [True] * 900
+    for key, value in list(zip(some, fresh, strict=True))[900:]:
+        made[key] = value
+    assert made.get_many(list(pairs)) == list(pairs.values())
+    assert made != before
+    # A key that is absent changes nothing and says so.
+    stored = made.to_bytes()
+    assert made.set_many(["no", "none"], 1) == [False, False]
+    with pytest.raises(KeyError, match="none"):
+        made["none"] = 1
+    for wrong in ([0, 2**value_bits], [0, -1]):
+        with pytest.raises(bloomery.ParameterError):
+            made.set_many(some[:2], wrong)
+    with pytest.raises(bloomery.ParameterError, match="as many values as keys"):
+        made.set_many(some[:2], [1])
+    for strange in ([None], "no", before):
+        with pytest.raises(bloomery.KeyTypeError):
+            made.set_many(strange, 1)
+    assert made.to_bytes() == stored
+    made.save(tmp_path / "map.bloom")
+    mapped: Any = bloomery.open(tmp_path / "map.bloom")
+    assert mapped.get_many(list(pairs)) == list(pairs.values())
+    for write in (lambda: mapped.set_many(some, 1), lambda: mapped.__setitem__(some[0], 1)):
+        with pytest.raises(bloomery.ReadOnlyFilter, match=r"copy\(\)"):
+            write()
+    assert mapped.copy().set_many(some[:1], 1) == [True]
+
+
+def test_values_that_lie_in_the_cells_of_all_keys_do_not_change() -> None:
+    made = BloomierMap.build({"a": 1})
+    for write in (lambda: made.set_many(["a"], 1), lambda: made.__setitem__("a", 1)):
+        with pytest.raises(bloomery.ReadOnlyFilter, match="mutable=True"):
+            write()
+
+
+def test_a_build_is_ended_by_who_watches_it() -> None:
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        BloomierMap.build(range(1000), 1, progress=stop)

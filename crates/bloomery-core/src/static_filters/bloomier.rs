@@ -15,8 +15,8 @@
 mod facts;
 
 use super::fuse::Fuse;
-use super::shards::{self, Shape};
-use super::xored::{AHEAD, View};
+use super::shards::{self, Made, Shape};
+use super::xored::{self, AHEAD, View};
 use crate::cells::Memory;
 use crate::cells::packed::Packed;
 use crate::container::{Header, kind};
@@ -100,6 +100,31 @@ macro_rules! by_arity {
             _ => $self.$work::<4, $($W,)? Fuse<4>>($($argument),*),
         }
     };
+}
+
+impl Facts {
+    /// Solves for values, or for slots, which then get theirs.
+    fn build<const K: usize, S: Shape<K>>(
+        mut self,
+        pairs: &Sorted<2>,
+        hasher: KeyHasher,
+        job: &Job<'_>,
+    ) -> Result<BloomierMap> {
+        self.check_granted::<K, S>(pairs)?;
+        let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
+        let made = shards::build::<K, 2, S>(pairs, cells, job, |pair, hash, own| {
+            xored::fingerprint(hash) << below | if mutable { own as u64 } else { pair[1] }
+        })?;
+        let Made { cells: memory, table, bits } = made;
+        let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
+        (self.bits, self.keys, self.cells) = (bits, pairs.len(), number);
+        let values = Memory::zeroed(self.value_words(words - 1)?)?;
+        let mut map = BloomierMap { cells: memory, table, values, hasher, made: self };
+        if mutable {
+            map.write_values::<K, S>(pairs, job)?;
+        }
+        Ok(map)
+    }
 }
 
 /// What a key leads to.

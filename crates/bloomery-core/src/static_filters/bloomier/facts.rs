@@ -1,13 +1,9 @@
-//! [`Facts`]: what is known of a map beside its cells, and how one is made of pairs.
+//! [`Facts`]: what is known of a map beside its cells.
 
-use super::BloomierMap;
-use crate::cells::Memory;
 use crate::cells::packed::Packed;
 use crate::error::{Error, Result};
-use crate::key::KeyHasher;
-use crate::static_filters::shards::{self, Made, Shape};
-use crate::static_filters::xored::{self, Asked};
-use crate::structure::Job;
+use crate::static_filters::shards::{self, Shape};
+use crate::static_filters::xored::Asked;
 use crate::structure::records::Sorted;
 
 /// Bits that tell which of three or four cells is a key's own.
@@ -77,7 +73,7 @@ impl Facts {
     }
 
     /// The cells; their widths are checked.
-    fn packed(self) -> Result<Packed> {
+    pub(super) fn packed(self) -> Result<Packed> {
         Packed::new(self.below() + self.check_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))
     }
 
@@ -87,7 +83,7 @@ impl Facts {
     }
 
     /// Words of values beside so many words of cells: each cell has a slot, or there is one empty line.
-    fn value_words(self, words: u64) -> Result<u64> {
+    pub(super) fn value_words(self, words: u64) -> Result<u64> {
         let slots = u128::from(words) * 64 / u128::from(self.below() + self.check_bits);
         let slots = if self.mutable { u64::try_from(slots).unwrap_or(u64::MAX) } else { 0 };
         Ok(self.values()?.words(slots).unwrap_or(u64::MAX >> 8).max(1))
@@ -102,7 +98,7 @@ impl Facts {
     }
 
     /// Refuses more than the memory that was granted, where it is not the cells alone that take it.
-    fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &Sorted<2>) -> Result<()> {
+    pub(super) fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &Sorted<2>) -> Result<()> {
         let needed = self.nbytes::<K, S>(pairs.len())?;
         match pairs.granted() {
             Some(granted) if granted < needed => Err(Error::Memory(format!(
@@ -111,29 +107,6 @@ impl Facts {
             ))),
             _ => Ok(()),
         }
-    }
-
-    /// Solves for values, or for slots, which then get theirs.
-    pub(super) fn build<const K: usize, S: Shape<K>>(
-        mut self,
-        pairs: &Sorted<2>,
-        hasher: KeyHasher,
-        job: &Job<'_>,
-    ) -> Result<BloomierMap> {
-        self.check_granted::<K, S>(pairs)?;
-        let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
-        let made = shards::build::<K, 2, S>(pairs, cells, job, |pair, hash, own| {
-            xored::fingerprint(hash) << below | if mutable { own as u64 } else { pair[1] }
-        })?;
-        let Made { cells: memory, table, bits } = made;
-        let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
-        (self.bits, self.keys, self.cells) = (bits, pairs.len(), number);
-        let values = Memory::zeroed(self.value_words(words - 1)?)?;
-        let mut map = BloomierMap { cells: memory, table, values, hasher, made: self };
-        if mutable {
-            map.write_values::<K, S>(pairs, job)?;
-        }
-        Ok(map)
     }
 
     /// Completes what a file says by its table: words of cells and of values, and the facts.

@@ -11,7 +11,7 @@ from typing import Any
 from bloomery import _core, errors
 
 HEADER = """import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np

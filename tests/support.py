@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sized
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,7 +59,7 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
-            return self.build((), fpr=fpr, **options)
+            return self.filled((), capacity, fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
         return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
@@ -72,6 +73,10 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build(keys, ABSENT, **options)
         if self.can("build"):
+            # Those that can be merged are so with others of their capacity.
+            if self.can("merge") and "bits" not in options:
+                keys = keys if isinstance(keys, Sized) else list(keys)
+                options = {"capacity": max(capacity, len(keys)), **options}
             return self.build(keys, fpr=fpr, **options)
         made = self.make(capacity, fpr, **options)
         self.update(made, keys)

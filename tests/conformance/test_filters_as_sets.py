@@ -22,9 +22,7 @@ SEVERAL = ("union", "intersection", "intersection_update", "difference", "differ
 
 
 def filled(variant: Variant, keys: Any, **options: Any) -> Any:
-    made = variant.make(options.pop("capacity", 2000), **options)
-    variant.update(made, keys)
-    return made
+    return variant.filled(keys, options.pop("capacity", 2000), **options)
 
 
 def take_all_out(variant: Variant, made: Any, keys: Any) -> bool:

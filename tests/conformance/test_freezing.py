@@ -29,7 +29,9 @@ def test_every_class_freezes(variant: Variant) -> None:
     made = variant.make(3000, 0.01, seed=7)
     frozen = made.freeze(keys=[*KEYS, *KEYS[:10]], fpr=0.001)
     assert "static" in next(row for row in STATIC if row["class"] == type(frozen).__name__)["capabilities"]
-    assert (frozen.seed, frozen.keyed, frozen.num_added) == (7, False, 3000)
+    assert (frozen.seed, frozen.keyed) == (7, False)
+    # A key that was found already may not be counted: 1.5 of them, and more than 12 once in 10**8 seeds.
+    assert 2988 <= frozen.num_added <= 3000
     assert all(frozen.contains_many(KEYS))
     assert frozen.target_fpr == 0.001
 

@@ -64,8 +64,7 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
 @pytest.mark.parametrize("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.make(10_000)
-    variant.update(made, KEYS[:300])
+    made = variant.filled(KEYS[:300], 10_000)
     made.save(path)
     damaged(path)
     before = made.to_bytes()

@@ -79,5 +79,5 @@ def test_memory_that_is_too_small_to_build_is_said_with_what_is_needed(
     build = getattr(bloomery, kind).build
     beside = {"values": 1} if "values" in inspect.signature(build).parameters else {}
     with pytest.raises(bloomery.FilterMemoryError, match=r"need \d+ bytes .* memory=1048576; raise it"):
-        build(range(KEYS), memory=MEMORY, **beside)
+        build(range(KEYS), fpr=1e-9, memory=MEMORY, **beside)
     assert not list(tmp_path.iterdir())

@@ -197,6 +197,14 @@ macro_rules! variants {
                 paper: "Dillinger, Huebschle-Schneider, Sanders, Walzer, Fast succinct retrieval and approximate membership using ribbon, SEA 2022",
             }
             {
+                GOLOMB = 23, golomb "golomb", static_filters::GolombSet;
+                adds: build, can: [merge map], stage: no, false_negatives: Never,
+                layouts: [], ns: [60.0, 200.0],
+                merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity",
+                formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
+                paper: "Golomb, Run-length encodings, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, Cache-, hash- and space-efficient Bloom filters, WEA 2007",
+            }
+            {
                 BLOOMIER = 24, bloomier "bloomier", static_filters::BloomierMap;
                 adds: build_pairs, can: [value map], stage: no, false_negatives: Never,
                 layouts: [], ns: [125.0, 11.5],

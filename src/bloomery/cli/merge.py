@@ -57,12 +57,11 @@ def _merged(args: argparse.Namespace) -> Any:
     merged: Any = None
     for path in args.filters:
         part: Any = bloomery.open(path, verify="full", secret=secret)
-        if is_static(row_of(part)["name"]):
-            raise Refusal(
-                f"{path}: a {type(part).__name__} cannot be merged; bloomery build makes one of all lines"
-            )
         if not hasattr(part, "merge"):
-            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; build it with a --capacity")
+            made = (
+                "make one of all lines" if is_static(row_of(part)["name"]) else "build it with a --capacity"
+            )
+            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {made}")
         if merged is None:
             merged = part.copy()
             continue

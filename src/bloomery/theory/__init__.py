@@ -13,6 +13,7 @@ What is where (one noun a file):
 - ``deletion``: d-left tables, deletable and retouched filters
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
+- ``golomb``: sorted values in codes of their gaps
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``ribbon``: ribbon filters
 - ``window``: filters that forget: stable, aging, rolling
@@ -68,6 +69,7 @@ from .deletion import (
     retouched_fnr,
     retouched_fpr,
 )
+from .golomb import golomb_bits_per_key, rice_bits
 from .invertible import decodable_cells, invertible_fpr, peeling_threshold, twin_chance
 from .labelled import layered_overcount, spatial_cell_fprs, spatial_fprs, spatial_promotion, value_excess
 from .layouts import (
@@ -180,6 +182,7 @@ __all__ = [
     "free_block_fpr",
     "free_block_limit_fpr",
     "goel_gupta_fpr",
+    "golomb_bits_per_key",
     "hash_collision_fpr",
     "intersection_fpr",
     "invertible_fpr",
@@ -203,6 +206,7 @@ __all__ = [
     "retouched_fpr",
     "ribbon_bits_per_key",
     "ribbon_failure",
+    "rice_bits",
     "rolling_size",
     "scalable_capacity",
     "scalable_fpr",

@@ -31,6 +31,12 @@ pub fn any(words: &[u64]) -> bool {
     words.iter().any(|&word| word != 0)
 }
 
+/// True when no bit from `bit` on is set.
+pub fn is_zero_from(words: &[u64], bit: u64) -> bool {
+    let mut rest = words.iter().skip((bit >> 6) as usize).map(|word| u64::from_le(*word));
+    rest.next().is_none_or(|word| word >> (bit & 63) == 0) && rest.all(|word| word == 0)
+}
+
 /// `a |= b`.
 pub fn or_assign(a: &mut [u64], b: &[u64]) {
     for (x, y) in a.iter_mut().zip(b) {

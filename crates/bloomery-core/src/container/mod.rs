@@ -97,6 +97,10 @@ numbers! {
         SHARD_BITS = 71, "Bits of the hash that choose the shard of a static filter.";
         RESULT_BITS = 72, "Result bits of all keys of a ribbon filter.";
         LOW_SHARE = 73, "The share of its keys that have no bit more, of 2^32.";
+        BLOCK_RANGE = 76, "Values of a block of a Golomb-coded set.";
+        RICE_BITS = 77, "P, bits of a remainder of a Rice code.";
+        CODE_BITS = 78, "Bits of all codes.";
+        OFFSET_BITS = 79, "Bits of the offset of a block.";
         VALUE_BITS = 80, "Bits of a value in a map.";
         MUTABLE = 81, "1 when the values of a map lie in a table of their own, and can be changed.";
         LEVELS = 85, "Levels of a cascade.";
@@ -125,6 +129,8 @@ numbers! {
         QUOTIENT_SLOTS = 62, "Slots of a quotient filter.";
         SHARDS = 70, "Table of shards: first word, two numbers of the shape, attempt.";
         RIBBONS = 71, "Table of shards of ribbons: first word and blocks of three, attempt, 0.";
+        CODES = 73, "Blocks of Rice codes: bits in unary from the front, remainders from the end.";
+        OFFSETS = 74, "A base, then the distance of each block's first bit from a straight line above it.";
         VALUES = 75, "Values of a map that can be changed, side by side, each in the slot of its key.";
         LEVELS = 77, "Levels of a cascade, a word each: bits; from bit 48 on, probes.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";

@@ -259,11 +259,7 @@ impl Loadable for BitSet {
         Self::check_header(header, 0, 0)?;
         let Stored { universe, members } = Stored::read(header)?;
         let memory = memory(kind::BITS, 0, words(universe).map_err(Error::as_format)?)?;
-        let mut rest = memory.words().iter().skip((universe / 64) as usize).map(|word| u64::from_le(*word));
-        if members > universe
-            || rest.next().is_some_and(|word| word >> (universe % 64) > 0)
-            || rest.any(|word| word > 0)
-        {
+        if members > universe || !bits::is_zero_from(memory.words(), universe) {
             return Err(Error::format("the file has members beyond its universe; it is damaged"));
         }
         Ok(BitSet { universe, members, memory, hasher })

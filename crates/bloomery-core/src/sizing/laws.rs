@@ -1,8 +1,8 @@
 //! The laws that `bloomery.theory` hands on, by name.
 
 use super::{
-    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, invertible, ribbon,
-    stable,
+    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, golomb, invertible,
+    ribbon, stable,
 };
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
@@ -20,6 +20,8 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         }
         ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, whole(bin_size)),
         ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
+        ("golomb", &[fpr, rice_bits]) => golomb::bits_per_key(fpr, whole(rice_bits)),
+        ("rice_bits", &[fpr]) => f64::from(golomb::rice_bits(fpr)),
         ("invertible", &[items, each, k]) => invertible::rate(items, each, whole(k)),
         ("twins", &[items, each, k]) => invertible::twins(items, each, whole(k)),
         ("decodable", &[items]) => invertible::decodable(items as u64) as f64,

@@ -10,6 +10,7 @@
 //! * [`deletion`]: deletable and retouched bits;
 //! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
 //! * [`cascade`]: levels over a closed world;
+//! * [`golomb`]: gaps of sorted values in Rice codes;
 //! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`labels`]: cells that hold labels;
 //! * [`ribbon`]: slots, result bits and failures of ribbons;
@@ -28,6 +29,7 @@ pub mod counters;
 pub mod deletion;
 pub mod estimates;
 pub mod fingerprints;
+pub mod golomb;
 pub mod invertible;
 pub mod labels;
 pub mod lanes;

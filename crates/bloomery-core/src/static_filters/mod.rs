@@ -8,6 +8,7 @@
 //!   drops the repeated ones, deals them to shards;
 //! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
 //! * [`peel`]: solves for cells of which each key's xor to a value;
+//! * [`golomb`]: sorted values in codes of their gaps;
 //! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`xored`]: what these have in
 //!   common; [`bloomier`]: a value beside each fingerprint;
 //! * [`ribbon`]: parities of neighbouring slots, solved by elimination.
@@ -17,6 +18,7 @@
 
 pub mod bloomier;
 pub mod fuse;
+pub mod golomb;
 pub mod peel;
 pub mod ribbon;
 pub mod shards;
@@ -25,5 +27,6 @@ pub mod xored;
 
 pub use bloomier::BloomierMap;
 pub use fuse::BinaryFuseFilter;
+pub use golomb::GolombSet;
 pub use ribbon::RibbonFilter;
 pub use xor::XorFilter;

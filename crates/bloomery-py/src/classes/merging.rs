@@ -69,6 +69,13 @@ macro_rules! taking_in {
     ([merge $($more:ident)*] $Class:ident pair) => {
         crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge_pairs);
     };
+    ([merge $($more:ident)*] $Class:ident build) => {
+        impl crate::classes::merging::TakeIn for $Class {
+            fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+                crate::classes::merging::combine(py, &self.lock, &other.lock, Mergeable::merge)
+            }
+        }
+    };
     ([merge $($more:ident)*] $Class:ident $adds:ident) => {
         crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge);
     };

@@ -10,6 +10,7 @@ mod counting;
 mod d_left;
 mod deletable;
 mod generations;
+mod golomb;
 mod invertible;
 mod layered;
 pub(crate) mod pairs;

@@ -1,7 +1,18 @@
 """Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at
 random."""
 
-from . import bits, cascade, cells, invertible, ribbon, streams
+from . import bits, cascade, cells, golomb, invertible, ribbon, streams
 from .arithmetic import CASES, Case, in_digits
 
-__all__ = ["CASES", "Case", "bits", "cascade", "cells", "in_digits", "invertible", "ribbon", "streams"]
+__all__ = [
+    "CASES",
+    "Case",
+    "bits",
+    "cascade",
+    "cells",
+    "golomb",
+    "in_digits",
+    "invertible",
+    "ribbon",
+    "streams",
+]

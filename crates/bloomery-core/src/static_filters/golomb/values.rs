@@ -1,0 +1,115 @@
+//! [`Values`]: all values of a set in order, and the codes of sets made from such.
+
+use super::blocks::Blocks;
+use super::codes::{Codes, Encoded, Encoder};
+use super::shape::Shape;
+use crate::error::{Error, Result};
+use crate::sizing::golomb;
+use crate::structure::Job;
+use crate::structure::records::{BUCKET_BITS, Sorted};
+
+/// Values in ascending order, each as its block and its place there.
+pub struct Values<'a> {
+    blocks: Blocks<'a>,
+    block: u64,
+    codes: Codes<'a>,
+}
+
+impl<'a> Values<'a> {
+    /// From `value` on.
+    pub fn from(blocks: Blocks<'a>, value: u64) -> Self {
+        let shape = blocks.shape;
+        let (block, place) = (value / shape.range, value % shape.range);
+        let mut values = Values { blocks, block, codes: blocks.block(block.min(shape.blocks - 1)) };
+        // What lies before it is passed, but for the last.
+        while block < shape.blocks && values.codes.passed <= place {
+            let before = values.codes;
+            if !values.codes.step() || values.codes.passed > place {
+                values.codes = before;
+                break;
+            }
+        }
+        values
+    }
+}
+
+impl Iterator for Values<'_> {
+    type Item = (u64, u64);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u64, u64)> {
+        while self.block < self.blocks.shape.blocks {
+            if self.codes.step() {
+                return Some((self.block, self.codes.passed.wrapping_sub(1)));
+            }
+            self.block += 1;
+            if self.block < self.blocks.shape.blocks {
+                self.codes = self.blocks.block(self.block);
+            }
+        }
+        None
+    }
+}
+
+/// Refuses work that does not fit into the memory that was granted: codes as they are made, and as they are kept.
+fn check_granted(keys: &Sorted<1>, bits: f64) -> Result<()> {
+    let largest = (0..1 << BUCKET_BITS).map(|bucket| keys.count(BUCKET_BITS, bucket)).max().unwrap_or(0);
+    let needed = (keys.len() as f64 * bits / 4.0) as u64 + 24 * largest;
+    match keys.granted() {
+        Some(granted) if granted < needed => Err(Error::Memory(format!(
+            "{} keys need {needed} bytes of memory, got memory={granted}; raise it",
+            keys.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The codes of keys.
+pub fn of_keys(keys: &Sorted<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Result<Encoded> {
+    let bits = golomb::bits_per_key(fpr, shape.rice_bits);
+    check_granted(keys, bits)?;
+    let (mut encoder, mut read) = (Encoder::new(shape, keys.len(), bits)?, Vec::new());
+    job.expect(1 << BUCKET_BITS);
+    for bucket in 0..1 << BUCKET_BITS {
+        keys.read(BUCKET_BITS, bucket, &mut read)?;
+        read.iter().try_for_each(|[hash]| encoder.push(shape.place(*hash)))?;
+        job.report(1)?;
+    }
+    encoder.finish()
+}
+
+/// The codes of the values of both, of which there are about so many, each of so many bits.
+pub fn united(a: Blocks<'_>, b: Blocks<'_>, values: u64, bits: f64) -> Result<Encoded> {
+    let mut encoder = Encoder::new(a.shape, values, bits)?;
+    let (mut ours, mut theirs) = (Values::from(a, 0).peekable(), Values::from(b, 0).peekable());
+    loop {
+        let next = match (ours.peek(), theirs.peek()) {
+            (Some(x), Some(y)) if x <= y => ours.next(),
+            (Some(_), None) => ours.next(),
+            _ => theirs.next(),
+        };
+        match next {
+            Some(value) => encoder.push(value)?,
+            None => return encoder.finish(),
+        }
+    }
+}
+
+/// How many values there are, if each block holds the codes of places in order and nothing else.
+pub fn counted(blocks: Blocks<'_>) -> Option<u64> {
+    let mut count = 0;
+    for block in 0..blocks.shape.blocks {
+        let (mut codes, mut passed) = (blocks.block(block), 0);
+        while codes.step() {
+            if codes.passed <= passed || codes.passed > blocks.shape.range {
+                return None;
+            }
+            passed = codes.passed;
+            count += 1;
+        }
+        if !codes.is_spent() {
+            return None;
+        }
+    }
+    Some(count)
+}

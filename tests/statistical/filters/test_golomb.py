@@ -1,0 +1,54 @@
+"""Golomb-coded sets: bits a key by their law at the published rates, and a rate that is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import SIGMAS, Keys, binomial_sd
+
+import bloomery
+from bloomery import theory
+
+#: Rates, and the bits a key that are published for their Rice codes.
+FIGURES = ((2.0**-7, 8.534), (0.01, 8.108), (2.0**-10, 11.541), (2.0**-20, 21.541), (1 / 784_931, 21.052))
+
+
+@pytest.mark.parametrize(("fpr", "bits"), FIGURES)
+@pytest.mark.parametrize("size", [1000, 10_000, 100_000])
+def test_codes_take_the_published_bits(fpr: float, bits: float, size: int) -> None:
+    assert round(theory.golomb_bits_per_key(fpr, theory.rice_bits(fpr)), 3) == bits
+    made = bloomery.GolombSet.build(Keys("random", 1).take(size), fpr)
+    # Only zeros vary, geometrically for each value; keys that meet leave wider gaps, and the gap behind the
+    # last value of each block of 128 is not coded.
+    zeros = bits - 1 - made.rice_bits
+    off = SIGMAS * (zeros * (zeros + 1) / size) ** 0.5 + zeros * fpr + 1 / (128 * fpr * 2**made.rice_bits)
+    assert abs(made.code_bits / made.num_added - bits) < off
+    assert made.code_bits / made.num_added > theory.succinct_bits_per_key(fpr) - off
+
+
+@pytest.mark.parametrize("fpr", [0.3, 0.01, 0.001])
+def test_the_rate_is_the_share_of_values(fpr: float) -> None:
+    source = Keys("random", 5)
+    made = bloomery.GolombSet.build(source.take(50_000), fpr)
+    assert made.fpr() == made.num_added / made.universe <= fpr
+    trials = 1_000_000
+    found = float(np.mean(made.contains_many(source.take(trials))))
+    assert abs(found - made.fpr()) < SIGMAS * binomial_sd(made.fpr(), trials)
+
+
+@pytest.mark.parametrize("fpr", [0.5, 0.05, 0.001])
+def test_keys_that_share_a_value_count_once(fpr: float) -> None:
+    size = 50_000
+    made = bloomery.GolombSet.build(Keys("random", 9).take(size), fpr)
+    # Each value is hit with the chance of at least one of n; hits of two values are negatively correlated.
+    expected = made.universe * theory.hash_collision_fpr(size, np.log2(made.universe))
+    assert abs(made.num_added - expected) < SIGMAS * (size * fpr) ** 0.5
+
+
+def test_values_are_spread_evenly() -> None:
+    size = 20_000
+    made = bloomery.GolombSet.build(Keys("random", 2).take(size), 0.01)
+    values = np.array(list(made.values()), dtype=np.float64) / made.universe
+    # Kolmogorov and Smirnov: exceeded by one seed in 1,000.
+    steps = np.arange(1, len(values) + 1) / len(values)
+    assert np.abs(steps - values).max() * len(values) ** 0.5 < 1.95

@@ -178,11 +178,14 @@ def layouts() -> list[str]:
 
 # Which schemes a layout can use; the first is its default.
 SCHEMES: dict[str, tuple[str, ...]] = {
-    "classic": ("mcg", "double", "enhanced-double"),
-    "partitioned": ("mcg", "double", "enhanced-double"),
+    "classic": ("mcg", "double", "enhanced-double", "seeded", "sliced", "triple", "quadratic", "odd-step"),
+    "partitioned": ("mcg", "double", "enhanced-double", "seeded", "sliced"),
     "blocked": ("columns",),
     "split": ("parquet",),
 }
+
+# The base hashes of key rules; the first is the default.
+HASHES = ("xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256")
 
 
 def shown(value: object) -> str:

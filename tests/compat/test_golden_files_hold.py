@@ -74,9 +74,12 @@ def test_a_recipe_cannot_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
     assert (HERE / "keys.json").read_bytes() == before
 
 
-def test_false_positives_are_exactly_these() -> None:
-    pinned = json.loads((HERE / "false_positives.json").read_text())
-    assert make.false_positives() == pinned
+@pytest.mark.parametrize(
+    ("name", "first"), [("false_positives", True), ("false_positives_of_schemes", False)]
+)
+def test_false_positives_are_exactly_these(name: str, first: bool) -> None:
+    pinned = json.loads((HERE / f"{name}.json").read_text())
+    assert make.false_positives(first) == pinned
 
 
 def test_head_of_the_file_is_as_documented() -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import xxhash
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -59,10 +61,53 @@ def enhanced_double(value: int, size: int, k: int) -> list[int]:
     return [(a + i * b + (i**3 - i) // 6) % size for i in range(k)]
 
 
+def _word(value: int, seed: int) -> int:
+    return xxhash.xxh3_64_intdigest(value.to_bytes(8, "little"), seed)
+
+
+def seeded(value: int, size: int, k: int) -> list[int]:
+    """Scheme 6: k hashes of the hash."""
+    return [fastrange(_word(value, i), size) for i in range(k)]
+
+
+def sliced(value: int, size: int, k: int) -> list[int]:
+    """Scheme 7: slices of 32 bits of one wide hash, or of 64 bits beyond 2^24 positions."""
+    if size > 1 << 24:
+        return seeded(value, size, k)
+    wide = b"".join(_word(value, j).to_bytes(8, "little") for j in range((k + 1) // 2))
+    return [int.from_bytes(wide[4 * i : 4 * i + 4], "little") * size >> 32 for i in range(k)]
+
+
+def triple(value: int, size: int, k: int) -> list[int]:
+    """Scheme 8: a + i b + i (i - 1) / 2 c, modulo size."""
+    a, b = _pair(value, size)
+    product = value * MCG_M % WORD
+    c = (product ^ (product >> 32)) % size
+    return [(a + i * b + i * (i - 1) // 2 * c) % size for i in range(k)]
+
+
+def quadratic(value: int, size: int, k: int) -> list[int]:
+    """Scheme 9: a + i b + i^2, modulo size."""
+    a, b = _pair(value, size)
+    return [(a + i * b + i * i) % size for i in range(k)]
+
+
+def odd_step(value: int, size: int, k: int) -> list[int]:
+    """Scheme 10: a + i b, modulo size, b made odd before it is reduced."""
+    product = value * DOUBLE_M % WORD
+    b = ((product ^ (product >> 32)) | 1) % size
+    return [(value + i * b) % size for i in range(k)]
+
+
 SEQUENCES: dict[str, Callable[[int, int, int], list[int]]] = {
     "mcg": mcg,
     "double": double,
     "enhanced-double": enhanced_double,
+    "seeded": seeded,
+    "sliced": sliced,
+    "triple": triple,
+    "quadratic": quadratic,
+    "odd-step": odd_step,
 }
 
 

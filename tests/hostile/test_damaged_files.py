@@ -30,6 +30,9 @@ from support import SCALE, every_variant
 
 import bloomery
 
+# Tag of the base hash.
+HASH = 92
+
 NAMES = [param.id for param in (*every_variant(), *every_variant("worlds"))]
 
 
@@ -218,7 +221,7 @@ LIES: dict[str, Any] = {
     },
     **{f"num_hashes {v}": lambda f, v=v: f.set(NUM_HASHES, v) for v in (0, 65, 10**6, 2**32 + 7, 2**64 - 1)},
     **{f"layout {v}": lambda f, v=v: f.set(LAYOUT, v) for v in (0, 5, 2**16 + 1, 2**64 - 1)},
-    **{f"scheme {v}": lambda f, v=v: f.set(SCHEME, v) for v in (0, 2, 3, 6, 2**16 + 1, 2**64 - 1)},
+    **{f"scheme {v}": lambda f, v=v: f.set(SCHEME, v) for v in (0, 2, 3, 11, 2**16 + 1, 2**64 - 1)},
     **{f"strict {v}": lambda f, v=v: f.set(STRICT, v) for v in (2, 2**64 - 1)},
     **{
         f"fpr {v}": lambda f, v=v: f.set_float(FPR, v)
@@ -251,6 +254,27 @@ def test_headers_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
     with pytest.raises((bloomery.FormatError, bloomery.ParameterError)):
         bloomery.open(tmp_path / "lie.bloom", mode="r+")
     assert (tmp_path / "lie.bloom").read_bytes() == data, "a refused file is left alone"
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 2**16 + 2, 2**64 - 1])
+def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
+    number: int, golden: Path, tmp_path: Path
+) -> None:
+    made = File.parse((golden / "bloom-hash-sha256.bloom").read_bytes())
+    made.set(HASH, number)
+    assert refused(made.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
+
+
+@pytest.mark.parametrize("index", [0, 1, 0xFFFF])
+@pytest.mark.parametrize("name", ["scalable-classic", "bit-set", "bloom-keyed"])
+def test_a_base_hash_is_refused_where_none_can_be(
+    name: str, index: int, golden: Path, tmp_path: Path
+) -> None:
+    data = (golden / f"{name}.bloom").read_bytes()
+    made = File.parse(data)
+    made.params.append((HASH, index, 0, 8))
+    made.num_params += 1
+    assert refused(made.move_sections(data).build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
 SCALABLE_LIES: dict[str, Any] = {

@@ -22,6 +22,7 @@ UNLIKE: dict[str, tuple[dict[str, Any], list[str]]] = {
     "seed": ({"seed": 2}, ["seed", "1", "2"]),
     "secret": ({"secret": SECRET}, ["secret"]),
     "scheme": ({"scheme": "double"}, ["scheme", "mcg", "double"]),
+    "hash": ({"hash": "sha256"}, ["hash", "xxh3", "sha256"]),
     "layout": ({"layout": "partitioned"}, ["layout", "classic", "partitioned"]),
     "blocked": ({"layout": "blocked"}, ["layout", "scheme"]),
     "capacity": ({"capacity": 2000}, ["num_bits"]),

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use bloomery_core::Error;
-use bloomery_core::bloom::{Layout, Shape};
+use bloomery_core::bloom::{BaseHash, Layout, Shape, based};
 use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
+use bloomery_core::key::KeyHasher;
 use bloomery_core::registry;
 use bloomery_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
@@ -20,41 +21,63 @@ use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::params;
 
-/// The 64-bit hash of a key, as every filter with this seed and secret sees it.
+/// The `hash=` argument.
+fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    params::text("hash", value)
+}
+
+/// The hasher of a seed, a secret and a base hash.
+fn hasher(
+    py: Python<'_>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+    hash: &str,
+) -> PyResult<KeyHasher> {
+    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
+    based(hasher, hash).or_raise(py)
+}
+
+/// The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
 ///
-/// Rule: docs/keys.md. Raises KeyTypeError for a key without canonical bytes.
+/// Rule: docs/keys.md. hash: the base hash of filters that were made with hash=, which take no secret. Raises
+/// KeyTypeError for a key without canonical bytes, ParameterError.
 ///
 /// >>> import bloomery
 /// >>> bloomery.hash_key("a") == bloomery.hash_key(b"a")
 /// True
 #[pyfunction]
-#[pyo3(signature = (key: "Key", *, seed: "int" = None, secret: "bytes | None" = None))]
-#[pyo3(text_signature = "(key, *, seed=0, secret=None)")]
+#[pyo3(signature = (key: "Key", *, seed: "int" = None, secret: "bytes | None" = None, hash: "str" = "xxh3"))]
+#[pyo3(text_signature = "(key, *, seed=0, secret=None, hash='xxh3')")]
 pub(crate) fn hash_key(
     key: &Bound<'_, PyAny>,
     seed: Option<&Bound<'_, PyAny>>,
     secret: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = hash_name)] hash: &str,
 ) -> PyResult<u64> {
-    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
+    let hasher = hasher(key.py(), seed, secret, hash)?;
     scalar::hash_key(&hasher, key)
 }
 
 /// The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
 ///
-/// Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed.
+/// Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed and base hash
+/// (hash, as for hash_key).
 ///
 /// >>> import bloomery
 /// >>> bloomery.hash_many([1, 2]) == [bloomery.hash_key(1), bloomery.hash_key(2)]
 /// True
 #[pyfunction]
-#[pyo3(signature = (keys: "Keys", *, seed: "int" = None, secret: "bytes | None" = None) -> "Answers[int]")]
-#[pyo3(text_signature = "(keys, *, seed=0, secret=None)")]
+#[pyo3(signature = (
+    keys: "Keys", *, seed: "int" = None, secret: "bytes | None" = None, hash: "str" = "xxh3"
+) -> "Answers[int]")]
+#[pyo3(text_signature = "(keys, *, seed=0, secret=None, hash='xxh3')")]
 pub(crate) fn hash_many<'py>(
     keys: &Bound<'py, PyAny>,
     seed: Option<&Bound<'_, PyAny>>,
     secret: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = hash_name)] hash: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
+    let hasher = hasher(keys.py(), seed, secret, hash)?;
     batch::run(&Hash, &hasher, keys, true)
 }
 
@@ -191,21 +214,26 @@ pub(crate) fn format_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(rooms)
 }
 
-fn shape_for(py: Python<'_>, layout: &Bound<'_, PyAny>, capacity: u64, fpr: f64) -> PyResult<Shape> {
-    Shape::named(params::text("layout", layout)?, None, capacity, fpr).or_raise(py)
+/// The `scheme=` argument.
+fn scheme_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
+    if value.is_none() { Ok(None) } else { params::text("scheme", value).map(Some) }
 }
 
-/// (num_bits, num_hashes) of the smallest filter of `layout` that keeps `fpr` at `capacity` keys.
+/// (num_bits, num_hashes) of the smallest filter of `layout` and `scheme` that keeps `fpr` at `capacity` keys.
 #[pyfunction]
-#[pyo3(signature = (layout: "str", capacity: "int", fpr: "float") -> "tuple[int, int]")]
+#[pyo3(signature = (
+    layout: "str", capacity: "int", fpr: "float", scheme: "str | None" = None
+) -> "tuple[int, int]")]
 pub(crate) fn size_for(
     py: Python<'_>,
     layout: &Bound<'_, PyAny>,
     capacity: &Bound<'_, PyAny>,
     fpr: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<(u64, u32)> {
-    let capacity = params::whole("capacity", capacity, 1)?;
-    let shape = shape_for(py, layout, capacity, params::real("fpr", fpr)?)?;
+    let (capacity, fpr) = (params::whole("capacity", capacity, 1)?, params::real("fpr", fpr)?);
+    let named = Shape::named(params::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
+    let shape = named.or_raise(py)?;
     Ok((shape.num_bits, shape.num_hashes))
 }
 
@@ -248,22 +276,30 @@ fn layout_of(name: &Bound<'_, PyAny>) -> PyResult<Layout> {
     params::layout(name)?.ok_or_else(unnamed)
 }
 
-fn explicit(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>, num_hashes: &Bound<'_, PyAny>) -> PyResult<Shape> {
-    let named = layout_of(layout)?;
+fn explicit(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    scheme: Option<&str>,
+) -> PyResult<Shape> {
+    let (named, scheme) = (layout_of(layout)?, Shape::scheme_named(scheme).or_raise(layout.py())?);
     let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::whole("num_hashes", num_hashes, 1)?);
-    Shape::explicit(named, None, num_bits, num_hashes).or_raise(layout.py())
+    Shape::explicit(named, scheme, num_bits, num_hashes).or_raise(layout.py())
 }
 
 /// Model rate of a filter of this shape that holds `items` keys.
 #[pyfunction]
-#[pyo3(signature = (layout: "str", num_bits: "int", num_hashes: "int", items: "float") -> "float")]
+#[pyo3(signature = (
+    layout: "str", num_bits: "int", num_hashes: "int", items: "float", scheme: "str | None" = None
+) -> "float")]
 pub(crate) fn fpr_at(
     layout: &Bound<'_, PyAny>,
     num_bits: &Bound<'_, PyAny>,
     num_hashes: &Bound<'_, PyAny>,
     items: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<f64> {
-    let shape = explicit(layout, num_bits, num_hashes)?;
+    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
     let keys = params::real("items", items)?;
     if !(keys >= 0.0 && keys.is_finite()) {
         return Err(parameter(items.py(), format!("items must be at least 0 and finite, got {keys}")));
@@ -273,14 +309,17 @@ pub(crate) fn fpr_at(
 
 /// The largest number of keys at which a filter of this shape keeps `fpr`.
 #[pyfunction]
-#[pyo3(signature = (layout: "str", num_bits: "int", num_hashes: "int", fpr: "float") -> "int")]
+#[pyo3(signature = (
+    layout: "str", num_bits: "int", num_hashes: "int", fpr: "float", scheme: "str | None" = None
+) -> "int")]
 pub(crate) fn capacity_at(
     layout: &Bound<'_, PyAny>,
     num_bits: &Bound<'_, PyAny>,
     num_hashes: &Bound<'_, PyAny>,
     fpr: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<u64> {
-    let shape = explicit(layout, num_bits, num_hashes)?;
+    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
     let rate = check_fpr(params::real("fpr", fpr)?).or_raise(fpr.py())?;
     Ok(largest_items(&*shape.law(), rate))
 }

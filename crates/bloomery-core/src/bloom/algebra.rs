@@ -58,7 +58,7 @@ impl BloomFilter {
 
     fn common(&self, other: &Self) -> Result<Estimate> {
         self.check_compatible(other)?;
-        let (law, fills) = (self.shape.law(), [self.fill(), other.fill()]);
+        let (law, fills) = (self.law(), [self.fill(), other.fill()]);
         Ok(self.surplus.common(other.surplus, law.as_ref(), fills, self.union_fill(other)))
     }
 }
@@ -81,7 +81,7 @@ impl Intersectable for BloomFilter {
             (true, _) => {}
             (false, true) => self.count_as(other),
             (false, false) => {
-                self.surplus = Surplus::beside(kept, self.shape.law().as_ref(), self.fill());
+                self.surplus = Surplus::beside(kept, self.law().as_ref(), self.fill());
                 let most = self.load.added.min(other.load.added);
                 let least = u64::from(bits::any(self.words())).min(most);
                 self.load.added =
@@ -105,7 +105,7 @@ impl Intersectable for BloomFilter {
     fn union_count(&self, other: &Self) -> Result<(f64, f64)> {
         self.check_compatible(other)?;
         let surplus = self.united_surplus(other);
-        Ok(surplus.estimate(self.shape.law().as_ref(), self.union_fill(other)).with_deviation())
+        Ok(surplus.estimate(self.law().as_ref(), self.union_fill(other)).with_deviation())
     }
 
     fn intersection_count(&self, other: &Self) -> Result<(f64, f64)> {

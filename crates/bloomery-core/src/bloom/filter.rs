@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::kernel::Kernel;
 use super::read_only::refuse_writing;
-use super::shape::{Layout, Scheme, Shape};
+use super::shape::{BaseHash, Layout, Scheme, Shape, based};
 use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
@@ -18,9 +18,10 @@ use crate::scheme::ahead::mark;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
+use crate::sizing::narrow::Narrow;
 use crate::sizing::whole::new_among;
 use crate::structure::batch::useful_threads;
-use crate::structure::declaration::{choice, structure};
+use crate::structure::declaration::{choice, one_of, structure};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::{Addable, Declared, Filter, HashSource, Loadable, Mergeable, Positioned, Sections};
 
@@ -39,6 +40,9 @@ structure! {
         layout: "str" = "auto";
         /// how a hash becomes positions; the layout's own by default.
         scheme: "str | None" = None;
+        /// the base hash of the key rule, for interchange: "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
+        /// "sha1", "md5", "sha256".
+        hash: "str" = "xxh3";
         /// refuse keys past capacity with FilterFull instead of warning once.
         strict: "bool" = false;
     }
@@ -61,6 +65,8 @@ structure! {
         pub layout: Layout = |f| f.shape.layout, LAYOUT merged;
         /// The scheme's name.
         pub scheme: Scheme = |f| f.shape.scheme, SCHEME merged;
+        /// The base hash's name; a filter with a secret has that of SipHash-1-3 instead.
+        pub hash: BaseHash = |f| f.hasher.base();
         /// m, the number of bits.
         pub num_bits: u64 = |f| f.shape.num_bits, NUM_BITS merged;
         /// k, the number of bits a key sets.
@@ -107,15 +113,18 @@ impl BloomFilter {
         fpr: f64,
         layout: &str,
         scheme: Option<&str>,
+        hash: &str,
         strict: bool,
         hasher: KeyHasher,
     ) -> Result<Self> {
-        Self::new(Shape::named(layout, scheme, capacity, fpr)?, capacity, fpr, hasher, strict)
+        let hasher = based(hasher, hash)?;
+        Self::new(Shape::named(layout, scheme, hasher.base(), capacity, fpr)?, capacity, fpr, hasher, strict)
     }
 
     /// Bytes of bits of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, _: bool) -> Result<u64> {
-        Ok(Shape::named(layout, scheme, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
+    fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, hash: &str, _: bool) -> Result<u64> {
+        let base = one_of("hash", hash, BaseHash::NAMES)?;
+        Ok(Shape::named(layout, scheme, base, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
     /// An empty filter of bits, probes, layout ("auto" stands for classic) and scheme. Without a capacity it is
@@ -125,10 +134,11 @@ impl BloomFilter {
         num_hashes: u64,
         capacity: Option<u64>,
         layout: &str,
-        scheme: Option<&str>,
+        (scheme, hash): (Option<&str>, &str),
         strict: bool,
         hasher: KeyHasher,
     ) -> Result<Self> {
+        let hasher = based(hasher, hash)?;
         let layout = choice("layout", layout, Layout::NAMES)?.unwrap_or(Layout::Classic);
         let shape = Shape::explicit(layout, Shape::scheme_named(scheme)?, num_bits, num_hashes)?;
         let law = shape.law();
@@ -176,6 +186,12 @@ impl BloomFilter {
         Ok(&mut self.memory.writable()?[..words])
     }
 
+    /// The law of the shape, under hashes as wide as the filter's.
+    pub(super) fn law(&self) -> Box<dyn Law> {
+        let (law, bits) = (self.shape.law(), self.hasher.base().bits());
+        if bits < 64 { Box::new(Narrow { law, bits }) } else { law }
+    }
+
     /// Bits, probes, layout and scheme.
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -189,12 +205,12 @@ impl BloomFilter {
     /// Estimated number of keys with its standard deviation, from the share of set bits (Swamidass and Baldi,
     /// 2007) less the surplus; infinite when all bits are set.
     pub fn approx_count(&self) -> (f64, f64) {
-        self.surplus.estimate(self.shape.law().as_ref(), self.fill()).with_deviation()
+        self.surplus.estimate(self.law().as_ref(), self.fill()).with_deviation()
     }
 
     /// Estimated number of keys that were new when they came.
     pub(super) fn new_when_added(&self) -> f64 {
-        let law = self.shape.law();
+        let law = self.law();
         new_among(self.approx_count().0, |items| law.fpr(items))
     }
 
@@ -256,11 +272,11 @@ impl Filter for BloomFilter {
     load_answers!(added);
 
     fn fpr(&self) -> f64 {
-        self.shape.law().fpr_of_fill(self.fill())
+        self.law().fpr_of_fill(self.fill())
     }
 
     fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
-        Some((self.shape.law(), self.fill()))
+        Some((self.law(), self.fill()))
     }
 
     fn fill(&self) -> f64 {

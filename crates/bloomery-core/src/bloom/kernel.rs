@@ -7,7 +7,12 @@ use crate::scheme::double::Double;
 use crate::scheme::enhanced::EnhancedDouble;
 use crate::scheme::lines::OneLine;
 use crate::scheme::mcg::Mcg;
+use crate::scheme::odd_step::OddStep;
 use crate::scheme::parquet::Parquet;
+use crate::scheme::quadratic::Quadratic;
+use crate::scheme::seeded::Seeded;
+use crate::scheme::sliced::Sliced;
+use crate::scheme::triple::Triple;
 use crate::scheme::{ProbeKernel, Scheme, lines};
 use crate::structure::HashSource;
 
@@ -28,6 +33,16 @@ pub enum Kernel {
     Double(ProbeKernel),
     /// `enhanced-double`.
     Enhanced(ProbeKernel),
+    /// `seeded`.
+    Seeded(ProbeKernel),
+    /// `sliced`.
+    Sliced(ProbeKernel),
+    /// `triple`.
+    Triple(ProbeKernel),
+    /// `quadratic`.
+    Quadratic(ProbeKernel),
+    /// `odd-step`.
+    OddStep(ProbeKernel),
 }
 
 #[rustfmt::skip] // one arm a line
@@ -42,6 +57,11 @@ macro_rules! dispatch {
             Kernel::Mcg($probe) => { type $P = Mcg; $probes }
             Kernel::Double($probe) => { type $P = Double; $probes }
             Kernel::Enhanced($probe) => { type $P = EnhancedDouble; $probes }
+            Kernel::Seeded($probe) => { type $P = Seeded; $probes }
+            Kernel::Sliced($probe) => { type $P = Sliced; $probes }
+            Kernel::Triple($probe) => { type $P = Triple; $probes }
+            Kernel::Quadratic($probe) => { type $P = Quadratic; $probes }
+            Kernel::OddStep($probe) => { type $P = OddStep; $probes }
         }
     };
 }
@@ -65,6 +85,11 @@ impl Kernel {
             (Scheme::Mcg, _) => Kernel::Mcg(probe),
             (Scheme::Double, _) => Kernel::Double(probe),
             (Scheme::EnhancedDouble, _) => Kernel::Enhanced(probe),
+            (Scheme::Seeded, _) => Kernel::Seeded(probe),
+            (Scheme::Sliced, _) => Kernel::Sliced(probe),
+            (Scheme::Triple, _) => Kernel::Triple(probe),
+            (Scheme::Quadratic, _) => Kernel::Quadratic(probe),
+            (Scheme::OddStep, _) => Kernel::OddStep(probe),
         }
     }
 

@@ -20,4 +20,4 @@ pub mod surplus;
 
 pub use filter::BloomFilter;
 pub use retouched::RetouchedBloomFilter;
-pub use shape::{Layout, Scheme, Shape};
+pub use shape::{BaseHash, Layout, Scheme, Shape, based};

@@ -2,11 +2,14 @@
 
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
+pub use crate::key::BaseHash;
+use crate::key::KeyHasher;
 pub use crate::scheme::Scheme;
 use crate::scheme::columns;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
+use crate::sizing::derived::{Derivation, Derived};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::{Law, check_reachable, check_sized, smallest};
+use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
 use crate::structure::declaration::{choice, names, one_of};
 
 /// Where the probes of a key may fall. The number stands in files.
@@ -27,7 +30,26 @@ names! { Layout, "layout": Classic "classic", Blocked "blocked", Split "split", 
 
 names! {
     Scheme, "scheme":
-    Mcg "mcg", Columns "columns", Parquet "parquet", Double "double", EnhancedDouble "enhanced-double",
+    Mcg "mcg", Columns "columns", Parquet "parquet", Double "double", EnhancedDouble "enhanced-double", Seeded "seeded",
+    Sliced "sliced", Triple "triple", Quadratic "quadratic", OddStep "odd-step",
+}
+
+names! {
+    BaseHash, "hash":
+    Xxh3 "xxh3", Xxh64 "xxh64", Murmur32 "murmur3-32", Murmur128 "murmur3-128", Fnv1a "fnv1a", Sha1 "sha1", Md5 "md5",
+    Sha256 "sha256",
+}
+
+/// The hasher with the base hash of this name in the place of XXH3-64.
+pub fn based(hasher: KeyHasher, hash: &str) -> Result<KeyHasher> {
+    let base = one_of("hash", hash, BaseHash::NAMES)?;
+    match base {
+        BaseHash::Xxh3 => Ok(hasher),
+        _ if hasher.is_keyed() => Err(Error::Parameter(format!(
+            "a secret has a hash of its own, SipHash-1-3, and takes no hash={hash:?}; leave one of the two out"
+        ))),
+        _ => Ok(KeyHasher::based(hasher.seed(), base)),
+    }
 }
 
 /// 2^58 bits are 32 PiB, beyond any machine; below it all position arithmetic fits 64 bits.
@@ -48,7 +70,8 @@ impl Layout {
     /// The schemes this layout can use.
     pub fn schemes(self) -> &'static [Scheme] {
         match self {
-            Layout::Classic | Layout::Partitioned => &[Scheme::Mcg, Scheme::Double, Scheme::EnhancedDouble],
+            Layout::Classic => Scheme::ANYWHERE,
+            Layout::Partitioned => Scheme::SLICED,
             Layout::Blocked => &[Scheme::Columns],
             Layout::Split => &[Scheme::Parquet],
         }
@@ -115,12 +138,33 @@ pub struct Shape {
 
 impl Shape {
     /// The smallest shape of the layout of this name, or of the one that `auto` stands for. A scheme asked for
-    /// by name makes that `classic`.
-    pub fn named(layout: &str, scheme: Option<&str>, capacity: u64, fpr: f64) -> Result<Self> {
+    /// by name makes that `classic`; what a narrow base hash takes of the rate, the shape makes up for.
+    pub fn named(layout: &str, scheme: Option<&str>, base: BaseHash, capacity: u64, fpr: f64) -> Result<Self> {
+        let fpr = Self::beside_hash(base, capacity, fpr)?;
         match (choice("layout", layout, Layout::NAMES)?, Self::scheme_named(scheme)?) {
             (None, None) => Self::auto(capacity, fpr),
             (layout, scheme) => Self::for_capacity(layout.unwrap_or(Layout::Classic), scheme, capacity, fpr),
         }
+    }
+
+    /// The rate that is left to the shape where keys share hashes of `base`.
+    fn beside_hash(base: BaseHash, capacity: u64, fpr: f64) -> Result<f64> {
+        check_sized(capacity, fpr)?;
+        if base.bits() == 64 {
+            return Ok(fpr);
+        }
+        let floor = narrow::floor(capacity as f64, base.bits());
+        if floor < fpr / 2.0 {
+            return Ok((fpr - floor) / (1.0 - floor));
+        }
+        Err(Error::Parameter(format!(
+            "fpr must be at least {:.1e} for a capacity of {capacity} and hash {:?}, in whose {} bits that many keys \
+             meet, got {}; take another hash",
+            2.0 * floor,
+            base.name(),
+            base.bits(),
+            crate::sizing::shown(fpr)
+        )))
     }
 
     /// The scheme of this name, if one is given.
@@ -231,29 +275,62 @@ impl Shape {
 
     /// The law of this shape.
     pub fn law(&self) -> Box<dyn Law> {
+        match (self.layout, self.derivation()) {
+            (Layout::Classic, None) => Box::new(self.classic()),
+            (Layout::Classic, Some(derivation)) => Box::new(self.derived(self.classic(), derivation)),
+            (_, None) => Box::new(self.lanes()),
+            (_, Some(derivation)) => Box::new(self.derived(self.lanes(), derivation)),
+        }
+    }
+
+    /// The law of independent positions anywhere.
+    fn classic(&self) -> Classic {
+        Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }
+    }
+
+    /// The law of independent positions in lanes.
+    fn lanes(&self) -> Lanes {
         let (m, k) = (self.num_bits, self.num_hashes);
         match self.layout {
-            Layout::Classic => Box::new(Classic { num_bits: m, num_hashes: k }),
-            Layout::Blocked => Box::new(Lanes { blocks: m / 512, lanes: 4, width: 128, per_lane: k / 4 }),
-            Layout::Split => Box::new(Lanes { blocks: m / 256, lanes: 8, width: 32, per_lane: 1 }),
-            Layout::Partitioned => {
-                Box::new(Lanes { blocks: 1, lanes: k, width: (m / u64::from(k)).max(1), per_lane: 1 })
-            }
+            Layout::Blocked => Lanes { blocks: m / 512, lanes: 4, width: 128, per_lane: k / 4 },
+            Layout::Split => Lanes { blocks: m / 256, lanes: 8, width: 32, per_lane: 1 },
+            _ => Lanes { blocks: 1, lanes: k, width: (m / u64::from(k)).max(1), per_lane: 1 },
         }
+    }
+
+    /// How positions follow from each other, where they are not as independent ones.
+    fn derivation(&self) -> Option<Derivation> {
+        match self.scheme {
+            Scheme::Double => Some(Derivation::Double),
+            Scheme::EnhancedDouble => Some(Derivation::Cubic),
+            Scheme::Triple => Some(Derivation::Triple),
+            Scheme::Quadratic => Some(Derivation::Quadratic),
+            Scheme::OddStep => Some(Derivation::OddStep),
+            Scheme::Mcg | Scheme::Columns | Scheme::Parquet | Scheme::Seeded | Scheme::Sliced => None,
+        }
+    }
+
+    fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> Derived<L> {
+        let slices = self.layout == Layout::Partitioned;
+        let range = if slices { self.num_bits / u64::from(self.num_hashes) } else { self.num_bits };
+        Derived { ideal, derivation, range, num_hashes: self.num_hashes, slices }
     }
 
     /// The rate that sizing goes by: never below the true one.
     fn sizing_fpr(&self, items: f64) -> f64 {
-        match self.layout {
-            Layout::Classic => Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }.safe_fpr(items),
-            _ => self.law().fpr(items),
+        let classic = self.layout == Layout::Classic;
+        let ideal = if classic { self.classic().safe_fpr(items) } else { self.lanes().fpr(items) };
+        match self.derivation() {
+            None => ideal,
+            Some(derivation) if classic => self.derived(self.classic(), derivation).bound(ideal, items),
+            Some(derivation) => self.derived(self.lanes(), derivation).bound(ideal, items),
         }
     }
 
     /// The rate at `items` keys that a file states of a shape given outright: as it was from the first file on.
     pub(super) fn stated_fpr(&self, items: f64) -> f64 {
-        match self.layout {
-            Layout::Classic => Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }.second_order(items),
+        match (self.layout, self.derivation()) {
+            (Layout::Classic, None) => self.classic().second_order(items),
             _ => self.law().fpr(items),
         }
     }
@@ -268,7 +345,6 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::bloom::BloomFilter;
-    use crate::key::KeyHasher;
     use crate::structure::{Addable, Filter};
 
     #[test]
@@ -277,7 +353,7 @@ mod tests {
             for num_hashes in 1..=70 {
                 let bits = layout.granule(num_hashes);
                 let hasher = KeyHasher::seeded(0);
-                let made = BloomFilter::with_shape(bits, num_hashes.into(), None, name, None, false, hasher);
+                let made = BloomFilter::with_shape(bits, num_hashes.into(), None, name, (None, "xxh3"), false, hasher);
                 assert_eq!(made.is_ok(), layout.hashes().contains(&num_hashes), "{name} {num_hashes}");
                 let Ok(mut filter) = made else { continue };
                 assert!(filter.add_hash(1 << 63 | 12345).unwrap() && filter.contains_hash(1 << 63 | 12345));

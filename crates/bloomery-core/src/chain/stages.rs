@@ -121,6 +121,9 @@ impl<S: Loadable> Chain<S> {
         (kind, whole, most): (u16, usize, u32),
         mut check: impl FnMut(&[S], &S) -> bool,
     ) -> Result<Self> {
+        if header.params.iter().any(|(tag, ..)| *tag == tag::HASH) {
+            return Err(Error::format("the file names a hash for stages, which have none of their own; it is damaged"));
+        }
         let (mut num_params, mut stages) = (whole, Vec::new());
         for index in 0..most as u16 {
             let mut part = header.part(index);

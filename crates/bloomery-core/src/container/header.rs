@@ -1,9 +1,10 @@
 //! Header, parameter table, section table: writing them, and reading them from hostile bytes.
 
 use super::reader::Reader;
+use super::tag;
 use crate::cells::{LINE_BYTES, Memory};
 use crate::error::{Error, Result};
-use crate::key::{KEY_RULE_VERSION, KeyHasher};
+use crate::key::{BaseHash, KEY_RULE_VERSION, KeyHasher};
 
 /// As PNG's: a high byte, a name, and line ends that a text-mode copy would change.
 pub const MAGIC: [u8; 8] = *b"\x89BLOOM\r\n";
@@ -48,14 +49,22 @@ pub struct Header {
 impl Header {
     /// A header for a structure whose keys `hasher` hashes.
     pub fn new(variant: u16, scheme: u16, hasher: &KeyHasher) -> Self {
-        Header {
-            variant,
-            scheme,
-            seed: hasher.seed(),
-            secret_fingerprint: hasher.secret_fingerprint(),
-            unclean: false,
-            params: Vec::new(),
-        }
+        let base = hasher.base();
+        let params = if base == BaseHash::Xxh3 { Vec::new() } else { vec![(tag::HASH, 0, base as u64)] };
+        let (seed, secret_fingerprint) = (hasher.seed(), hasher.secret_fingerprint());
+        Header { variant, scheme, seed, secret_fingerprint, unclean: false, params }
+    }
+
+    /// True where a parameter names the base hash.
+    pub fn names_hash(&self) -> bool {
+        self.get(tag::HASH, 0).is_ok()
+    }
+
+    /// The base hash.
+    fn base(&self) -> Result<BaseHash> {
+        let Ok(number) = self.get(tag::HASH, 0) else { return Ok(BaseHash::Xxh3) };
+        let named = BaseHash::numbered(number).filter(|base| *base != BaseHash::Xxh3 && self.secret_fingerprint == 0);
+        named.ok_or_else(|| Error::format("the file names a hash that no filter has; use a newer release"))
     }
 
     /// Adds a whole-number parameter.
@@ -95,8 +104,9 @@ impl Header {
 
     /// The key hasher of this file: needs the right secret exactly when one was used.
     pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
+        let base = self.base()?;
         let wrong = match (secret, self.secret_fingerprint) {
-            (None, 0) => return Ok(KeyHasher::seeded(self.seed)),
+            (None, 0) => return Ok(KeyHasher::based(self.seed, base)),
             (None, _) => "the filter was built with a secret; pass secret= to open it",
             (Some(_), 0) => "the filter was built without a secret; open it without secret=",
             (Some(secret), fingerprint) => {

@@ -73,7 +73,7 @@ fn words(universe: u64) -> Result<u64> {
 }
 
 fn check_public(hasher: &KeyHasher) -> Result<()> {
-    if hasher.is_keyed() {
+    if hasher.signed_of(0).is_none() {
         return Err(Error::parameter("a BitSet holds the numbers themselves and takes no secret; leave secret= out"));
     }
     Ok(())

@@ -2,6 +2,8 @@
 //!
 //! Only published, frozen functions may be used for anything that reaches a file.
 
+pub mod fnv;
+pub mod murmur3;
 pub mod siphash;
 pub mod splitmix;
 pub mod xxh3;

@@ -1,5 +1,6 @@
 //! Domains of keys, and the hash within one of them.
 
+use super::base::BaseHash;
 use super::number::NumberBytes;
 use crate::hash::siphash::{SipKey, sip13, sip13_pieces};
 use crate::hash::xxh3::{fold_seed, xxh3, xxh3_pieces, xxh3_u64, xxh3_words};
@@ -46,54 +47,63 @@ pub(super) fn half_key(seed: u64, domain: u8, half: u8, secret: SipKey) -> u64 {
     sip13(&message, secret)
 }
 
+/// The function, in one domain.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    Public,
+    Keyed(SipKey),
+    Based(BaseHash),
+}
+
 /// The hash of keys of one domain; see [`KeyHasher`](super::KeyHasher).
 #[derive(Clone, Copy)]
 pub struct DomainHasher {
     seed: u64,
     folded: u64,
-    key: Option<SipKey>,
+    rule: Rule,
 }
 
 impl DomainHasher {
-    pub(super) fn new(seed: u64, key: Option<SipKey>) -> Self {
-        DomainHasher { seed, folded: fold_seed(seed), key }
+    pub(super) fn new(seed: u64, rule: Rule) -> Self {
+        DomainHasher { seed, folded: fold_seed(seed), rule }
     }
 
     /// Hash of canonical `bytes`.
     #[inline]
     pub fn bytes(&self, bytes: &[u8]) -> u64 {
-        match self.key {
-            None => xxh3(bytes, self.seed),
-            Some(key) => sip13(bytes, key),
+        match self.rule {
+            Rule::Public => xxh3(bytes, self.seed),
+            Rule::Keyed(key) => sip13(bytes, key),
+            Rule::Based(base) => base.bytes(self.seed, bytes),
         }
     }
 
     /// [`DomainHasher::bytes`] of canonical bytes that `feed` hands on in pieces.
     pub fn pieces(&self, feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
-        match self.key {
-            None => xxh3_pieces(self.seed, feed),
-            Some(key) => sip13_pieces(key, feed),
+        match self.rule {
+            Rule::Public => xxh3_pieces(self.seed, feed),
+            Rule::Keyed(key) => sip13_pieces(key, feed),
+            Rule::Based(base) => base.pieces(self.seed, feed),
         }
     }
 
     /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
     pub fn words(&self, words: &[u8], out: &mut [u64]) {
-        match self.key {
-            None => xxh3_words(words, self.folded, out),
-            Some(key) => {
-                for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
-                    *out = sip13(word, key);
-                }
-            }
+        if let Rule::Public = self.rule {
+            return xxh3_words(words, self.folded, out);
+        }
+        for (word, out) in words.as_chunks::<8>().0.iter().zip(out) {
+            *out = self.bytes(word);
         }
     }
 
     /// Hash of a whole number.
     #[inline]
     pub fn number(&self, value: i128) -> u64 {
-        match (i64::try_from(value), self.key) {
-            (Ok(value), None) => xxh3_u64(value as u64, self.folded),
-            (Ok(value), Some(key)) => sip13(&value.to_le_bytes(), key),
+        match (i64::try_from(value), self.rule) {
+            (Ok(value), Rule::Public) => xxh3_u64(value as u64, self.folded),
+            (Ok(value), Rule::Keyed(key)) => sip13(&value.to_le_bytes(), key),
+            (Ok(value), Rule::Based(base)) => base.bytes(self.seed, &value.to_le_bytes()),
             (Err(_), _) => self.bytes(NumberBytes::of(value).as_slice()),
         }
     }
@@ -101,6 +111,6 @@ impl DomainHasher {
 
 impl std::fmt::Debug for DomainHasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DomainHasher(keyed={})", self.key.is_some())
+        write!(f, "DomainHasher(keyed={})", matches!(self.rule, Rule::Keyed(_)))
     }
 }

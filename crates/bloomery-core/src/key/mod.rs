@@ -4,6 +4,7 @@
 //! line) must come through here. The rule is version 1, written down for other languages in
 //! `docs/keys.md` and pinned by `tests/golden/keys.json`; it is never edited, only added to.
 
+mod base;
 pub mod decimal;
 mod domain;
 pub mod number;
@@ -15,6 +16,8 @@ use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse};
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
 
+pub use base::BaseHash;
+use domain::Rule as DomainRule;
 pub use domain::{Domain, DomainHasher};
 
 /// The 8 canonical bytes of a float, as an integer: -0.0 becomes 0.0, every NaN the quiet one.
@@ -39,12 +42,20 @@ pub fn end_part(out: &mut [u8], start: usize, domain: Domain) {
     out[start + 1..start + PART_HEADER].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Turns canonical bytes into the 64-bit hash a filter stores: XXH3-64 with a seed, or
+/// The function, with the keys of the first domains where it has any.
+#[derive(Clone, Copy)]
+enum Rule {
+    Public,
+    Keyed([SipKey; EAGER]),
+    Based(BaseHash),
+}
+
+/// Turns canonical bytes into the 64-bit hash a filter stores: XXH3-64 with a seed, another [`BaseHash`], or
 /// SipHash-1-3 under a secret. Cheap to copy; holds derived keys, never prints them.
 #[derive(Clone, Copy)]
 pub struct KeyHasher {
     seed: u64,
-    keyed: Option<[SipKey; EAGER]>,
+    rule: Rule,
     secret_fingerprint: u64,
     seeds: [u64; EAGER],
     folded: [u64; EAGER],
@@ -61,7 +72,7 @@ impl KeyHasher {
     pub fn seeded(seed: u64) -> Self {
         let seeds = std::array::from_fn(|d| domain::seed(seed, d as u8));
         let folded = seeds.map(fold_seed);
-        KeyHasher { seed, keyed: None, secret_fingerprint: 0, seeds, folded, master: (0, 0), drawn: false }
+        KeyHasher { seed, rule: Rule::Public, secret_fingerprint: 0, seeds, folded, master: (0, 0), drawn: false }
     }
 
     /// The keyed hash. Each domain has its own key, drawn from the secret by the PRF itself, so
@@ -71,11 +82,22 @@ impl KeyHasher {
         let half = |domain: usize, half: u8| domain::half_key(seed, domain as u8, half, master);
         let keys = std::array::from_fn(|domain| (half(domain, 0), half(domain, 1)));
         KeyHasher {
-            keyed: Some(keys),
+            rule: Rule::Keyed(keys),
             secret_fingerprint: sip13(b"bloomery secret fingerprint", master),
             master,
             ..KeyHasher::seeded(seed)
         }
+    }
+
+    /// A public hash by another function.
+    pub fn based(seed: u64, base: BaseHash) -> Self {
+        let rule = if base == BaseHash::Xxh3 { Rule::Public } else { Rule::Based(base) };
+        KeyHasher { rule, ..KeyHasher::seeded(seed) }
+    }
+
+    /// The function of the public hash; that of a secret goes by the same name as the default.
+    pub fn base(&self) -> BaseHash {
+        if let Rule::Based(base) = self.rule { base } else { BaseHash::Xxh3 }
     }
 
     /// As [`KeyHasher::keyed`] with a secret that nobody was told yet.
@@ -91,12 +113,15 @@ impl KeyHasher {
 
     /// The hash of keys of one domain.
     pub fn of(&self, domain: Domain) -> DomainHasher {
-        let key = self.keyed.map(|keys| {
-            let at_hand = keys.get(domain as usize).copied();
-            let half = |half: u8| domain::half_key(self.seed, domain as u8, half, self.master);
-            at_hand.unwrap_or_else(|| (half(0), half(1)))
-        });
-        DomainHasher::new(domain::seed(self.seed, domain as u8), key)
+        let rule = match self.rule {
+            Rule::Public => DomainRule::Public,
+            Rule::Based(base) => DomainRule::Based(base),
+            Rule::Keyed(keys) => DomainRule::Keyed(keys.get(domain as usize).copied().unwrap_or_else(|| {
+                let half = |half: u8| domain::half_key(self.seed, domain as u8, half, self.master);
+                (half(0), half(1))
+            })),
+        };
+        DomainHasher::new(domain::seed(self.seed, domain as u8), rule)
     }
 
     /// The seed given at construction.
@@ -106,7 +131,7 @@ impl KeyHasher {
 
     /// True when a secret is in use.
     pub fn is_keyed(&self) -> bool {
-        self.keyed.is_some()
+        matches!(self.rule, Rule::Keyed(_))
     }
 
     /// A 64-bit PRF value that recognises the secret without revealing it; 0 without a secret.
@@ -123,9 +148,10 @@ impl KeyHasher {
     /// [`KeyHasher::bytes`] in one of the first domains.
     #[inline]
     fn at_hand(&self, domain: Domain, bytes: &[u8]) -> u64 {
-        match &self.keyed {
-            None => xxh3(bytes, self.seeds[domain as usize]),
-            Some(keys) => sip13(bytes, keys[domain as usize]),
+        match &self.rule {
+            Rule::Public => xxh3(bytes, self.seeds[domain as usize]),
+            Rule::Keyed(keys) => sip13(bytes, keys[domain as usize]),
+            Rule::Based(base) => base.bytes(self.seeds[domain as usize], bytes),
         }
     }
 
@@ -143,9 +169,10 @@ impl KeyHasher {
     /// Hash of a key that is 8 bytes long in `domain`, one of those at hand; equals [`KeyHasher::bytes`] of them.
     #[inline]
     fn word(&self, domain: Domain, value: u64) -> u64 {
-        match &self.keyed {
-            None => xxh3_u64(value, self.folded[domain as usize]),
-            Some(keys) => sip13(&value.to_le_bytes(), keys[domain as usize]),
+        match &self.rule {
+            Rule::Public => xxh3_u64(value, self.folded[domain as usize]),
+            Rule::Keyed(keys) => sip13(&value.to_le_bytes(), keys[domain as usize]),
+            Rule::Based(base) => base.bytes(self.seeds[domain as usize], &value.to_le_bytes()),
         }
     }
 
@@ -155,17 +182,24 @@ impl KeyHasher {
         self.word(Domain::Integer, value as u64)
     }
 
-    /// [`KeyHasher::signed`] without a secret; `None` with one.
+    /// True of the hash that names neither a secret nor another function.
     #[inline(always)]
-    pub fn signed_in_public(&self, value: i64) -> Option<u64> {
-        self.keyed.is_none().then(|| xxh3_u64(value as u64, self.folded[Domain::Integer as usize]))
+    fn is_default(&self) -> bool {
+        matches!(self.rule, Rule::Public)
     }
 
-    /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret, whose hash has no inverse. Every
+    /// [`KeyHasher::signed`] without a secret; `None` with one, or by another function.
+    #[inline(always)]
+    pub fn signed_in_public(&self, value: i64) -> Option<u64> {
+        self.is_default().then(|| xxh3_u64(value as u64, self.folded[Domain::Integer as usize]))
+    }
+
+    /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret or
+    /// by another function, whose hashes have no inverse. Every
     /// hash has one, also that of a key that is no integer.
     #[inline]
     pub fn signed_of(&self, hash: u64) -> Option<i64> {
-        self.keyed.is_none().then(|| xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64)
+        self.is_default().then(|| xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64)
     }
 
     /// Hash of an unsigned 64-bit integer; 2^63 and above need a ninth byte for the sign.
@@ -210,7 +244,8 @@ mod tests {
     #[test]
     fn pieces_hash_as_the_whole() {
         let bytes: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
-        for hasher in [KeyHasher::seeded(42), KeyHasher::keyed(42, b"sixteen secrets!")] {
+        let others = BaseHash::ALL.map(|base| KeyHasher::based(42, base));
+        for hasher in [KeyHasher::seeded(42), KeyHasher::keyed(42, b"sixteen secrets!")].into_iter().chain(others) {
             for (len, step) in [(0, 1), (1, 1), (16, 5), (240, 64), (241, 1), (1025, 1024), (5000, 77)] {
                 let feed = |push: &mut dyn FnMut(&[u8])| bytes[..len].chunks(step).for_each(push);
                 assert_eq!(hasher.pieces(Domain::Text, feed), hasher.bytes(Domain::Text, &bytes[..len]));

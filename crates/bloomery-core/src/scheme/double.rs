@@ -10,8 +10,14 @@ use super::probes::Sequence;
 /// The pair (a, b) of both double-hashing schemes, reduced modulo `range`.
 #[inline(always)]
 pub(super) fn pair(hash: u64, range: u64) -> (u64, u64) {
+    (hash % range, spread(hash) % range)
+}
+
+/// b before it is reduced.
+#[inline(always)]
+pub(super) fn spread(hash: u64) -> u64 {
     let product = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (hash % range, (product ^ (product >> 32)) % range)
+    product ^ (product >> 32)
 }
 
 /// `a + b mod range` for reduced operands; cannot wrap, since `range` is below 2^63.

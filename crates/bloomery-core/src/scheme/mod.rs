@@ -13,6 +13,11 @@
 //! | 3 | `parquet` | split | [`parquet`] |
 //! | 4 | `double` | classic, partitioned | [`double`] |
 //! | 5 | `enhanced-double` | classic, partitioned | [`enhanced`] |
+//! | 6 | `seeded` | classic, partitioned | [`seeded`] |
+//! | 7 | `sliced` | classic, partitioned | [`sliced`] |
+//! | 8 | `triple` | classic | [`triple`] |
+//! | 9 | `quadratic` | classic | [`quadratic`] |
+//! | 10 | `odd-step` | classic | [`odd_step`] |
 
 pub mod ahead;
 pub mod block;
@@ -21,11 +26,16 @@ pub mod double;
 pub mod enhanced;
 pub mod lines;
 pub mod mcg;
+pub mod odd_step;
 pub mod parquet;
 pub mod pattern;
 pub mod planes;
 pub mod positions;
 pub mod probes;
+pub mod quadratic;
+pub mod seeded;
+pub mod sliced;
+pub mod triple;
 
 pub use probes::ProbeKernel;
 
@@ -46,8 +56,36 @@ pub enum Scheme {
     Columns = 2,
     /// The split-block rule of Parquet and Impala.
     Parquet = 3,
-    /// Plain double hashing (for comparison; too weak below 0.1 %).
+    /// Plain double hashing (for comparison; weak in small filters below 0.1 %).
     Double = 4,
     /// Enhanced double hashing.
     EnhancedDouble = 5,
+    /// k seeded hashes.
+    Seeded = 6,
+    /// Slices of one wide hash.
+    Sliced = 7,
+    /// Triple hashing.
+    Triple = 8,
+    /// Double hashing with the square of the probe's number added.
+    Quadratic = 9,
+    /// Double hashing by an odd step.
+    OddStep = 10,
+}
+
+impl Scheme {
+    /// Those that place each probe of a key in a slice of its own; the first is the default.
+    pub const SLICED: &'static [Scheme] =
+        &[Scheme::Mcg, Scheme::Double, Scheme::EnhancedDouble, Scheme::Seeded, Scheme::Sliced];
+    /// Those that place probes anywhere. Mended double hashing of tutorials has no law for slices, whose sizes have
+    /// small divisors.
+    pub const ANYWHERE: &'static [Scheme] = &[
+        Scheme::Mcg,
+        Scheme::Double,
+        Scheme::EnhancedDouble,
+        Scheme::Seeded,
+        Scheme::Sliced,
+        Scheme::Triple,
+        Scheme::Quadratic,
+        Scheme::OddStep,
+    ];
 }

@@ -90,7 +90,7 @@ pub trait Declared: Filter {
 
     /// Refuses a file with other parameters than the structure's: `load` is that of the header, if it has one.
     fn check_header(header: &Header, beside: usize, scheme: u16) -> Result<()> {
-        if header.params.len() != beside + Self::STORED {
+        if header.params.len() != beside + Self::STORED + usize::from(header.names_hash()) {
             return Err(Error::Format(format!("the file holds parameters that no {} has; it is damaged", Self::CLASS)));
         }
         if header.scheme != scheme {

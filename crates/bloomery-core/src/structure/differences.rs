@@ -10,9 +10,10 @@ use crate::key::KeyHasher;
 pub struct Differences(Vec<String>);
 
 impl Differences {
-    /// Starts with the hash: seed and secret must be the same.
+    /// Starts with the hash: function, seed and secret must be the same.
     pub fn of(a: &KeyHasher, b: &KeyHasher) -> Self {
-        let mut differences = Differences::default().field("seed", a.seed(), b.seed());
+        let differences = Differences::default().field("seed", a.seed(), b.seed());
+        let mut differences = differences.field("hash", a.base().name(), b.base().name());
         if a.secret_fingerprint() != b.secret_fingerprint() {
             differences.0.push("secret".into());
         }

@@ -15,7 +15,8 @@ use crate::params;
 /// The arguments of `with_shape`.
 mod arguments {
     crate::classes::declared::readers!(
-        num_bits: "int"; num_hashes: "int"; capacity: "int | None"; layout: "str"; scheme: "str | None"; strict: "bool";
+        num_bits: "int"; num_hashes: "int"; capacity: "int | None"; layout: "str"; scheme: "str | None"; hash: "str";
+        strict: "bool";
     );
 }
 
@@ -33,7 +34,7 @@ impl BloomFilter {
     #[staticmethod]
     #[pyo3(signature = (
         num_bits: "int", num_hashes: "int", *, capacity: "int | None" = None, layout: "str" = "classic",
-        scheme: "str | None" = None, strict: "bool" = false, seed: "int" = 0, secret: "bytes | bool | None" = None
+        scheme: "str | None" = None, hash: "str" = "xxh3", strict: "bool" = false, seed: "int" = 0, secret: "bytes | bool | None" = None
     ))]
     #[allow(clippy::too_many_arguments)] // the public signature
     fn with_shape(
@@ -43,12 +44,13 @@ impl BloomFilter {
         #[pyo3(from_py_with = arguments::capacity)] capacity: Option<u64>,
         #[pyo3(from_py_with = arguments::layout)] layout: &str,
         #[pyo3(from_py_with = arguments::scheme)] scheme: Option<&str>,
+        #[pyo3(from_py_with = arguments::hash)] hash: &str,
         #[pyo3(from_py_with = arguments::strict)] strict: bool,
         #[pyo3(from_py_with = params::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let hasher = params::hasher(seed, secret)?;
-        let made = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, scheme, strict, hasher));
+        let (hasher, rule) = (params::hasher(seed, secret)?, (scheme, hash));
+        let made = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, rule, strict, hasher));
         made.or_raise(py).map(Self::wrap)
     }
 

@@ -1,0 +1,162 @@
+//! MurmurHash3 (Appleby, 2011) with seed 0: `x86_32`, and the first half of `x64_128`.
+
+/// Bytes taken in, in blocks of `N`.
+struct Blocks<const N: usize> {
+    rest: [u8; N],
+    held: usize,
+    total: u64,
+}
+
+impl<const N: usize> Blocks<N> {
+    const EMPTY: Self = Blocks { rest: [0; N], held: 0, total: 0 };
+
+    /// Gives whole blocks to `each` and keeps the rest.
+    fn update(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8; N])) {
+        self.total = self.total.wrapping_add(bytes.len() as u64);
+        if self.held > 0 {
+            let taken = bytes.len().min(N - self.held);
+            self.rest[self.held..self.held + taken].copy_from_slice(&bytes[..taken]);
+            self.held += taken;
+            bytes = &bytes[taken..];
+            if self.held < N {
+                return;
+            }
+            each(&self.rest);
+        }
+        let (blocks, rest) = bytes.as_chunks::<N>();
+        blocks.iter().for_each(each);
+        self.rest[..rest.len()].copy_from_slice(rest);
+        self.held = rest.len();
+    }
+
+    /// The rest, filled up with zeros.
+    fn padded(&self) -> [u8; N] {
+        let mut last = [0; N];
+        last[..self.held].copy_from_slice(&self.rest[..self.held]);
+        last
+    }
+}
+
+/// `MurmurHash3_x86_32`, piece by piece.
+pub struct Murmur32 {
+    h: u32,
+    blocks: Blocks<4>,
+}
+
+fn scrambled32(k: u32) -> u32 {
+    k.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
+}
+
+impl Murmur32 {
+    /// Of no bytes yet.
+    pub fn new() -> Self {
+        Murmur32 { h: 0, blocks: Blocks::EMPTY }
+    }
+
+    /// Takes in bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        let h = &mut self.h;
+        self.blocks.update(bytes, |block| {
+            *h = (*h ^ scrambled32(u32::from_le_bytes(*block))).rotate_left(13);
+            *h = h.wrapping_mul(5).wrapping_add(0xe654_6b64);
+        });
+    }
+
+    /// The hash of all bytes so far.
+    pub fn digest(&self) -> u32 {
+        let mut h = self.h ^ scrambled32(u32::from_le_bytes(self.blocks.padded())) ^ self.blocks.total as u32;
+        h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+        h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+        h ^ (h >> 16)
+    }
+}
+
+impl Default for Murmur32 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// `MurmurHash3_x64_128`, piece by piece.
+pub struct Murmur128 {
+    h1: u64,
+    h2: u64,
+    blocks: Blocks<16>,
+}
+
+const C1: u64 = 0x87c3_7b91_1142_53d5;
+const C2: u64 = 0x4cf5_ad43_2745_937f;
+
+/// What the two words of a block put into the two halves.
+fn scrambled128(block: &[u8; 16]) -> (u64, u64) {
+    let both = u128::from_le_bytes(*block);
+    let (k1, k2) = (both as u64, (both >> 64) as u64);
+    (k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2), k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1))
+}
+
+fn final_mix(k: u64) -> u64 {
+    let k = (k ^ (k >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let k = (k ^ (k >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    k ^ (k >> 33)
+}
+
+impl Murmur128 {
+    /// Of no bytes yet.
+    pub fn new() -> Self {
+        Murmur128 { h1: 0, h2: 0, blocks: Blocks::EMPTY }
+    }
+
+    /// Takes in bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        let (h1, h2) = (&mut self.h1, &mut self.h2);
+        self.blocks.update(bytes, |block| {
+            let (k1, k2) = scrambled128(block);
+            *h1 = (*h1 ^ k1).rotate_left(27).wrapping_add(*h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
+            *h2 = (*h2 ^ k2).rotate_left(31).wrapping_add(*h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
+        });
+    }
+
+    /// The first 64 bits of the hash of all bytes so far.
+    pub fn digest(&self) -> u64 {
+        let (k1, k2) = scrambled128(&self.blocks.padded());
+        let (mut h1, mut h2) = (self.h1 ^ k1 ^ self.blocks.total, self.h2 ^ k2 ^ self.blocks.total);
+        h1 = h1.wrapping_add(h2);
+        h2 = h2.wrapping_add(h1);
+        final_mix(h1).wrapping_add(final_mix(h2))
+    }
+}
+
+impl Default for Murmur128 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOX: &[u8] = b"The quick brown fox jumps over the lazy dog";
+
+    fn short(bytes: &[u8], step: usize) -> u32 {
+        let mut state = Murmur32::new();
+        bytes.chunks(step).for_each(|piece| state.update(piece));
+        state.digest()
+    }
+
+    fn long(bytes: &[u8], step: usize) -> u64 {
+        let mut state = Murmur128::new();
+        bytes.chunks(step).for_each(|piece| state.update(piece));
+        state.digest()
+    }
+
+    #[test]
+    fn published_vectors_hold_in_pieces_of_any_length() {
+        for step in 1..=FOX.len() {
+            assert_eq!((short(b"", step), short(b"hello", step)), (0, 0x248b_fa47));
+            assert_eq!((short(b"hello, world", step), short(FOX, step)), (0x149b_bb7f, 0x2e4f_f723));
+            assert_eq!((long(b"", step), long(b"hello", step)), (0, 0xcbd8_a7b3_41bd_9b02));
+            assert_eq!((long(b"hello, world", step), long(FOX, step)), (0x342f_ac62_3a5e_bc8e, 0xe34b_bc7b_bc07_1b6c));
+        }
+    }
+}

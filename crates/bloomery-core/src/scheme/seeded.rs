@@ -1,0 +1,29 @@
+//! Scheme 6, `seeded`: k hashes of the key's hash, under seeds 0 to k - 1.
+//!
+//! Position i = `fastrange(XXH3-64(h as 8 bytes, seed i), range)`: what a textbook's k independent functions are.
+
+use super::fastrange;
+use super::probes::Sequence;
+use crate::hash::xxh3::{fold_seed, xxh3_u64};
+
+/// The sequence.
+#[derive(Clone, Copy)]
+pub struct Seeded {
+    hash: u64,
+    seed: u64,
+    range: u64,
+}
+
+impl Sequence for Seeded {
+    #[inline(always)]
+    fn start(hash: u64, range: u64) -> Self {
+        Seeded { hash, seed: 0, range }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let position = fastrange(xxh3_u64(self.hash, fold_seed(self.seed)), self.range);
+        self.seed += 1;
+        position
+    }
+}

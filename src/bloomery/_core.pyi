@@ -1127,6 +1127,8 @@ class BloomFilter:
     layout: blocked (one cache line a key), "classic" (least space), "split" (Parquet's block),
     "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
+    hash: the base hash of the key rule, for interchange: xxh3, "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
+    "sha1", "md5", "sha256".
     strict: refuse keys past capacity with FilterFull instead of warning once.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
@@ -1173,7 +1175,22 @@ class BloomFilter:
         fpr: float = 0.01,
         *,
         layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "auto",
-        scheme: Literal["mcg", "columns", "parquet", "double", "enhanced-double"] | None = None,
+        scheme: Literal[
+            "mcg",
+            "columns",
+            "parquet",
+            "double",
+            "enhanced-double",
+            "seeded",
+            "sliced",
+            "triple",
+            "quadratic",
+            "odd-step",
+        ]
+        | None = None,
+        hash: Literal[
+            "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256"
+        ] = "xxh3",
         strict: bool = False,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -1339,6 +1356,13 @@ class BloomFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
+    @property
+    def hash(
+        self, /
+    ) -> Literal["xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256"]:
+        """
+        The base hash's name; a filter with a secret has that of SipHash-1-3 instead.
+        """
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -1464,7 +1488,20 @@ class BloomFilter:
         other, SecretError where nobody has the secret (see take_secret).
         """
     @property
-    def scheme(self, /) -> Literal["mcg", "columns", "parquet", "double", "enhanced-double"]:
+    def scheme(
+        self, /
+    ) -> Literal[
+        "mcg",
+        "columns",
+        "parquet",
+        "double",
+        "enhanced-double",
+        "seeded",
+        "sliced",
+        "triple",
+        "quadratic",
+        "odd-step",
+    ]:
         """
         The scheme's name.
         """
@@ -1523,7 +1560,22 @@ class BloomFilter:
         *,
         capacity: int | None = None,
         layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "classic",
-        scheme: Literal["mcg", "columns", "parquet", "double", "enhanced-double"] | None = None,
+        scheme: Literal[
+            "mcg",
+            "columns",
+            "parquet",
+            "double",
+            "enhanced-double",
+            "seeded",
+            "sliced",
+            "triple",
+            "quadratic",
+            "odd-step",
+        ]
+        | None = None,
+        hash: Literal[
+            "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256"
+        ] = "xxh3",
         strict: bool = False,
         seed: int = 0,
         secret: bytes | bool | None = None,
@@ -9466,7 +9518,7 @@ def add_lines(
     A carriage return before a newline is not part of the key; a last line may lack its newline.
     """
 
-def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float) -> int:
+def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:
     """
     The largest number of keys at which a filter of this shape keeps `fpr`.
     """
@@ -9494,16 +9546,17 @@ def format_numbers() -> dict[str, list[tuple[int, str, str]]]:
     What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
     """
 
-def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float) -> float:
+def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: str | None = None) -> float:
     """
     Model rate of a filter of this shape that holds `items` keys.
     """
 
-def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None) -> int:
+def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> int:
     """
-    The 64-bit hash of a key, as every filter with this seed and secret sees it.
+    The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
 
-    Rule: docs/keys.md. Raises KeyTypeError for a key without canonical bytes.
+    Rule: docs/keys.md. hash: the base hash of filters that were made with hash=, which take no secret. Raises
+    KeyTypeError for a key without canonical bytes, ParameterError.
 
     >>> import bloomery
     >>> bloomery.hash_key("a") == bloomery.hash_key(b"a")
@@ -9511,11 +9564,12 @@ def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None) -> int:
     """
 
 @overload
-def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None) -> _Series:
+def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> _Series:
     """
     The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
 
-    Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed.
+    Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed and base hash
+    (hash, as for hash_key).
 
     >>> import bloomery
     >>> bloomery.hash_many([1, 2]) == [bloomery.hash_key(1), bloomery.hash_key(2)]
@@ -9523,15 +9577,25 @@ def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None) ->
     """
 
 @overload
-def hash_many(keys: Frame[_Series], *, seed: int = ..., secret: bytes | None = None) -> _Series: ...
+def hash_many(
+    keys: Frame[_Series], *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3"
+) -> _Series: ...
 @overload
-def hash_many(keys: ArrowArray, *, seed: int = ..., secret: bytes | None = None) -> ArrowArray: ...
+def hash_many(
+    keys: ArrowArray, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3"
+) -> ArrowArray: ...
 @overload
-def hash_many(keys: NumPyArray, *, seed: int = ..., secret: bytes | None = None) -> NDArray[np.uint64]: ...
+def hash_many(
+    keys: NumPyArray, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3"
+) -> NDArray[np.uint64]: ...
 @overload
-def hash_many(keys: ListedKeys, *, seed: int = ..., secret: bytes | None = None) -> list[int]: ...
+def hash_many(
+    keys: ListedKeys, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3"
+) -> list[int]: ...
 @overload
-def hash_many(keys: OtherColumns, *, seed: int = ..., secret: bytes | None = None) -> Any: ...
+def hash_many(
+    keys: OtherColumns, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3"
+) -> Any: ...
 def isa() -> str:
     """
     The vector instructions in use.
@@ -9612,9 +9676,9 @@ def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
     """
 
-def size_for(layout: str, capacity: int, fpr: float) -> tuple[int, int]:
+def size_for(layout: str, capacity: int, fpr: float, scheme: str | None = None) -> tuple[int, int]:
     """
-    (num_bits, num_hashes) of the smallest filter of `layout` that keeps `fpr` at `capacity` keys.
+    (num_bits, num_hashes) of the smallest filter of `layout` and `scheme` that keeps `fpr` at `capacity` keys.
     """
 
 def variants() -> list[dict[str, Any]]:

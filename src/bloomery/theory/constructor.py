@@ -49,10 +49,10 @@ def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: st
     """Return the rate of a filter of this size holding ``items`` keys: the mean over all filters.
 
     Exact for ideal hashing, with a relative error below 1e-9; a method ``fpr()`` goes by the fill of its own
-    filter. Between whole numbers of keys it is interpolated. ``scheme``: that of double hashing and its kin has
-    an excess, a sum over the keys that degenerate and those that run along each other, within 6 % of itself
-    (docs/schemes.md). Raises ``ParameterError`` for an unknown layout or scheme, a size the layout cannot
-    have, or items below 0. Microseconds.
+    filter. Between whole numbers of keys it is interpolated. ``scheme``: that of double hashing and its kin
+    has an excess, a sum over the keys that degenerate and those that run along each other, within 6 % of
+    itself (docs/schemes.md). Raises ``ParameterError`` for an unknown layout or scheme, a size the layout
+    cannot have, or items below 0. Microseconds.
 
     Source: as in :func:`size_for`; for schemes after Dillinger and Manolios, "Bloom filters in probabilistic
     verification", 2004.

@@ -1,0 +1,61 @@
+"""The recipe for URLs says where one becomes new, as a dict of all of them does."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import bloomery
+from bloomery.recipes import urls
+
+
+def oracle(known: set[tuple[str, ...]], url: str) -> str | None:
+    """The first part of a URL that is not among ``known``."""
+    keys = urls.parts(url)
+    new = [place for place, key in enumerate(keys) if key not in known]
+    names = ["host", *["folder"] * (len(keys) - 2), "page"]
+    return names[new[0]] if new else None
+
+
+def test_streams_of_urls_are_told_as_sets_tell_them() -> None:
+    rng = random.Random(4)
+    seen = bloomery.LayeredBloomFilter(20_000, 1e-6, layers=8)
+    known: set[tuple[str, ...]] = set()
+    count: dict[str, int] = {}
+    for _ in range(3000):
+        depth = rng.randrange(4)
+        path = "/".join(str(rng.randrange(4)) for _ in range(depth))
+        host = f"host{rng.randrange(300)}.org"
+        url = f"https://{host}/{path}" + ("?q=1" if rng.random() < 0.2 else "")
+        wanted = oracle(known, url)
+        assert urls.find(seen, url) == wanted, url
+        assert urls.add(seen, url) == wanted, url
+        assert urls.find(seen, url) is None
+        count[host] = count.get(host, 0) + (wanted is not None)
+        known.update(urls.parts(url))
+    assert all(urls.urls_of_host(seen, f"//{host}/") == min(8, times) for host, times in count.items())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://a.org", "https://A.org/"),
+        ("http://user@a.org/x#top", "http://a.org/x"),
+        ("http://[::1]/", "//[::1]"),
+    ],
+)
+def test_spellings_of_one_page_are_one(one: str, other: str) -> None:
+    assert urls.parts(one) == urls.parts(other)
+
+
+@pytest.mark.parametrize("url", ["", "a.org/x", "http://", "http://[", "http://a:99999/", "mailto:a@b.org"])
+def test_what_has_no_host_is_refused(url: str) -> None:
+    with pytest.raises(bloomery.ParameterError, match="host"):
+        urls.parts(url)
+
+
+def test_a_page_is_not_the_folder_of_its_name() -> None:
+    seen = bloomery.LayeredBloomFilter(100)
+    assert urls.add(seen, "http://a.org/x/y") == "host"
+    assert urls.find(seen, "http://a.org/x/") == "page"

@@ -65,6 +65,7 @@ __all__ = [
     "StrataEstimator",
     "VariableIncrementFilter",
     "XorFilter",
+    "ZoneFilter",
     "add_lines",
     "capacity_at",
     "check_lines",
@@ -9509,6 +9510,361 @@ class XorFilter:
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
 
+@final
+class ZoneFilter:
+    """
+    A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
+
+    capacity: the zone, members up to which every answer is right; each costs k of log2(universe) bits.
+    universe: keys are the ints from 0 to universe - 1, at most 2**60.
+    counting: counters in place of bits: keys can be removed, and decode() lists the members.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
+
+    Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it answers are wrong at the rate fpr()
+    tells, and members are still found. A key that is no int of the universe is never a member, but for one of
+    another type in 2**64 / universe; adding it raises ParameterError. Where counting, a key is added as often as it
+    comes, and num_added is the number of these; else keys that are there already do not count, and none can be removed.
+
+    False negatives: only after removing what was not added. Takes no secret, since keys are found by inverting the
+    public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError, FilterMemoryError.
+    Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key. Source: Eppstein,
+    Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
+
+    >>> from bloomery import ZoneFilter
+    >>> blocked = ZoneFilter(4)
+    >>> blocked.update([0x7F000001, 0x0A000001])
+    >>> 0x0A000001 in blocked, 0x0A000002 in blocked, blocked.fpr()
+    (True, False, 0.0)
+    >>> blocked.num_cells, blocked.num_hashes
+    (1264, 27)
+    """
+    def __bool__(self, /) -> bool:
+        """
+        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
+        no key is there. num_added above 0.
+        """
+    def __contains__(self, key: Key, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+
+        Cost: one hash and, in layout blocked, one cache line.
+        """
+    def __copy__(self, /) -> ZoneFilter: ...
+    def __deepcopy__(self, memo: object, /) -> ZoneFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        *,
+        universe: int = 4294967296,
+        counting: bool = False,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+    ) -> ZoneFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    def __repr__(self, /) -> str: ...
+    def add(self, key: Key, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+
+        >>> from bloomery import ZoneFilter
+        >>> f = ZoneFilter(1000)
+        >>> f.add(7), f.add(7)
+        (True, False)
+        """
+    @overload
+    def add_hashed(self, /, hashes: _Series) -> _Series:
+        """
+        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
+        """
+    @overload
+    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        """
+    @overload
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def clear(self, /) -> None:
+        """
+        Forgets every key.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: _Series) -> _Series:
+        """
+        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
+        """
+    @overload
+    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
+    @overload
+    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+        """
+        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
+        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
+        canonical bytes.
+
+        >>> from bloomery import ZoneFilter
+        >>> ZoneFilter(1000).contains_many(["a", "b"])
+        [False, False]
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def copy(self, /) -> ZoneFilter:
+        """
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
+        """
+    @property
+    def counter_bits(self, /) -> int:
+        """
+        Bits of a cell.
+        """
+    @property
+    def counting(self, /) -> bool:
+        """
+        True when cells count.
+        """
+    def decode(self, /) -> list[int]:
+        """
+        The members of a counting filter, ascending, each as often as it was added.
+
+        Raises ParameterError where cells do not count, and where more than capacity members are, or were, in; FormatError where
+        no members leave such cells, after what was not there was removed or in a damaged file. Cost: O(n k^2) for n members
+        and k cells a key, some ms for 10 members of 2**32; the GIL is released.
+
+        >>> from bloomery import ZoneFilter
+        >>> few = ZoneFilter(2, universe=1000, counting=True)
+        >>> few.update([807, 249])
+        >>> few.decode()
+        [249, 807]
+        """
+    def discard(self, key: Key, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        """
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
+        """
+        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /) -> float:
+        """
+        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        """
+    def freeze(
+        self,
+        /,
+        kind: str = ...,
+        *,
+        keys: Keys,
+        fpr: float | None = None,
+        threads: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
+    ) -> _Filter:
+        """
+        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+
+        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
+        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
+        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> ZoneFilter:
+        """
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
+        for one of more than max_bytes; it does not grow beyond them either.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the cells live in a file.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key, one for each prime.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> ZoneFilter:
+        """
+        Opens the file of a ZoneFilter, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
+        max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
+        FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def remove(self, key: Key, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+    def remove_many(self, /, keys: Keys) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        """
+    @property
+    def universe(self, /) -> int:
+        """
+        Keys are the ints below it.
+        """
+    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
 def add_lines(
     filter: _Filter, block: bytes | bytearray | memoryview, *, kept: bool = True, dropped: bool = False
 ) -> tuple[int, int, bytes | None, bytes | None]:
@@ -9717,4 +10073,5 @@ _Filter: TypeAlias = (
     | StableBloomFilter
     | VariableIncrementFilter
     | XorFilter
+    | ZoneFilter
 )

@@ -256,12 +256,17 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
                 and "static" in needs
                 and needs & _of_pairs("build_pairs", "build")
             )
-            or (row["adds"] == "number" and universe)
+            or (row["adds"] == "number" and universe and not _zoned(row))
         )
     ]
     if not meet:
         raise ParameterError(f"no structure meets all of {', '.join(sorted(needs))}; drop one of them")
     return meet
+
+
+def _zoned(row: dict[str, Any]) -> bool:
+    """Return whether the structure is of so many members, and not of its universe."""
+    return any(name == "universe" for name, _, _ in row["parameters"])
 
 
 def _of_pairs(pairs: str, keys: str) -> set[str]:

@@ -95,6 +95,7 @@ ARGUMENTS: dict[str, Call] = {
     "contains_many_at_least": lambda s: s.filter.contains_many_at_least(s.keys, 2),
     "count": lambda s: s.filter.count(7),
     "count_many": lambda s: s.filter.count_many(s.keys),
+    "decode": lambda s: _suppressed(bloomery.ParameterError, s.filter.decode),
     "depth": lambda s: s.filter.depth(7),
     "depth_many": lambda s: s.filter.depth_many(s.keys),
     "discard": lambda s: s.filter.discard(7),
@@ -113,7 +114,7 @@ ARGUMENTS: dict[str, Call] = {
     "open": lambda s: s.variant.cls.open(s.path(), verify="full") if s.variant.can("map") else None,
     "positions": lambda s: s.filter.positions(7),
     "recall": lambda s: s.filter.recall(10),
-    "remove": lambda s: (s.filter.add(7), s.filter.remove(7)),
+    "remove": lambda s: (s.filter.add(7), _suppressed(KeyError, lambda: s.filter.remove(7))),
     "remove_many": lambda s: _suppressed(KeyError, lambda: s.filter.remove_many(s.keys)),
     "retouch": lambda s: s.filter.retouch(7),
     "retouch_many": lambda s: s.filter.retouch_many(s.keys[:2000]),
@@ -199,8 +200,11 @@ def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
 
 
 def _two(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[Any, Any]:
-    capacity, made = nbytes // 4, variant.make(nbytes // 4)
-    made = variant.make(max(1000, int(capacity * nbytes / made.nbytes)))
+    capacity, power = nbytes // 4, 1.0
+    if variant.can("zones"):
+        capacity, power = 1000, 0.5
+    made = variant.make(capacity)
+    made = variant.make(max(1000, int(capacity * (nbytes / made.nbytes) ** power)))
     other = variant.make(made.capacity)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bloomery.CapacityWarning)
@@ -226,6 +230,8 @@ def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Pa
     """Two filters of about ``nbytes`` with ``keys`` in each, or small ones where they take no others."""
     if variant.can("numbers"):
         keys = keys % (4 * nbytes)
+    if variant.can("zones"):
+        keys = keys[:1000]  # each has thousands of cells
     built = variant.can("build") or variant.can("worlds")
     made, other = _two_built(variant, nbytes, keys) if built else _two(variant, nbytes, keys)
     made.save(folder / "filter.bloom")

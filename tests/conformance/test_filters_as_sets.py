@@ -220,7 +220,7 @@ def test_operators_of_others_are_type_errors(variant: Variant) -> None:
     assert made != {1}
 
 
-@pytest.mark.parametrize("variant", every_variant("numbers"))
+@pytest.mark.parametrize("variant", every_variant("merge", "numbers"))
 def test_an_exact_set_has_the_whole_algebra(variant: Variant) -> None:
     for seed in range(20):
         chosen = random.Random(seed)

@@ -165,17 +165,19 @@ def key_vectors(made: list[Any]) -> str:
 
 def contents(name: str = "") -> list[Any]:
     """The keys of a golden filter: each domain is there where it takes any key."""
+    if name == "zone-counting":
+        return list(range(12))
     if name in {variant.id for variant in variants_with("numbers")}:
         return list(range(60))
     return [*range(60), *(f"key-{i}" for i in range(30)), 1.5, float("nan"), ("t", 1), 2**64, b"\xff"]
 
 
 # Where the default would be too long for a golden file.
-NARROW = {"spectral": {"counter_bits": 16}}
+NARROW = {"spectral": {"counter_bits": 16}, "zone": {"universe": 100}}
 
 
-#: Capacities where a cell takes 16 bytes: no golden file is beyond 4 kB.
-SMALL = {"invertible": 40}
+#: Capacities where a cell takes 16 bytes, or cells grow with their square: no golden file is beyond 4 kB.
+SMALL = {"invertible": 40, "zone": 60}
 
 
 def filters() -> dict[str, Any]:
@@ -211,6 +213,8 @@ def filters() -> dict[str, Any]:
     rest["bloomier-mutable"] = bloomery.BloomierMap.build(
         contents(), range(len(contents())), check_bits=20, value_bits=33, mutable=True, arity=4, seed=7
     )
+    rest["zone-counting"] = bloomery.ZoneFilter(12, universe=64, counting=True, seed=7)
+    rest["zone-counting"].update(contents("zone-counting"))
     rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
     # So many keys that some are passed on to the last ribbon, at one or two bits a key.
     rest["ribbon-passing"] = bloomery.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)

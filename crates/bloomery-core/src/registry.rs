@@ -213,6 +213,14 @@ macro_rules! variants {
                 paper: "Chazelle, Kilian, Rubinfeld, Tal, The Bloomier filter: an efficient data structure for static support lookup tables, SODA 2004",
             }
             {
+                ZONE = 25, zone "zone", exact::ZoneFilter;
+                adds: number, can: [delete map], stage: no, false_negatives: OnMisuse,
+                layouts: [], ns: [400.0, 100.0],
+                merging: "not defined: cells do not tell how many members two zones have in common",
+                formula: "0 up to d members; m = sum of the first k primes, whose product reaches u^d",
+                paper: "Eppstein, Goodrich, Hirschberg, Improved combinatorial group testing algorithms for real-world problem sizes, SIAM Journal on Computing 36(5), 2007",
+            }
+            {
                 CASCADE = 26, cascade "cascade", exact::FilterCascade;
                 adds: world, can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [100.0, 20.0],

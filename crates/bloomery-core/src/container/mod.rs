@@ -103,6 +103,7 @@ numbers! {
         OFFSET_BITS = 79, "Bits of the offset of a block.";
         VALUE_BITS = 80, "Bits of a value in a map.";
         MUTABLE = 81, "1 when the values of a map lie in a table of their own, and can be changed.";
+        UNIVERSE = 84, "Size of the universe of whole numbers, where it is not the capacity.";
         LEVELS = 85, "Levels of a cascade.";
         EXCLUDED = 86, "Keys of the closed world that are not included.";
         TABLE_CELLS = 88, "Cells of each of the four sub-tables of an invertible table.";
@@ -134,6 +135,7 @@ numbers! {
         OFFSETS = 74, "A base, then the distance of each block's first bit from a straight line above it.";
         VALUES = 75, "Values of a map that can be changed, side by side, each in the slot of its key.";
         LEVELS = 77, "Levels of a cascade, a word each: bits; from bit 48 on, probes.";
+        RESTS = 78, "Cells of a zone: one for each rest of each prime.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
     }
 }

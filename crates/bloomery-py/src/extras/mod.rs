@@ -18,3 +18,4 @@ mod quotient;
 mod retouched;
 mod spatial;
 mod stable;
+mod zone;

@@ -1,0 +1,157 @@
+"""Guarantee: a zone makes no mistake up to its capacity, and its counters list what is in."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from support import SECRET, chance
+
+import bloomery
+from bloomery import ZoneFilter
+
+# Published, and computed by the rule: universe, zone, primes, cells.
+SHAPES = [
+    (48, 2, 5, 28),
+    (1000, 2, 8, 77),
+    (100, 3, 8, 77),
+    (2**16, 2, 10, 129),
+    (10**4, 3, 12, 197),
+    (10**6, 3, 16, 381),
+    (10**6, 10, 37, 2584),
+    (2**32, 4, 27, 1264),
+]
+
+
+@pytest.mark.parametrize(("universe", "zone", "primes", "cells"), SHAPES)
+def test_published_shapes_are_met(universe: int, zone: int, primes: int, cells: int) -> None:
+    for counting in (False, True):
+        made = ZoneFilter(zone, universe=universe, counting=counting)
+        assert (made.num_hashes, made.num_cells, made.capacity, made.universe) == (
+            primes,
+            cells,
+            zone,
+            universe,
+        )
+        assert (made.fpr(), made.target_fpr, made.counting) == (0.0, 0.0, counting)
+
+
+def test_no_pair_of_the_published_universe_is_mistaken() -> None:
+    for pair in itertools.combinations(range(48), 2):
+        made = ZoneFilter(2, universe=48)
+        made.update(pair)
+        assert [number for number in range(48) if number in made] == list(pair)
+
+
+@pytest.mark.parametrize("counting", [False, True])
+@pytest.mark.parametrize(("universe", "zone"), [(1000, 2), (10**4, 3), (50_000, 12), (10**6, 3)])
+def test_no_number_is_mistaken_up_to_the_zone(universe: int, zone: int, counting: bool) -> None:
+    draw = random.Random(universe + zone)
+    for held in {0, 1, zone // 2, zone}:
+        members = draw.sample(range(universe), held)
+        made = ZoneFilter(zone, universe=universe, counting=counting, seed=draw.randrange(2**64))
+        made.update(members)
+        assert np.flatnonzero(made.contains_many(np.arange(universe))).tolist() == sorted(members)
+        assert (made.num_added, made.fpr()) == (held, 0.0)
+        assert made.contains_many([-1, universe, universe + 5, 2**62, "7", 7.0]) == [False] * 6
+        if counting:
+            assert made.decode() == sorted(members)
+
+
+def test_beyond_the_zone_members_are_found_and_the_rate_is_told() -> None:
+    made = ZoneFilter(3, universe=10**6)
+    with pytest.warns(bloomery.CapacityWarning):
+        made.update(range(0, 10**6, 100_003))
+    found = made.contains_many(np.arange(10**6))
+    members = len(range(0, 10**6, 100_003))
+    assert found[::100_003].all()
+    law = 1e6 * made.fpr()
+    assert law > 0
+    assert abs(found.sum() - members - law) < chance(law) + members
+
+
+def test_counters_give_back_what_was_added_and_not_removed() -> None:
+    draw = random.Random(9)
+    made, held = ZoneFilter(12, universe=2**40, counting=True), []
+    for _ in range(300):
+        if len(held) == 12 or (held and draw.random() < 0.4):
+            made.remove(held.pop(draw.randrange(len(held))))
+        else:
+            held.append(draw.choice([draw.randrange(2**40), *held]))
+            made.add(held[-1])
+        assert made.decode() == sorted(held)
+        assert made.num_added == len(held)
+    assert bloomery.loads(made.to_bytes()).decode() == sorted(held)
+    with pytest.raises(KeyError):
+        made.remove(5)
+
+
+def test_the_published_pair_is_decoded() -> None:
+    made = ZoneFilter(2, universe=1000, counting=True)
+    made.update([249, 807])
+    assert made.decode() == [249, 807]
+    assert (sum(made.decode()), np.prod(made.decode())) == (1056, 200_943)
+
+
+def test_what_cannot_be_listed_or_removed_says_so() -> None:
+    bits = ZoneFilter(2, universe=1000)
+    bits.update([1, 2])
+    with pytest.raises(bloomery.ParameterError, match="counting=True"):
+        bits.decode()
+    with pytest.raises(KeyError) as caught:
+        bits.remove(1)
+    assert "stays" in caught.value.__notes__[0]
+    assert 1 in bits
+    full = ZoneFilter(2, universe=1000, counting=True)
+    with pytest.warns(bloomery.CapacityWarning):
+        full.update([1, 2, 3])
+    with pytest.raises(bloomery.ParameterError, match="capacity=2"):
+        full.decode()
+    full.remove(3)
+    assert full.decode() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"universe": 1}, "universe"),
+        ({"universe": 2**60 + 1}, "universe"),
+        ({"secret": SECRET}, "secret"),
+        ({"capacity": 10**6}, "capacity=1000000"),
+    ],
+)
+def test_impossible_zones_are_refused(options: dict[str, object], shown: str) -> None:
+    with pytest.raises(bloomery.ParameterError, match=shown):
+        ZoneFilter(**{"capacity": 5, **options})  # type: ignore[arg-type]
+    made = ZoneFilter(5, universe=100)
+    for strange in (100, -1, "7", 2**64):
+        with pytest.raises(bloomery.ParameterError, match="none of the whole numbers"):
+            made.add(strange)
+
+
+@pytest.mark.parametrize("zone", range(1, 18))
+def test_counters_count_all_members_of_a_zone_in_one_cell(zone: int) -> None:
+    made = ZoneFilter(zone, universe=1000, counting=True)
+    made.update([6] * zone)
+    for held in range(zone, 0, -1):
+        assert (made.decode(), made.num_added) == ([6] * held, held)
+        made.remove(6)
+    assert 6 not in made
+    assert made == ZoneFilter(zone, universe=1000, counting=True)
+
+
+def test_counters_that_stopped_tell_that_they_may_be_wrong() -> None:
+    made = ZoneFilter(2, universe=1000, counting=True)
+    with pytest.warns(bloomery.CapacityWarning):
+        made.update([6] * 20)
+    made.remove_many([6] * 20)
+    # They stay at the maximum: a key is never lost, and this one is still found.
+    assert (made.num_added, 6 in made, 7 in made) == (0, True, False)
+    assert made.fpr() > 0
+    assert bloomery.loads(made.to_bytes()) == made
+    with pytest.raises(bloomery.ParameterError, match="capacity=2"):
+        made.decode()
+    made.clear()
+    assert made.fpr() == 0

@@ -19,6 +19,7 @@ run() {
 
 run "rustfmt" cargo fmt --all --check -- --color never
 run "rustfmt of fuzz" cargo fmt --manifest-path fuzz/Cargo.toml --check -- --color never
+run "lock file of fuzz" bash -c 'cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null'
 run "clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py

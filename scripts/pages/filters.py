@@ -64,7 +64,10 @@ def made(row: dict[str, Any], cls: Any) -> str:
     """How one is made: by the class itself, or, of all its keys, by its `build`."""
     build = "static" in row["capabilities"]
     name = f"{cls.__name__}.build" if build else cls.__name__
-    return f"`{name}{inspect.signature(cls.build if build else cls)}`".replace(", **unknown", "")
+    signature = str(inspect.signature(cls.build if build else cls))
+    # A default that is a name in Rust shows as an ellipsis.
+    signature = signature.replace(", **unknown", "").replace("threads=Ellipsis", "threads=1")
+    return f"`{name}{signature}`"
 
 
 def listed(row: dict[str, Any], cls: Any) -> str:

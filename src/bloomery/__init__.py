@@ -62,7 +62,7 @@ from bloomery.errors import (
     SecretError,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _core.watch_forks()  # so that a forked child finds every filter sound
 

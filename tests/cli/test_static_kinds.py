@@ -92,7 +92,6 @@ def test_what_adds_lines_refuses_it_in_one_line(bloomery, refused, tmp_path, kin
 def test_idle_options_and_too_little_memory_are_one_line(bloomery, refused, tmp_path, kind):
     words = ["build", "f", "--kind", kind]
     for option, told in (
-        (["--capacity", "9"], "--capacity"),
         (["--layout", "blocked"], "no layout"),
         (["--memory", "1M"], "--memory must be"),
     ):
@@ -172,3 +171,20 @@ def test_plan_recommends_a_static_one_with_its_bits_and_cost(bloomery, items):
     table = bloomery(*words, check=0).stdout.decode()
     assert "ns build" in table
     assert "bits/key" in table
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_capacity_is_for_what_can_be_merged(bloomery, tmp_path, kind):
+    """Sets made for more keys than they have are merged; what has no room for more says so."""
+    (tmp_path / "one").write_bytes(TEXT)
+    (tmp_path / "two").write_bytes(TEXT.replace(b"line", b"row"))
+    build = ["build", "--kind", kind, "--capacity", "5000", "--quiet"]
+    if "capacity" not in [name for name, _, _ in ROWS[kind]["parameters"]]:
+        refused = bloomery(*build, "f", "one", cwd=tmp_path, check=2)
+        assert b"drop --capacity" in refused.stderr
+        return
+    for name in ("one", "two"):
+        bloomery(*build, f"{name}.bloom", name, cwd=tmp_path, check=0)
+    bloomery("merge", "both.bloom", "one.bloom", "two.bloom", cwd=tmp_path, check=0)
+    for name in ("one", "two"):
+        bloomery("check", "--quiet", "both.bloom", name, cwd=tmp_path, check=0)

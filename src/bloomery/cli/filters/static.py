@@ -31,12 +31,17 @@ def check_options(args: argparse.Namespace, *, static: bool) -> None:
         if args.memory is not None:
             raise Refusal("--memory is of use with a static --kind only; drop it")
         return
-    if args.capacity is not None:
+    if args.capacity is not None and not _has_capacity(args.kind):
         raise Refusal(f"--kind {args.kind} counts its lines itself; drop --capacity")
     if args.layout != "auto":
         raise Refusal(f"--kind {args.kind} has no layout {args.layout}; it has none to choose")
     if args.memory is not None and _granted(args.memory) <= 0:
         raise Refusal(f"--memory must be above {size_text(2 * _OWN)}, got {size_text(args.memory)}")
+
+
+def _has_capacity(kind: str) -> bool:
+    """Tell whether a structure may be made for more keys than it is made of, so that it can be merged."""
+    return any(name == "capacity" for name, _, _ in registry.row_named(kind)["parameters"])
 
 
 def _granted(memory: int) -> int:
@@ -63,7 +68,10 @@ def built(
         progress.show(f"building, {100 * done // max(total, 1)} %")
 
     made: Any = registry.class_of(registry.row_named(args.kind))
-    return made.build_hashed(gathering, fpr, threads=args.threads, progress=watch, memory=memory), lines
+    more = {} if args.capacity is None else {"capacity": args.capacity}
+    return made.build_hashed(
+        gathering, fpr, threads=args.threads, progress=watch, memory=memory, **more
+    ), lines
 
 
 def _gather(

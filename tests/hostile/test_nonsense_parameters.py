@@ -236,6 +236,19 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
             yield f"{cls}.nbytes_for({arguments})", error, shown
 
 
+#: What no build takes.
+OF_A_BUILD = [
+    ("threads=0", "ParameterError", "0"),
+    ("threads=None", "ParameterTypeError", "None"),
+    ("memory=0", "ParameterError", "0"),
+    ("memory='1G'", "ParameterTypeError", "'1G'"),
+    ("progress=5", "ParameterTypeError", "int"),
+    ("seed=-1", "ParameterError", "-1"),
+    ("secret=b'short'", "ParameterError", "5"),
+    ("no_such_option=1", "TypeError", "no_such_option"),
+]
+
+
 def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
     """What no class takes that is made of all its keys at once."""
     for options, error, shown in [
@@ -244,14 +257,7 @@ def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
         ("float('nan')", "ParameterError", "NaN|nan"),
         ("1e-300", "ParameterError", "1e-300"),
         ("'x'", "ParameterTypeError", "'x'"),
-        ("threads=0", "ParameterError", "0"),
-        ("threads=None", "ParameterTypeError", "None"),
-        ("memory=0", "ParameterError", "0"),
-        ("memory='1G'", "ParameterTypeError", "'1G'"),
-        ("progress=5", "ParameterTypeError", "int"),
-        ("seed=-1", "ParameterError", "-1"),
-        ("secret=b'short'", "ParameterError", "5"),
-        ("no_such_option=1", "TypeError", "no_such_option"),
+        *OF_A_BUILD,
     ]:
         named = f"fpr={options}" if values and "=" not in options else options
         yield f"{cls}.build([1, 2]{values}, {named})", error, shown
@@ -270,15 +276,7 @@ def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
 
 def of_a_closed_world(cls: str) -> Iterator[tuple[str, str, str]]:
     """What no class takes that is made of two sets."""
-    for options, error, shown in [
-        ("threads=0", "ParameterError", "0"),
-        ("memory=0", "ParameterError", "0"),
-        ("memory='1G'", "ParameterTypeError", "'1G'"),
-        ("progress=5", "ParameterTypeError", "int"),
-        ("seed=-1", "ParameterError", "-1"),
-        ("secret=b'short'", "ParameterError", "5"),
-        ("no_such_option=1", "TypeError", "no_such_option"),
-    ]:
+    for options, error, shown in OF_A_BUILD:
         yield f"{cls}.build([1, 2], [3], {options})", error, shown
     for sets, error, shown in [
         ("'abc', []", "KeyTypeError", "str"),

@@ -191,7 +191,7 @@ macro_rules! variants {
             {
                 RIBBON = 22, ribbon "ribbon", static_filters::RibbonFilter;
                 adds: build, can: [map], stage: no, false_negatives: Never,
-                layouts: [], ns: [74.0, 16.0],
+                layouts: [], ns: [66.0, 16.0],
                 merging: "not defined: slots solve for the keys of one set",
                 formula: "a 2^-r + (1 - a) 2^-(r + 1), a the share of starts with r result bits; 1.006 bits a result bit",
                 paper: "Dillinger, Huebschle-Schneider, Sanders, Walzer, Fast succinct retrieval and approximate membership using ribbon, SEA 2022",
@@ -199,7 +199,7 @@ macro_rules! variants {
             {
                 GOLOMB = 23, golomb "golomb", static_filters::GolombSet;
                 adds: build, can: [merge map], stage: no, false_negatives: Never,
-                layouts: [], ns: [60.0, 200.0],
+                layouts: [], ns: [20.0, 93.0],
                 merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity",
                 formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
                 paper: "Golomb, Run-length encodings, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, Cache-, hash- and space-efficient Bloom filters, WEA 2007",
@@ -207,7 +207,7 @@ macro_rules! variants {
             {
                 BLOOMIER = 24, bloomier "bloomier", static_filters::BloomierMap;
                 adds: build_pairs, can: [value map], stage: no, false_negatives: Never,
-                layouts: [], ns: [125.0, 11.5],
+                layouts: [], ns: [92.0, 11.0],
                 merging: "not defined: cells solve for the pairs of one map",
                 formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below 100,000 keys",
                 paper: "Chazelle, Kilian, Rubinfeld, Tal, The Bloomier filter: an efficient data structure for static support lookup tables, SODA 2004",
@@ -215,7 +215,7 @@ macro_rules! variants {
             {
                 ZONE = 25, zone "zone", exact::ZoneFilter;
                 adds: number, can: [delete map], stage: no, false_negatives: OnMisuse,
-                layouts: [], ns: [400.0, 100.0],
+                layouts: [], ns: [235.0, 25.0],
                 merging: "not defined: cells do not tell how many members two zones have in common",
                 formula: "0 up to d members; m = sum of the first k primes, whose product reaches u^d",
                 paper: "Eppstein, Goodrich, Hirschberg, Improved combinatorial group testing algorithms for real-world problem sizes, SIAM Journal on Computing 36(5), 2007",
@@ -223,7 +223,7 @@ macro_rules! variants {
             {
                 CASCADE = 26, cascade "cascade", exact::FilterCascade;
                 adds: world, can: [map], stage: no, false_negatives: Never,
-                layouts: [], ns: [100.0, 20.0],
+                layouts: [], ns: [32.0, 19.0],
                 merging: "not defined: levels hold what is mistaken in one world",
                 formula: "0 within its world; r (log2(s/r) + 2.914) / ln 2 bits, r keys against s more",
                 paper: "Larisch, Choffnes, Levin, Maggs, Mislove, Wilson, CRLite: a scalable system for pushing all TLS revocations to all browsers, IEEE S&P 2017",

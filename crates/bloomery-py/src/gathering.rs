@@ -74,7 +74,7 @@ impl Operation for Gathering {
 }
 
 /// Gives every chunk of hashes to `take`, detached, with the place of its first; an error ends it.
-fn each_chunk(
+pub(crate) fn each_chunk(
     py: Python<'_>,
     source: &dyn HashSource,
     mut take: impl FnMut(usize, &[u64]) -> Result<()> + Send,

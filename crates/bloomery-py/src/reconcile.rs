@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::KeyHasher;
-use bloomery_core::key::source::CHUNK;
 use bloomery_core::parallel::workers::lock;
 use bloomery_core::reconcile::rateless::{Decoder, Encoder};
 use bloomery_core::reconcile::strata::Strata;
@@ -16,9 +15,10 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::biased_lock::BiasedLock;
 use crate::classes::shared::bytes_of;
 use crate::errors::{OrRaise, parameter};
+use crate::gathering::each_chunk;
 use crate::keys::batch::{self, Operation};
 use crate::keys::ready;
-use crate::{objects, params, turns};
+use crate::{objects, params};
 
 /// The most symbols that a decoder takes unless it is told another number: 3M differences.
 const MAX_SYMBOLS: u64 = 1 << 22;
@@ -112,12 +112,9 @@ impl Operation for Gather {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         reserve(&mut lock(&self.hashes), source.len()).or_raise(py)?;
-        let mut some = [0u64; CHUNK];
-        turns::detached(py, source.len(), |start| {
-            let some = &mut some[..CHUNK.min(source.len() - start)];
-            source.fill(start, some);
-            lock(&self.hashes).extend_from_slice(some);
-            start + some.len()
+        each_chunk(py, source, |_, hashes| {
+            lock(&self.hashes).extend_from_slice(hashes);
+            Ok(())
         })
     }
 }

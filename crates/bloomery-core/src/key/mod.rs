@@ -202,6 +202,13 @@ impl KeyHasher {
         self.is_default().then(|| xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64)
     }
 
+    /// The whole number below `bound` whose public hash is `hash`, if there is one.
+    #[inline(always)]
+    pub fn number_below(&self, bound: u64, hash: u64) -> Option<u64> {
+        let number = self.signed_of(hash)? as u64; // one below 0 lies beyond every bound
+        (number < bound).then_some(number)
+    }
+
     /// Hash of an unsigned 64-bit integer; 2^63 and above need a ninth byte for the sign.
     #[inline]
     pub fn unsigned(&self, value: u64) -> u64 {

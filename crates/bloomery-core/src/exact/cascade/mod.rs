@@ -37,7 +37,7 @@ structure! {
     /// the second; for any other key the answer means nothing, which is why there is no `in`. verify() asks for all.
     ///
     /// Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    /// s is ten times as many; 0.1 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
+    /// s is ten times as many; some 0.03 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
     /// overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
     ///
     /// >>> from bloomery import FilterCascade

@@ -155,8 +155,7 @@ impl ZoneFilter {
     /// The number whose hash is `hash`, if it lies in the universe.
     #[inline(always)]
     fn number(&self, hash: u64) -> Option<u64> {
-        let number = self.hasher.signed_of(hash)? as u64; // one below 0 lies beyond every universe
-        (number < self.universe).then_some(number)
+        self.hasher.number_below(self.universe, hash)
     }
 
     /// The cells of a number.

@@ -13,8 +13,8 @@
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
 //! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
-//! | [`structure`] | what every structure has: traits, load, differences, batches | error, key, cells, sizing, parallel, container |
 //! | [`registry`] | one row a variant | nothing |
+//! | [`structure`] | what every structure has: traits, load, differences, batches, opening | error, key, cells, sizing, parallel, container, registry |
 //! | [`bloom`] | the classic family | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, key, cells, scheme, sizing, container, structure, registry |

@@ -1,16 +1,16 @@
 //! Filters from bytes and files, filters to files.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bloomery_core::bloom::BloomFilter;
 use bloomery_core::cells::Memory;
+use bloomery_core::container::Verify;
 use bloomery_core::container::file::{Opened, Writer};
-use bloomery_core::container::header::Span;
-use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result};
 use bloomery_core::registry;
 use bloomery_core::structure::Loadable;
+pub(crate) use bloomery_core::structure::opening::Wanted;
+use bloomery_core::structure::opening::{check_payload, named};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -44,122 +44,25 @@ pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     }
 }
 
-/// What a caller asks of the file that is read.
-pub(crate) struct Wanted {
-    pub(crate) verify: Verify,
-    pub(crate) secret: Option<[u8; 16]>,
-    /// Most bytes of cells, now and after growth.
-    pub(crate) max_bytes: u64,
-}
-
-impl Wanted {
-    /// From `verify=`, `secret=` and `max_bytes=`.
-    pub(crate) fn read(
-        py: Python<'_>,
-        verify: &str,
-        secret: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let verify = match verify {
-            "header" => Verify::Header,
-            "full" => Verify::Full,
-            _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
-        };
-        let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
-        Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
-    }
-
-    /// The structure of `variant` in a sound file, its sections given by `memory`.
-    fn load<F: Loadable>(&self, parsed: &Parsed, variant: u16, memory: impl Fn(Span) -> Result<Memory>) -> Result<F> {
-        check_variant(parsed.header.variant, variant)?;
-        self.check_bytes(parsed)?;
-        if parsed.header.unclean && variant != registry::BLOOM {
-            return Err(Error::format("the file is marked as open for writing, which no such file can be"));
-        }
-        let mut used = 0;
-        let mut section = |kind, index, words| {
-            used += 1;
-            let span = parsed.section(kind, index)?;
-            check_len(span.len, words)?;
-            memory(span)
-        };
-        let mut filter = F::load(&parsed.header, parsed.header.hasher(self.secret.as_ref())?, &mut section)?;
-        check_used(parsed, used)?;
-        if self.verify == Verify::Full {
-            filter.check_cells()?;
-        }
-        filter.bound(self.max_bytes);
-        Ok(filter)
-    }
-
-    /// Refuses a filter that is larger than asked for, before anything is allocated.
-    fn check_bytes(&self, parsed: &Parsed) -> Result<()> {
-        let bytes: usize = parsed.sections.iter().map(|span| span.len).sum();
-        if bytes as u64 <= self.max_bytes {
-            return Ok(());
-        }
-        Err(Error::Memory(format!(
-            "the file holds a filter of {bytes} bytes, max_bytes is {}; raise it if you trust the file",
-            self.max_bytes
-        )))
-    }
-}
-
-/// Refuses a file of another structure, naming both.
-fn check_variant(found: u16, wanted: u16) -> Result<()> {
-    if found == wanted {
-        return Ok(());
-    }
-    let name = |id| registry::by_id(id).map_or_else(|| format!("unknown structure {id}"), |v| v.class.to_string());
-    Err(Error::format(format!("the file holds a {}, not a {}; use bloomery.open()", name(found), name(wanted))))
-}
-
-/// An owned filter from the bytes of a whole file, every one of them checked.
-pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, wanted: &Wanted) -> Result<F> {
-    let parsed = Parsed::new(bytes, Verify::Full)?;
-    // Nothing is allocated that the bytes at hand do not fill.
-    wanted.load(&parsed, variant, |span| {
-        let mut memory = Memory::zeroed(span.len as u64 / 8)?;
-        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-        Ok(memory)
-    })
-}
-
-/// Every section belongs to something, or keys would vanish silently.
-fn check_used(parsed: &Parsed, used: usize) -> Result<()> {
-    if used == parsed.sections.len() {
-        return Ok(());
-    }
-    Err(Error::format(format!("the file has {} sections, its parameters name {used}", parsed.sections.len())))
-}
-
-/// A section is as long as its filter's words, rounded up to whole lines.
-fn check_len(len: usize, words: u64) -> Result<()> {
-    let wanted = words.div_ceil(8).saturating_mul(64);
-    if len as u64 == wanted {
-        return Ok(());
-    }
-    Err(Error::format(format!("a section of the file has {len} bytes, its parameters ask for {wanted}")))
+/// From `verify=`, `secret=` and `max_bytes=`.
+pub(crate) fn wanted(
+    py: Python<'_>,
+    verify: &str,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Wanted> {
+    let verify = match verify {
+        "header" => Verify::Header,
+        "full" => Verify::Full,
+        _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
+    };
+    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
+    Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
 }
 
 /// The file at `path`, its header checked.
 pub(crate) fn opened(path: &Path) -> Result<Opened> {
     named(Opened::new(path), path)
-}
-
-/// A filter over a read-only mapping of `file`, which was opened as `path`.
-pub(crate) fn open_read<F: Loadable>(file: &Opened, path: &Path, variant: u16, wanted: &Wanted) -> Result<F> {
-    let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
-    let load = || {
-        if wanted.verify == Verify::Full {
-            check_payload(parsed, &map)?;
-        }
-        wanted.load(parsed, variant, |span| {
-            let checksum = (!parsed.header.unclean).then_some(span.crc);
-            Memory::from_map(&map, span.offset, span.len / 8, checksum)
-        })
-    };
-    named(load(), path)
 }
 
 /// A Bloom filter over a writable mapping of `path`, which stays locked while it lives. Unless a writer died over
@@ -179,25 +82,6 @@ pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
     let mut filter: BloomFilter = named(load(), path)?;
     filter.attach(writer)?;
     Ok(filter)
-}
-
-/// Every byte of the payload.
-fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
-    // The file may have been cut in place since its length was taken.
-    if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) {
-        return Err(Error::format("the file was cut short while it was opened"));
-    }
-    parsed.check_payload(map)
-}
-
-/// Puts the path in front of a format error.
-fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
-    result.map_err(|error| match error {
-        Error::Format(message) if !message.starts_with(&*path.to_string_lossy()) => {
-            Error::Format(format!("{}: {message}", path.display()))
-        }
-        other => other,
-    })
 }
 
 /// Refuses a mapped filter whose cells are not sound: taken into another one, nobody could tell any more.

@@ -16,7 +16,7 @@ use crate::classes::bloom::BloomFilter;
 use crate::classes::shared::bytes_of;
 use crate::classes::{class_of, open_as, parameters_of};
 use crate::errors::{OrRaise, parameter};
-use crate::files::{self, Mode, Wanted};
+use crate::files::{self, Mode};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::params;
@@ -100,7 +100,7 @@ pub(crate) fn open<'py>(
     max_bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
-    let (mode, wanted) = (files::mode(py, mode)?, Wanted::read(py, verify, secret, max_bytes)?);
+    let (mode, wanted) = (files::mode(py, mode)?, files::wanted(py, verify, secret, max_bytes)?);
     let path = files::path(path)?;
     if mode == Mode::Write {
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;

@@ -8,6 +8,7 @@
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
 //! * [`batch`]: many keys at once, on one thread or several;
+//! * [`opening`]: from files and bytes;
 //! * [`job`]: long work that is watched and can be ended;
 //! * [`records`]: all keys of a structure that is made at once.
 
@@ -19,6 +20,7 @@ pub mod differences;
 pub mod job;
 pub(crate) mod kept;
 pub mod load;
+pub mod opening;
 pub mod records;
 pub(crate) mod testing;
 pub mod traits;

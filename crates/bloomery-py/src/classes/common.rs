@@ -125,9 +125,9 @@ macro_rules! filter_methods {
                 max_bytes: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let py = data.py();
-                let wanted = files::Wanted::read(py, "full", secret, max_bytes)?;
+                let wanted = files::wanted(py, "full", secret, max_bytes)?;
                 let bytes = shared::bytes_of("data", data)?;
-                py.detach(move || files::from_bytes(&bytes, $variant, &wanted)).or_raise(py).map(Self::wrap)
+                py.detach(move || wanted.from_bytes(&bytes, $variant)).or_raise(py).map(Self::wrap)
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -276,8 +276,8 @@ macro_rules! plain_methods {
             ) -> PyResult<Self> {
                 let py = path.py();
                 files::read_only_mode(py, mode)?;
-                let (wanted, path) = (files::Wanted::read(py, verify, secret, max_bytes)?, files::path(path)?);
-                py.detach(|| files::open_read(&files::opened(&path)?, &path, $variant, &wanted))
+                let (wanted, path) = (files::wanted(py, verify, secret, max_bytes)?, files::path(path)?);
+                py.detach(|| wanted.open(&files::opened(&path)?, &path, $variant))
                     .or_raise(py)
                     .map(|filter| Self::opened(filter, &path))
             }

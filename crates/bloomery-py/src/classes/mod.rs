@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::path::Path;
 
 use crate::errors::OrRaise;
-use crate::files::{self, Wanted};
+use crate::files::Wanted;
 
 mod capabilities;
 mod common;
@@ -52,7 +52,7 @@ macro_rules! classes {
         ) -> Option<PyResult<Bound<'py, PyAny>>> {
             match file.parsed.header.variant {
                 $($number => {
-                    let filter = py.detach(|| files::open_read(&file, path, $number, wanted)).or_raise(py);
+                    let filter = py.detach(|| wanted.open(&file, path, $number)).or_raise(py);
                     Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::opened(filter, path))?.into_any())))
                 })*
                 _ => None,

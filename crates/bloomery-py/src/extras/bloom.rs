@@ -75,10 +75,10 @@ impl BloomFilter {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        let (mode, wanted) = (files::mode(py, mode)?, files::Wanted::read(py, verify, secret, max_bytes)?);
+        let (mode, wanted) = (files::mode(py, mode)?, files::wanted(py, verify, secret, max_bytes)?);
         let path = files::path(path)?;
         let opened = py.detach(|| match mode {
-            Mode::Read => files::open_read(&files::opened(&path)?, &path, BLOOM, &wanted),
+            Mode::Read => wanted.open(&files::opened(&path)?, &path, BLOOM),
             Mode::Write => files::open_write(&path, &wanted),
         });
         opened.or_raise(py).map(|filter| Self::opened(filter, &path))

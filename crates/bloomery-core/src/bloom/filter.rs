@@ -122,7 +122,7 @@ impl BloomFilter {
     }
 
     /// Bytes of bits of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, hash: &str, _: bool) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, hash: &str, _: bool) -> Result<u64> {
         let base = one_of("hash", hash, BaseHash::NAMES)?;
         Ok(Shape::named(layout, scheme, base, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }

@@ -106,7 +106,7 @@ impl CountingBloomFilter {
     }
 
     /// Bytes of counters of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, counter_bits: u64, threshold: u64, layout: &str) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, counter_bits: u64, threshold: u64, layout: &str) -> Result<u64> {
         let shape = Shape::named(layout, counter_bits, threshold, capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }

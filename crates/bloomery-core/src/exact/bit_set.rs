@@ -87,7 +87,7 @@ impl BitSet {
     }
 
     /// Bytes of such a set, in whole lines.
-    fn cell_bytes(universe: u64) -> Result<u64> {
+    pub fn cell_bytes(universe: u64) -> Result<u64> {
         Ok(words(universe)?.next_multiple_of(LINE_WORDS as u64) * 8)
     }
 

@@ -67,7 +67,7 @@ impl CompactApproximator {
     }
 
     /// Bytes of cells of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, lattice: &str, value_bits: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, lattice: &str, value_bits: u64) -> Result<u64> {
         Self::bytes(capacity, fpr, checked(lattice, value_bits)?.1)
     }
 }

@@ -75,7 +75,7 @@ impl LayeredBloomFilter {
     }
 
     /// Bytes of cells of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, layers: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, layers: u64) -> Result<u64> {
         let (planes, lines) = Self::sized(capacity, fpr, layers)?;
         Ok(lines.saturating_mul(64 * planes.planes() as u64))
     }

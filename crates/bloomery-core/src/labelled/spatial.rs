@@ -72,7 +72,7 @@ impl SpatialBloomFilter {
     }
 
     /// Bytes of cells of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, areas: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, areas: u64) -> Result<u64> {
         Self::bytes(capacity, fpr, checked_width(areas)?)
     }
 

@@ -95,7 +95,7 @@ impl InvertibleBloomFilter {
     }
 
     /// Bytes of such a table.
-    fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
         Ok(words(sized(capacity, fpr)?).next_multiple_of(LINE_WORDS as u64).saturating_mul(8))
     }
 

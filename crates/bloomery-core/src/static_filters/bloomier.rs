@@ -159,7 +159,7 @@ impl BloomierMap {
     }
 
     /// Bytes of cells of a map for so many keys.
-    fn cell_bytes(
+    pub fn cell_bytes(
         capacity: u64,
         fpr: Option<f64>,
         check_bits: Option<u64>,

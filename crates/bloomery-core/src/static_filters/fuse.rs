@@ -156,7 +156,7 @@ impl BinaryFuseFilter {
     }
 
     /// Bytes of cells of a filter for so many keys.
-    fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>, arity: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>, arity: u64) -> Result<u64> {
         Self::bytes(capacity, Asked::of(fpr, bits)?, Self::arity_of(arity)?)
     }
 

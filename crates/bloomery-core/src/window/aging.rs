@@ -61,7 +61,7 @@ impl AgingBloomFilter {
     }
 
     /// Bytes of cells of such a window.
-    fn cell_bytes(capacity: u64, fpr: f64, refresh: bool, window: Option<f64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, refresh: bool, window: Option<f64>) -> Result<u64> {
         Self::bytes(Plan { capacity, fpr, generations: 2, refresh, window })
     }
 }

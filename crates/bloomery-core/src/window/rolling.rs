@@ -71,7 +71,7 @@ impl RollingBloomFilter {
     }
 
     /// Bytes of cells of such a window.
-    fn cell_bytes(capacity: u64, fpr: f64, generations: u64, window: Option<f64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, generations: u64, window: Option<f64>) -> Result<u64> {
         Self::bytes(Self::plan(capacity, fpr, generations, window))
     }
 

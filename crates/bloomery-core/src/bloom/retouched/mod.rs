@@ -106,7 +106,7 @@ impl RetouchedBloomFilter {
     }
 
     /// Bytes of bits and counters of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
         let positions = Positions::for_capacity(capacity, fpr)?;
         let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
         Ok((lines(positions.words()) + 2 * lines(counter_words(positions))) * 8)

@@ -128,7 +128,7 @@ impl DynamicCuckooFilter {
     }
 
     /// Bytes of the first stage.
-    fn cell_bytes(
+    pub fn cell_bytes(
         capacity: u64,
         fpr: f64,
         max_stages: u64,

@@ -102,7 +102,7 @@ impl ScalableBloomFilter {
     }
 
     /// Of a filter that grew from [`INITIAL_CAPACITY`] to `capacity` keys.
-    fn cell_bytes(capacity: u64, fpr: f64, kind: &str, growth: f64, tightening: f64, layout: &str) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, kind: &str, growth: f64, tightening: f64, layout: &str) -> Result<u64> {
         let (initial_capacity, kind) = (INITIAL_CAPACITY, Kind::new(kind, layout)?);
         Plan { initial_capacity, fpr, growth, tightening, kind }.check()?.nbytes(capacity)
     }

@@ -87,7 +87,7 @@ impl DeletableBloomFilter {
     }
 
     /// Bytes of bits and flags of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, regions: Option<u64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, regions: Option<u64>) -> Result<u64> {
         let regions = Regions::new(Positions::for_capacity(capacity, fpr)?, regions)?;
         let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);
         Ok((lines(regions.positions.words()) + lines(regions.flag_words())) * 8)

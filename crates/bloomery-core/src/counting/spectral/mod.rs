@@ -98,7 +98,7 @@ impl SpectralBloomFilter {
     }
 
     /// Bytes of counters and of keys counted apart of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, mode: &str, counter_bits: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, mode: &str, counter_bits: u64) -> Result<u64> {
         let mode = one_of("mode", mode, Mode::NAMES)?;
         let shape = Shape::for_capacity(narrow(counter_bits), capacity, fpr)?;
         let lines = |words: u64| words.next_multiple_of(LINE_WORDS as u64);

@@ -96,7 +96,7 @@ impl VariableIncrementFilter {
     }
 
     /// Bytes of counters of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, increments: u64, counter_bits: Option<u64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, increments: u64, counter_bits: Option<u64>) -> Result<u64> {
         let shape = Shape::for_capacity(increments, counter_bits.map(narrow), capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }

@@ -147,7 +147,7 @@ impl ZoneFilter {
     }
 
     /// Bytes of such a set, in whole lines.
-    fn cell_bytes(zone: u64, universe: u64, counting: bool) -> Result<u64> {
+    pub fn cell_bytes(zone: u64, universe: u64, counting: bool) -> Result<u64> {
         let words = Shape::of(zone, universe, counter_bits(zone.max(1), counting))?.words();
         Ok(words.next_multiple_of(LINE_WORDS as u64) * 8)
     }

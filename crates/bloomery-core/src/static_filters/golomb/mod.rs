@@ -169,7 +169,7 @@ impl GolombSet {
     }
 
     /// Bytes of codes and offsets of a set of so many keys.
-    fn cell_bytes(
+    pub fn cell_bytes(
         keys: u64,
         fpr: Option<f64>,
         bits: Option<u64>,

@@ -113,7 +113,7 @@ impl RibbonFilter {
     }
 
     /// Bytes of cells of a filter for so many keys.
-    fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>) -> Result<u64> {
         Ok(build::bytes(capacity, asked(fpr, bits)?.1))
     }
 

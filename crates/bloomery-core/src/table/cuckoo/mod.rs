@@ -134,7 +134,7 @@ impl CuckooFilter {
     }
 
     /// Bytes of the table of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, bucket_size: u64, bits: Option<u64>, semi_sort: bool) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, bucket_size: u64, bits: Option<u64>, semi_sort: bool) -> Result<u64> {
         let shape = CuckooShape::for_capacity(capacity, fpr, narrow(bucket_size), bits.map(narrow), semi_sort)?;
         Ok(shape.words() * 8)
     }

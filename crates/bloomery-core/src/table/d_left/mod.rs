@@ -87,7 +87,7 @@ impl DLeftCountingFilter {
     }
 
     /// Bytes of cells of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, subtables: u64, cells: u64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, subtables: u64, cells: u64) -> Result<u64> {
         let shape = Shape::for_capacity(capacity, fpr, narrow(subtables), narrow(cells))?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }

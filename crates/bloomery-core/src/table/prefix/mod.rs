@@ -125,7 +125,7 @@ impl PrefixFilter {
     }
 
     /// Bytes of bins and spare of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
         let shape = PrefixShape::for_capacity(capacity, fpr)?;
         Ok((shape.words() + shape.spare_words()) * 8)
     }

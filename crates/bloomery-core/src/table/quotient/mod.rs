@@ -125,7 +125,7 @@ impl QuotientFilter {
     }
 
     /// Bytes of the three arrays of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, counting: bool) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, counting: bool) -> Result<u64> {
         Ok(Geometry::for_capacity(capacity, fpr, counting)?.nbytes())
     }
 

@@ -247,7 +247,7 @@ impl StableBloomFilter {
     }
 
     /// Bytes of cells of such a filter.
-    fn cell_bytes(capacity: u64, fpr: f64, cell_bits: u64, num_hashes: Option<u64>) -> Result<u64> {
+    pub fn cell_bytes(capacity: u64, fpr: f64, cell_bits: u64, num_hashes: Option<u64>) -> Result<u64> {
         Ok(Stable::for_capacity(capacity, fpr, narrow(cell_bits), num_hashes.map(narrow))?.words() * 8)
     }
 

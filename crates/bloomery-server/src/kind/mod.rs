@@ -1,0 +1,107 @@
+//! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name none.
+//!
+//! * `declared`: the trait for each row of the registry, with what its capabilities allow;
+//! * [`spec`]: what a filter was made of, as words.
+
+use bloomery_core::container::Container;
+use bloomery_core::key::KeyHasher;
+use bloomery_core::registry::{VARIANTS, Variant};
+use bloomery_core::structure::Value;
+use std::any::Any;
+
+use crate::fault::{Fault, Result};
+
+mod declared;
+pub mod spec;
+
+pub use declared::{create, load, nbytes_for, open};
+pub use spec::Spec;
+
+/// A named filter's structure. What its kind cannot do is a [`Code::Unsupported`](crate::fault::Code::Unsupported)
+/// fault that names the class.
+pub trait Kind: Any + Send + Sync {
+    /// Its row of the registry.
+    fn variant(&self) -> &'static Variant;
+    /// How keys become hashes.
+    fn hasher(&self) -> &KeyHasher;
+    /// Keys it was sized for.
+    fn capacity(&self) -> u64;
+    /// Rate asked for at capacity.
+    fn target_fpr(&self) -> f64;
+    /// Keys that were new when they were added, less those removed.
+    fn num_added(&self) -> u64;
+    /// Model rate at the present load.
+    fn fpr(&self) -> f64;
+    /// Share of set cells, counted: O(nbytes).
+    fn fill(&self) -> f64;
+    /// Bytes of cells.
+    fn nbytes(&self) -> u64;
+    /// Estimate of distinct keys and its deviation, where cells tell.
+    fn estimated(&self) -> Option<(f64, f64)>;
+    /// What `info()` shows.
+    fn info(&self) -> Vec<(&'static str, Value)>;
+    /// As a file.
+    fn container(&self) -> Container<'_>;
+    /// A copy in memory of its own.
+    fn duplicate(&self) -> Result<Box<dyn Kind>>;
+    /// One answer (0 or 1) a hash.
+    fn contains(&self, hashes: &[u64], found: &mut [u8]);
+    /// Growing beyond so many bytes of cells is refused.
+    fn bound(&mut self, max_bytes: u64);
+    /// Itself, to be compared with another of its class.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Adds in order; `new` gets 1 for each key that was certainly new.
+    fn add(&mut self, _hashes: &[u64], _new: Option<&mut [u8]>) -> Result<()> {
+        Err(self.cannot("add keys"))
+    }
+    /// Forgets every key.
+    fn clear(&mut self) -> Result<()> {
+        Err(self.cannot("be cleared"))
+    }
+    /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
+    fn remove(&mut self, _hashes: &[u64], _removed: Option<&mut [u8]>) -> Result<()> {
+        Err(self.cannot("remove keys"))
+    }
+    /// Occurrences of each key.
+    fn count(&self, _hashes: &[u64], _counts: &mut [u64]) -> Result<()> {
+        Err(self.cannot("count keys"))
+    }
+    /// The cells of a key.
+    fn positions(&self, _hash: u64) -> Result<Vec<u64>> {
+        Err(self.cannot("tell the positions of a key"))
+    }
+    /// Takes in another of its class; on an error nothing has changed.
+    fn merge(&mut self, _other: &dyn Kind) -> Result<()> {
+        Err(self.cannot("be merged"))
+    }
+    /// Lets time pass until `now`, in seconds: how many generations expired.
+    fn advance(&mut self, _now: f64) -> Result<u64> {
+        Err(self.cannot("let time pass"))
+    }
+    /// Adds keys with a label or value each.
+    fn add_pairs(&mut self, _hashes: &[u64], _values: &[u64]) -> Result<()> {
+        Err(self.cannot("add keys with a value"))
+    }
+    /// The label or value of each key.
+    fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
+        Err(self.cannot("tell the value of a key"))
+    }
+    /// The refusal of what it cannot do.
+    fn cannot(&self, operation: &str) -> Fault {
+        Fault::unsupported(self.variant().class, operation)
+    }
+}
+
+/// The row of the kind that is called `name`.
+pub fn by_name(name: &str) -> Result<&'static Variant> {
+    VARIANTS.iter().find(|variant| variant.name == name).ok_or_else(|| {
+        let known: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
+        Fault::invalid(format!("no kind is called {name:?}; there are {}", known.join(", ")))
+    })
+}
+
+/// The kind that tools take unasked in a role, "plain" or "growing".
+pub fn by_role(role: &str) -> &'static Variant {
+    VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
+}

@@ -1,0 +1,82 @@
+//! [`Spec`]: what a filter was made of, as words that a log, a manifest and a person can read.
+
+use crate::fault::{Fault, Result};
+
+/// Kind and parameters, by name; those that are not there have their defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// Name of the kind in the registry.
+    pub kind: String,
+    /// Parameters of the constructor with their texts, in the order given.
+    pub options: Vec<(String, String)>,
+    /// Seed of the key hash.
+    pub seed: u64,
+    /// True where keys are hashed under a secret of the filter's own.
+    pub keyed: bool,
+}
+
+impl Spec {
+    /// The text of a parameter, if it was given.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Adds a parameter.
+    pub fn with(mut self, name: &str, text: impl ToString) -> Self {
+        self.options.push((name.to_string(), text.to_string()));
+        self
+    }
+
+    /// One line: `kind name=text ...`.
+    pub fn line(&self) -> String {
+        let mut line = format!("{} seed={} keyed={}", self.kind, self.seed, self.keyed);
+        for (name, text) in &self.options {
+            line.push_str(&format!(" {name}={text}"));
+        }
+        line
+    }
+
+    /// Reads [`Spec::line`].
+    pub fn parse(line: &str) -> Result<Self> {
+        let mut words = line.split(' ');
+        let mut spec = Spec { kind: words.next().unwrap_or_default().to_string(), ..Spec::default() };
+        for word in words {
+            let wrong = || Fault::invalid(format!("a parameter is name=value, got {word:?}"));
+            let (name, text) = word.split_once('=').ok_or_else(wrong)?;
+            match name {
+                "seed" => spec.seed = text.parse().map_err(|_| wrong())?,
+                "keyed" => spec.keyed = text.parse().map_err(|_| wrong())?,
+                _ => spec.options.push((name.to_string(), text.to_string())),
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Refuses texts that a line could not hold.
+    pub fn check(&self) -> Result<()> {
+        let plain = |text: &str| {
+            !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_graphic() && b != b'=')
+        };
+        match self.options.iter().find(|(name, text)| !plain(name) || !plain(text)) {
+            None => Ok(()),
+            Some((name, _)) => Err(Fault::invalid(format!(
+                "the value of {:?} must be 1 to 64 visible ASCII characters without \"=\"",
+                name.chars().take(32).collect::<String>()
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_read_back() {
+        let spec = Spec { kind: "bloom".into(), seed: 7, keyed: true, ..Spec::default() }
+            .with("capacity", 1000)
+            .with("fpr", 0.01);
+        assert_eq!(Spec::parse(&spec.line()).ok(), Some(spec));
+        assert!(Spec::parse("bloom capacity").is_err());
+    }
+}

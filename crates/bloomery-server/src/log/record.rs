@@ -1,0 +1,213 @@
+//! [`Record`]: one change, as it stands in the log. Hashes only: a log never holds a key.
+//!
+//! ```text
+//! u32 length of what follows | u8 operation | u64 filter | body
+//! ```
+//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each.
+
+use crate::fault::{Code, Fault, Result};
+use crate::kind::Spec;
+use crate::store::{Entry, Flavour, Settings};
+
+/// One change of a filter, whose number is `id`, or of the catalogue.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // of fields: each variant says what it has
+pub enum Record<'a> {
+    /// A filter was made: its number, its settings as a line, and the number of the file with its contents, if it has any.
+    Create { id: u64, line: String, whole: Option<u64> },
+    /// It was dropped.
+    Drop { id: u64 },
+    /// It has another name.
+    Rename { id: u64, name: String },
+    /// It is dropped at a time, in milliseconds since 1970; 0 never.
+    Expire { id: u64, at: u64 },
+    /// Keys were added.
+    Add { id: u64, hashes: &'a [u64] },
+    /// Keys were removed.
+    Remove { id: u64, hashes: &'a [u64] },
+    /// Keys were added with a value each.
+    Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
+    /// Time passed.
+    Advance { id: u64, now: f64 },
+    /// Every key was forgotten.
+    Clear { id: u64 },
+    /// Its contents stand in the file of this number.
+    Replaced { id: u64, file: u64 },
+}
+
+/// A record as read back: its hashes are its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// Which operation.
+    pub op: u8,
+    /// The filter.
+    pub id: u64,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Numbers of operations.
+pub mod op {
+    #![allow(missing_docs)]
+    pub const CREATE: u8 = 1;
+    pub const DROP: u8 = 2;
+    pub const RENAME: u8 = 3;
+    pub const EXPIRE: u8 = 4;
+    pub const ADD: u8 = 5;
+    pub const REMOVE: u8 = 6;
+    pub const PAIRS: u8 = 7;
+    pub const ADVANCE: u8 = 8;
+    pub const CLEAR: u8 = 9;
+    pub const REPLACED: u8 = 10;
+    pub const CREATE_WHOLE: u8 = 11;
+}
+
+/// Bytes of length, operation and filter.
+const HEAD: usize = 13;
+
+impl Record<'_> {
+    /// A filter was made.
+    pub fn create(entry: &Entry, whole: Option<u64>) -> Record<'static> {
+        Record::Create { id: entry.id, line: settings_line(&entry.name(), entry.created, &entry.settings), whole }
+    }
+
+    /// Appends its bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        let words =
+            |out: &mut Vec<u8>, words: &[u64]| words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+        let (op, id) = match self {
+            Record::Create { id, line, whole } => {
+                words(out, whole.as_slice());
+                out.extend_from_slice(line.as_bytes());
+                (if whole.is_some() { op::CREATE_WHOLE } else { op::CREATE }, *id)
+            }
+            Record::Drop { id } => (op::DROP, *id),
+            Record::Rename { id, name } => {
+                out.extend_from_slice(name.as_bytes());
+                (op::RENAME, *id)
+            }
+            Record::Expire { id, at } => {
+                words(out, &[*at]);
+                (op::EXPIRE, *id)
+            }
+            Record::Add { id, hashes } => {
+                words(out, hashes);
+                (op::ADD, *id)
+            }
+            Record::Remove { id, hashes } => {
+                words(out, hashes);
+                (op::REMOVE, *id)
+            }
+            Record::Pairs { id, hashes, values } => {
+                words(out, hashes);
+                words(out, values);
+                (op::PAIRS, *id)
+            }
+            Record::Advance { id, now } => {
+                words(out, &[now.to_bits()]);
+                (op::ADVANCE, *id)
+            }
+            Record::Clear { id } => (op::CLEAR, *id),
+            Record::Replaced { id, file } => {
+                words(out, &[*file]);
+                (op::REPLACED, *id)
+            }
+        };
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        out[start + 4] = op;
+        out[start + 5..start + HEAD].copy_from_slice(&id.to_le_bytes());
+    }
+}
+
+impl Read {
+    /// The next record of `bytes`, and how long it is; `None` at their end.
+    pub fn next(bytes: &[u8]) -> Result<Option<(Read, usize)>> {
+        let wrong = || Fault::new(Code::Format, "a record is cut short");
+        let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
+            return if bytes.is_empty() { Ok(None) } else { Err(wrong()) };
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        let record = rest.get(..length).ok_or_else(wrong)?;
+        let (op, record) = record.split_first().ok_or_else(wrong)?;
+        let (id, body) = record.split_first_chunk::<8>().ok_or_else(wrong)?;
+        Ok(Some((Read { op: *op, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
+    }
+
+    /// The body as words.
+    pub fn words(&self) -> Vec<u64> {
+        self.body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> Result<&str> {
+        std::str::from_utf8(&self.body).map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
+    }
+}
+
+/// Settings as a line: `name created flavour strict notes spec`.
+pub fn settings_line(name: &str, created: u64, settings: &Settings) -> String {
+    let notes: Vec<String> = settings.notes.iter().map(|(name, number)| format!("{name}:{number}")).collect();
+    let notes = if notes.is_empty() { "-".to_string() } else { notes.join(",") };
+    format!(
+        "{name} {created} {} {} {notes} {}",
+        settings.flavour.name(),
+        u8::from(settings.strict),
+        settings.spec.line()
+    )
+}
+
+/// Reads [`settings_line`]: name, time of making, settings.
+pub fn parse_settings(line: &str) -> Result<(String, u64, Settings)> {
+    let wrong = || Fault::new(Code::Format, "a filter's settings cannot be read");
+    let mut words = line.splitn(6, ' ');
+    let mut next = || words.next().ok_or_else(wrong);
+    let (name, created) = (next()?.to_string(), next()?.parse().map_err(|_| wrong())?);
+    let flavour = Flavour::parse(next()?).ok_or_else(wrong)?;
+    let strict = next()? == "1";
+    let notes = match next()? {
+        "-" => Vec::new(),
+        notes => notes
+            .split(',')
+            .map(|note| {
+                let (name, number) = note.split_once(':').ok_or_else(wrong)?;
+                Ok((name.to_string(), number.parse().map_err(|_| wrong())?))
+            })
+            .collect::<Result<_>>()?,
+    };
+    Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_read_back_and_cut_ones_are_refused() -> Result<()> {
+        let mut bytes = Vec::new();
+        Record::Add { id: 7, hashes: &[1, u64::MAX] }.write(&mut bytes);
+        Record::Rename { id: 8, name: "x".into() }.write(&mut bytes);
+        let (first, length) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        assert_eq!((first.op, first.id, first.words()), (op::ADD, 7, vec![1, u64::MAX]));
+        let (second, _) = Read::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
+        assert_eq!((second.op, second.id, second.text()?), (op::RENAME, 8, "x"));
+        for cut in 1..length {
+            assert!(Read::next(&bytes[..cut]).is_err(), "{cut}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn settings_read_back() -> Result<()> {
+        let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
+        let settings = Settings { strict: true, notes: vec![("expansion".into(), 2)], ..Settings::of(spec.clone()) };
+        let (name, created, read) = parse_settings(&settings_line("a:b", 5, &settings))?;
+        assert_eq!(
+            (name.as_str(), created, read.spec, read.strict, read.note("expansion")),
+            ("a:b", 5, spec, true, Some(2))
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! The module that the control plane imports: `bloomery_server`.

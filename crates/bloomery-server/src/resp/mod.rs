@@ -1,0 +1,1 @@
+//! RESP2 and RESP3: parser, replies, commands, connections, listener.

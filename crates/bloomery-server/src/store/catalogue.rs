@@ -1,0 +1,192 @@
+//! Names: making, finding, dropping, renaming, and those that live elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Entry, Lsn, Settings, Store, now};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::{self, Kind};
+use crate::log::Record;
+
+/// Longest name.
+const NAME: usize = 128;
+
+/// A name, if it is one: 1 to 128 of A-Z a-z 0-9 . _ : -
+pub fn check_name(name: &[u8]) -> Result<&str> {
+    let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
+    if name.is_empty() || name.len() > NAME || !name.iter().all(plain) {
+        return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : -"));
+    }
+    std::str::from_utf8(name).map_err(|_| Fault::invalid("a name is ASCII"))
+}
+
+impl Store {
+    /// The filter of this name, unless its time has come.
+    pub fn get(&self, name: &[u8]) -> Result<Arc<Entry>> {
+        let name = std::str::from_utf8(name).map_err(|_| Fault::missing())?;
+        if let Some(entry) = self.names.read().get(name) {
+            if entry.expires().is_none_or(|at| at > now()) {
+                return Ok(entry.clone());
+            }
+        } else {
+            self.check_here(name)?;
+            return Err(Fault::missing());
+        }
+        self.drop_filter(name.as_bytes()).and(Err(Fault::missing()))
+    }
+
+    /// Refuses a name that lives on another node, and says on which.
+    fn check_here(&self, name: &str) -> Result<()> {
+        match self.elsewhere.read().get(name) {
+            None => Ok(()),
+            Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} lives on {node}"))),
+        }
+    }
+
+    /// Says which names live on other nodes, and where.
+    pub fn set_elsewhere(&self, names: impl IntoIterator<Item = (String, String)>) {
+        *self.elsewhere.write() = names.into_iter().collect();
+    }
+
+    /// All filters whose time has not come, in no order.
+    pub fn entries(&self) -> Vec<Arc<Entry>> {
+        let now = now();
+        self.names.read().values().filter(|entry| entry.expires().is_none_or(|at| at > now)).cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.read().len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes an empty filter. Faults: `Exists`, `Invalid`, `Limit`, `Elsewhere`, `Unsupported`.
+    pub fn create(&self, name: &[u8], settings: Settings) -> Result<(Arc<Entry>, Lsn)> {
+        let name = check_name(name)?;
+        self.check_room(kind::nbytes_for(&settings.spec)?)?;
+        settings.spec.check()?;
+        let mut filter = kind::create(&settings.spec, self.master.hasher(&settings.spec))?;
+        filter.bound(self.options.limits.filter_bytes);
+        self.insert(name, settings, filter, true)
+    }
+
+    /// Puts a filter that is there already under a name, in place of one that has it if `replace`.
+    pub fn restore(
+        &self,
+        name: &[u8],
+        settings: Settings,
+        filter: Box<dyn Kind>,
+        replace: bool,
+    ) -> Result<(Arc<Entry>, Lsn)> {
+        let name = check_name(name)?;
+        self.check_room(filter.nbytes())?;
+        settings.spec.check()?;
+        if replace && self.names.read().contains_key(name) {
+            self.drop_filter(name.as_bytes())?;
+        }
+        self.insert(name, settings, filter, false)
+    }
+
+    /// Refuses so many bytes more.
+    fn check_room(&self, nbytes: u64) -> Result<()> {
+        let limits = &self.options.limits;
+        let (cap, whose) = if nbytes > limits.filter_bytes {
+            (limits.filter_bytes, "one filter")
+        } else if self.nbytes().saturating_add(nbytes) > limits.total_bytes {
+            (limits.total_bytes, "all filters")
+        } else if self.len() >= limits.filters {
+            return Err(Fault::new(Code::Limit, format!("the service holds {} filters, its most", limits.filters)));
+        } else {
+            return Ok(());
+        };
+        let text =
+            format!("the filter needs {nbytes} bytes, {whose} may have {cap}; lower the capacity or raise the cap");
+        Err(Fault::new(Code::Limit, text))
+    }
+
+    fn insert(&self, name: &str, settings: Settings, filter: Box<dyn Kind>, empty: bool) -> Result<(Arc<Entry>, Lsn)> {
+        let _one = self.changing.lock();
+        self.check_here(name)?;
+        if self.names.read().contains_key(name) {
+            return Err(Fault::new(Code::Exists, "item exists"));
+        }
+        self.log.admit()?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let entry = Arc::new(Entry::new(id, name, settings, now(), filter));
+        let whole = if empty { None } else { self.write_file(&entry, entry.look().as_ref())? };
+        let lsn = self.log.append(&Record::create(&entry, whole))?;
+        entry.lsn.store(lsn, Ordering::Relaxed);
+        self.put(entry.clone());
+        Ok((entry, Lsn(lsn)))
+    }
+
+    pub(super) fn put(&self, entry: Arc<Entry>) {
+        self.nbytes.fetch_add(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.names.write().insert(entry.name(), entry);
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn take(&self, name: &str) -> Option<Arc<Entry>> {
+        let entry = self.names.write().remove(name)?;
+        self.nbytes.fetch_sub(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.epoch.fetch_add(1, Ordering::Release);
+        Some(entry)
+    }
+
+    /// Drops the filter of this name; none where there was none.
+    pub fn drop_filter(&self, name: &[u8]) -> Result<Option<Lsn>> {
+        let _one = self.changing.lock();
+        let Ok(name) = std::str::from_utf8(name) else { return Ok(None) };
+        self.check_here(name)?;
+        let Some(entry) = self.names.read().get(name).cloned() else { return Ok(None) };
+        self.log.admit()?;
+        let lsn = self.log.append(&Record::Drop { id: entry.id })?;
+        self.take(name);
+        Ok(Some(Lsn(lsn)))
+    }
+
+    /// Gives a filter another name, in place of the filter that has it.
+    pub fn rename(&self, from: &[u8], to: &[u8]) -> Result<Lsn> {
+        let to = check_name(to)?;
+        let entry = self.get(from)?;
+        if from != to.as_bytes() {
+            self.drop_filter(to.as_bytes())?;
+        }
+        let _one = self.changing.lock();
+        self.log.admit()?;
+        let lsn = self.log.append(&Record::Rename { id: entry.id, name: to.to_string() })?;
+        if let Some(entry) = self.take(&entry.name()) {
+            entry.rename(to);
+            self.put(entry);
+        }
+        Ok(Lsn(lsn))
+    }
+
+    /// Says when a filter is dropped, in milliseconds since 1970, or that it is not.
+    pub fn expire(&self, entry: &Entry, at: Option<u64>) -> Result<Lsn> {
+        let _one = self.changing.lock();
+        self.log.admit()?;
+        let lsn = self.log.append(&Record::Expire { id: entry.id, at: at.unwrap_or(0) })?;
+        entry.set_expires(at);
+        Ok(Lsn(lsn))
+    }
+
+    /// Drops the filters whose time has come: how many.
+    pub fn drop_expired(&self) -> Result<usize> {
+        let now = now();
+        let due: Vec<String> = {
+            let names = self.names.read();
+            names
+                .iter()
+                .filter(|(_, e)| e.expires().is_some_and(|at| at <= now))
+                .map(|(name, _)| name.clone())
+                .collect()
+        };
+        due.iter().try_for_each(|name| self.drop_filter(name.as_bytes()).map(drop))?;
+        Ok(due.len())
+    }
+}

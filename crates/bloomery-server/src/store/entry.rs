@@ -1,0 +1,193 @@
+//! [`Entry`]: one named filter.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bloomery_core::key::{Domain, DomainHasher, KeyHasher};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::Notify;
+
+use crate::kind::{Kind, Spec};
+
+/// What clients take a filter for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Made by `BF.*`.
+    Bloom,
+    /// Made by `CF.*`.
+    Cuckoo,
+    /// Made by name of its kind.
+    Any,
+}
+
+impl Flavour {
+    /// As written in the manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Bloom => "bf",
+            Flavour::Cuckoo => "cf",
+            Flavour::Any => "any",
+        }
+    }
+
+    /// Reads [`Flavour::name`].
+    pub fn parse(name: &str) -> Option<Self> {
+        [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any].into_iter().find(|flavour| flavour.name() == name)
+    }
+}
+
+/// What a filter is made of and how it is treated.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Kind and parameters.
+    pub spec: Spec,
+    /// What clients take it for.
+    pub flavour: Flavour,
+    /// True: keys beyond its capacity are refused.
+    pub strict: bool,
+    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name.
+    pub notes: Vec<(String, u64)>,
+}
+
+impl Settings {
+    /// A filter of any kind.
+    pub fn of(spec: Spec) -> Self {
+        Settings { spec, flavour: Flavour::Any, strict: false, notes: Vec::new() }
+    }
+
+    /// The note `name`.
+    pub fn note(&self, name: &str) -> Option<u64> {
+        self.notes.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+}
+
+/// What requests have asked of a filter since the service began.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Keys looked for and found.
+    pub hits: AtomicU64,
+    /// Keys looked for and not found.
+    pub misses: AtomicU64,
+    /// Keys handed in.
+    pub adds: AtomicU64,
+    /// Keys handed in that were new.
+    pub new: AtomicU64,
+    /// Keys taken out.
+    pub removed: AtomicU64,
+}
+
+/// One named filter. Its number never changes and is never used again; its name may change.
+pub struct Entry {
+    /// Its number, by which logs and files know it.
+    pub id: u64,
+    /// What it was made of.
+    pub settings: Settings,
+    /// When it was made, in milliseconds since 1970.
+    pub created: u64,
+    /// What was asked of it.
+    pub traffic: Traffic,
+    /// How texts become hashes; those of a filter that is replaced stay the same.
+    pub text: DomainHasher,
+    hasher: KeyHasher,
+    name: RwLock<String>,
+    filter: RwLock<Box<dyn Kind>>,
+    /// When it is dropped, in milliseconds since 1970; 0 never.
+    expires: AtomicU64,
+    /// Bytes of cells that the store counts for it.
+    pub(super) counted: AtomicU64,
+    /// Number of the last record of the log that changed it.
+    pub(super) lsn: AtomicU64,
+    /// Number of the last record that its file on disk holds, and the number of that file; 0 where it has none.
+    saved: Mutex<(u64, u64)>,
+    /// True while its file is written; changes wait.
+    saving: AtomicBool,
+    idle: Notify,
+}
+
+impl Entry {
+    pub(super) fn new(id: u64, name: &str, settings: Settings, created: u64, filter: Box<dyn Kind>) -> Self {
+        let hasher = *filter.hasher();
+        Entry {
+            id,
+            settings,
+            created,
+            traffic: Traffic::default(),
+            text: hasher.of(Domain::Text),
+            hasher,
+            name: RwLock::new(name.to_string()),
+            counted: AtomicU64::new(filter.nbytes()),
+            filter: RwLock::new(filter),
+            expires: AtomicU64::new(0),
+            lsn: AtomicU64::new(0),
+            saved: Mutex::new((0, 0)),
+            saving: AtomicBool::new(false),
+            idle: Notify::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.name.read().clone()
+    }
+
+    pub(super) fn rename(&self, name: &str) {
+        *self.name.write() = name.to_string();
+    }
+
+    /// How keys become hashes.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// When it is dropped, in milliseconds since 1970.
+    pub fn expires(&self) -> Option<u64> {
+        Some(self.expires.load(Ordering::Relaxed)).filter(|&at| at != 0)
+    }
+
+    pub(super) fn set_expires(&self, at: Option<u64>) {
+        self.expires.store(at.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The filter, to be asked. Readers pass writers that wait, so that a look-up never waits for a file to be written.
+    pub fn look(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
+        self.filter.read_recursive()
+    }
+
+    /// The filter, to be changed; the store's own, since changes are logged.
+    pub(super) fn change(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
+        self.filter.write()
+    }
+
+    /// True while its file is written: a change would wait as long.
+    pub fn is_saving(&self) -> bool {
+        self.saving.load(Ordering::Acquire)
+    }
+
+    /// Waits until its file is written.
+    pub async fn idle(&self) {
+        let notified = self.idle.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        if self.is_saving() {
+            notified.await;
+        }
+    }
+
+    /// Number of the last record that its file holds, and the number of the file.
+    pub(super) fn saved(&self) -> (u64, u64) {
+        *self.saved.lock()
+    }
+
+    /// Notes that `file` holds what all records up to `lsn` have made of it.
+    pub(super) fn note_saved(&self, lsn: u64, file: u64) {
+        *self.saved.lock() = (lsn, file);
+    }
+
+    /// Does `work` with the filter, which nobody changes meanwhile.
+    pub(super) fn saving<T>(&self, work: impl FnOnce(&dyn Kind) -> T) -> T {
+        self.saving.store(true, Ordering::Release);
+        let done = work(self.look().as_ref());
+        self.saving.store(false, Ordering::Release);
+        self.idle.notify_waiters();
+        done
+    }
+}

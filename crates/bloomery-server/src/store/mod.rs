@@ -1,0 +1,116 @@
+//! [`Store`]: named filters, and every operation on them; what changes them is logged first come, first written.
+//!
+//! * [`entry`]: one named filter;
+//! * `catalogue`: names, making and dropping;
+//! * `operations`: keys in, answers out;
+//! * `secrets`: what keyed filters are keyed with;
+//! * `checkpoint`, `manifest`, `replay`: the files, and the way back from them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::fault::Result;
+use crate::limits::Limits;
+use crate::log::Log;
+
+mod catalogue;
+pub mod checkpoint;
+pub mod entry;
+mod manifest;
+mod operations;
+mod replay;
+mod secrets;
+
+pub use entry::{Entry, Flavour, Settings, Traffic};
+pub use operations::Lsn;
+pub use secrets::Master;
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folder of its files; without one nothing is kept.
+    pub folder: Option<PathBuf>,
+    /// When an acknowledged change is on disk.
+    pub durability: crate::log::Durability,
+    /// What clients may ask for.
+    pub limits: Limits,
+    /// True: what is damaged is left out, and said, instead of refused.
+    pub salvage: bool,
+    /// True: filters made without a word about it are not keyed.
+    pub plain: bool,
+    /// Bytes of log after which a checkpoint is due.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            folder: None,
+            durability: crate::log::Durability::EverySecond,
+            limits: Limits::default(),
+            salvage: false,
+            plain: false,
+            checkpoint_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Named filters. Every call takes a moment, but for a checkpoint and those that go over a whole filter.
+pub struct Store {
+    /// How it was opened.
+    pub options: Options,
+    names: RwLock<HashMap<String, Arc<Entry>>>,
+    /// One change of the catalogue at a time, so that names and log tell the same story.
+    changing: Mutex<()>,
+    /// Names that live on other nodes, with the address of the node.
+    elsewhere: RwLock<HashMap<String, String>>,
+    /// Counts changes of the catalogue: who holds on to an entry asks it.
+    epoch: AtomicU64,
+    next_id: AtomicU64,
+    next_file: AtomicU64,
+    nbytes: AtomicU64,
+    master: Master,
+    log: Log,
+    /// One checkpoint at a time.
+    checkpointing: Mutex<()>,
+    checkpointed: AtomicU64,
+    /// What was left out on the way back, for `--salvage`.
+    pub salvaged: Vec<String>,
+}
+
+impl Store {
+    /// The store in the folder of `options`, as it was; an empty one where there is none.
+    pub fn open(options: Options) -> Result<Self> {
+        replay::open(options)
+    }
+
+    /// Counts changes of the catalogue.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Bytes of cells of all filters.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes.load(Ordering::Relaxed)
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// What keyed filters are keyed with.
+    pub fn master(&self) -> &Master {
+        &self.master
+    }
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,104 @@
+//! Keys in, answers out. A change is made and logged under the filter's lock, so that the log has its order.
+
+use std::sync::atomic::Ordering;
+
+use super::{Entry, Store};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::Kind;
+use crate::log::Record;
+
+/// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lsn(pub u64);
+
+impl Store {
+    /// One answer (0 or 1) a hash.
+    pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
+        entry.look().contains(hashes, found);
+        let hits = found.iter().map(|&b| u64::from(b)).sum::<u64>();
+        entry.traffic.hits.fetch_add(hits, Ordering::Relaxed);
+        entry.traffic.misses.fetch_add(hashes.len() as u64 - hits, Ordering::Relaxed);
+    }
+
+    /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
+    /// added, and how many of `new` are true is not told.
+    pub fn add(&self, entry: &Entry, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
+        let lsn = self.changed(entry, &Record::Add { id: entry.id, hashes }, |filter| {
+            if entry.settings.strict && filter.num_added() + hashes.len() as u64 > filter.capacity() {
+                return Err(Fault::new(Code::Full, "non scaling filter is full"));
+            }
+            filter.add(hashes, Some(new))
+        })?;
+        entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        Ok(lsn)
+    }
+
+    /// Adds keys with a label or value each.
+    pub fn add_pairs(&self, entry: &Entry, hashes: &[u64], values: &[u64]) -> Result<Lsn> {
+        let record = Record::Pairs { id: entry.id, hashes, values };
+        let lsn = self.changed(entry, &record, |filter| filter.add_pairs(hashes, values))?;
+        entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        Ok(lsn)
+    }
+
+    /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
+    pub fn remove(&self, entry: &Entry, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
+        let record = Record::Remove { id: entry.id, hashes };
+        let lsn = self.changed(entry, &record, |filter| filter.remove(hashes, Some(removed)))?;
+        entry.traffic.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        Ok(lsn)
+    }
+
+    /// Forgets every key of a filter.
+    pub fn clear(&self, entry: &Entry) -> Result<Lsn> {
+        self.changed(entry, &Record::Clear { id: entry.id }, |filter| filter.clear())
+    }
+
+    /// Lets time pass for a filter with a window, in seconds.
+    pub fn advance(&self, entry: &Entry, now: f64) -> Result<Lsn> {
+        self.changed(entry, &Record::Advance { id: entry.id, now }, |filter| filter.advance(now).map(drop))
+    }
+
+    /// Takes `other` into a filter. What comes out is written whole: it cannot be said in keys.
+    pub fn merge(&self, entry: &Entry, other: &dyn Kind) -> Result<Lsn> {
+        self.log.admit()?;
+        let mut filter = entry.change();
+        filter.merge(other)?;
+        self.recount(entry, filter.nbytes());
+        let file = self.write_file(entry, filter.as_ref())?.unwrap_or(0);
+        let lsn = self.log.append(&Record::Replaced { id: entry.id, file })?;
+        entry.note_saved(lsn, file);
+        entry.lsn.store(lsn, Ordering::Relaxed);
+        Ok(Lsn(lsn))
+    }
+
+    /// Makes a change and logs it. A change that fails may have been made in part, so it is logged as well: on the way
+    /// back it fails at the same key.
+    fn changed(
+        &self,
+        entry: &Entry,
+        record: &Record<'_>,
+        work: impl FnOnce(&mut dyn Kind) -> Result<()>,
+    ) -> Result<Lsn> {
+        self.log.admit()?;
+        let mut filter = entry.change();
+        let done = work(filter.as_mut());
+        match &done {
+            Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
+            _ => {}
+        }
+        let lsn = self.log.append(record)?;
+        entry.lsn.store(lsn, Ordering::Relaxed);
+        self.recount(entry, filter.nbytes());
+        done.map(|()| Lsn(lsn))
+    }
+
+    /// Notes the bytes of a filter that may have grown.
+    pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
+        let before = entry.counted.swap(nbytes, Ordering::Relaxed);
+        if before != nbytes {
+            self.nbytes.fetch_add(nbytes.wrapping_sub(before), Ordering::Relaxed);
+        }
+    }
+}

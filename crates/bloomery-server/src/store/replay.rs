@@ -1,0 +1,218 @@
+//! The way back: the manifest's files, then the records of the log that they do not hold.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bloomery_core::parallel::workers;
+use parking_lot::{Mutex, RwLock};
+
+use super::checkpoint::{filters, logs, path};
+use super::manifest::{Manifest, Row};
+use super::{Entry, Master, Options, Store};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::{self, Spec};
+use crate::log::record::{Read, op, parse_settings};
+use crate::log::segment::{self, End};
+use crate::log::{Durability, Log};
+
+/// Threads that read files.
+const THREADS: usize = 4;
+
+/// See [`Store::open`].
+pub(super) fn open(options: Options) -> Result<Store> {
+    let Some(folder) = options.folder.clone() else {
+        return Ok(store(options, Master::drawn()?, Log::unkept(), &Manifest::default()));
+    };
+    for part in [filters(&folder), logs(&folder)] {
+        fs::create_dir_all(&part).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", part.display())))?;
+    }
+    let master = Master::in_folder(&folder)?;
+    let manifest = Manifest::read(&folder)?;
+    let mut store = store(options, master, Log::unkept(), &manifest);
+    store.read_files(&folder, &manifest)?;
+    let next = store.read_log(&folder, &manifest)?;
+    store.log = Log::open(&logs(&folder), store.options.durability, next)?;
+    Ok(store)
+}
+
+fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
+    Store {
+        options,
+        names: RwLock::new(HashMap::new()),
+        changing: Mutex::new(()),
+        elsewhere: RwLock::new(HashMap::new()),
+        epoch: AtomicU64::new(1),
+        next_id: AtomicU64::new(manifest.next_id),
+        next_file: AtomicU64::new(manifest.next_file),
+        nbytes: AtomicU64::new(0),
+        master,
+        log,
+        checkpointing: Mutex::new(()),
+        checkpointed: AtomicU64::new(0),
+        salvaged: Vec::new(),
+    }
+}
+
+impl Store {
+    /// The secret of a filter, if it has one.
+    pub(super) fn secret_of(&self, spec: &Spec) -> Option<[u8; 16]> {
+        spec.keyed.then(|| self.master().secret_of(spec.seed))
+    }
+
+    /// The filter in a file of the folder.
+    fn read_file(&self, folder: &Path, id: u64, file: u64, spec: &Spec) -> Result<Box<dyn kind::Kind>> {
+        kind::open(&path(folder, id, file), self.secret_of(spec), self.options.limits.filter_bytes)
+    }
+
+    fn read_files(&mut self, folder: &Path, manifest: &Manifest) -> Result<()> {
+        let results = Mutex::new(Vec::with_capacity(manifest.rows.len()));
+        workers::queue(manifest.rows.iter(), THREADS, |row| {
+            let filter = self.read_file(folder, row.id, row.file, &row.settings.spec);
+            results.lock().push((row, filter));
+        });
+        for (row, filter) in results.into_inner() {
+            match filter {
+                Ok(filter) => self.put(restored(row, filter)),
+                Err(fault) => self.leave_out(format!("{}: {fault}", row.name))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what cannot be read, or refuses to go on without it.
+    fn leave_out(&mut self, what: String) -> Result<()> {
+        if self.options.salvage {
+            self.salvaged.push(what);
+            return Ok(());
+        }
+        Err(Fault::new(Code::Format, format!("{what}; restore a backup, or start with --salvage to go on without it")))
+    }
+
+    /// Does what the log says; the number of the next record.
+    fn read_log(&mut self, folder: &Path, manifest: &Manifest) -> Result<u64> {
+        let segments = segment::list(&logs(folder))?;
+        let mut next = manifest.known + 1;
+        let mut by_id: HashMap<u64, Arc<Entry>> = self.entries_by_id();
+        let last = segments.last().map(|(first, _)| *first);
+        for (first, path) in segments {
+            if first < manifest.boundary {
+                continue;
+            }
+            next = next.max(first);
+            let end = segment::read(&path, first, Some(first) == last, |number, record| {
+                next = next.max(number + 1);
+                self.redo(folder, manifest, &mut by_id, number, &record)
+            })?;
+            let place = |at: u64| format!("{}: damaged at byte {at}", path.display());
+            match end {
+                End::Whole => {}
+                // Numbers of what was lost are not given again while the old segment is there.
+                End::Cut(_) => next += 1 << 32,
+                End::Damaged(at) => {
+                    self.leave_out(place(at))?;
+                    next += 1 << 32;
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    fn entries_by_id(&self) -> HashMap<u64, Arc<Entry>> {
+        self.names.read().values().map(|entry| (entry.id, entry.clone())).collect()
+    }
+
+    /// Does one record again.
+    fn redo(
+        &self,
+        folder: &Path,
+        manifest: &Manifest,
+        by_id: &mut HashMap<u64, Arc<Entry>>,
+        number: u64,
+        record: &Read,
+    ) -> Result<()> {
+        if matches!(record.op, op::CREATE | op::CREATE_WHOLE | op::DROP | op::RENAME | op::EXPIRE) {
+            return if number > manifest.known { self.redo_catalogue(folder, by_id, number, record) } else { Ok(()) };
+        }
+        let Some(entry) = by_id.get(&record.id).filter(|entry| entry.lsn.load(Ordering::Relaxed) < number) else {
+            return Ok(());
+        };
+        let words = record.words();
+        let mut filter = entry.change();
+        // What was refused when it happened is refused again, at the same key.
+        let _ = match record.op {
+            op::ADD => filter.add(&words, None),
+            op::REMOVE => filter.remove(&words, None),
+            op::PAIRS => filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]),
+            op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
+            op::CLEAR => filter.clear(),
+            op::REPLACED => {
+                *filter =
+                    self.read_file(folder, entry.id, words.first().copied().unwrap_or(0), &entry.settings.spec)?;
+                Ok(())
+            }
+            other => {
+                return Err(Fault::new(Code::Format, format!("the log has operation {other}; use a newer release")));
+            }
+        };
+        entry.lsn.store(number, Ordering::Relaxed);
+        self.recount(entry, filter.nbytes());
+        Ok(())
+    }
+
+    fn redo_catalogue(
+        &self,
+        folder: &Path,
+        by_id: &mut HashMap<u64, Arc<Entry>>,
+        number: u64,
+        record: &Read,
+    ) -> Result<()> {
+        match (record.op, by_id.get(&record.id).cloned()) {
+            (op::CREATE | op::CREATE_WHOLE, None) => {
+                let (line, file) =
+                    if record.op == op::CREATE { (0, None) } else { (8, record.words().first().copied()) };
+                let line = std::str::from_utf8(record.body.get(line..).unwrap_or_default())
+                    .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))?;
+                let (name, created, settings) = parse_settings(line)?;
+                let mut filter = match file {
+                    None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
+                    Some(file) => self.read_file(folder, record.id, file, &settings.spec)?,
+                };
+                filter.bound(self.options.limits.filter_bytes);
+                let entry = Arc::new(Entry::new(record.id, &name, settings, created, filter));
+                entry.lsn.store(number, Ordering::Relaxed);
+                self.next_id.fetch_max(record.id + 1, Ordering::Relaxed);
+                self.next_file.fetch_max(file.unwrap_or(0) + 1, Ordering::Relaxed);
+                by_id.insert(record.id, entry.clone());
+                self.put(entry);
+            }
+            (op::DROP, Some(entry)) => {
+                by_id.remove(&record.id);
+                self.take(&entry.name());
+            }
+            (op::RENAME, Some(entry)) => {
+                self.take(&entry.name());
+                entry.rename(record.text()?);
+                self.put(entry);
+            }
+            (op::EXPIRE, Some(entry)) => entry.set_expires(record.words().first().copied().filter(|&at| at != 0)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How safe an acknowledged change is.
+    pub fn durability(&self) -> Durability {
+        self.log.mode()
+    }
+}
+
+fn restored(row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
+    let entry = Entry::new(row.id, &row.name, row.settings.clone(), row.created, filter);
+    entry.set_expires(Some(row.expires).filter(|&at| at != 0));
+    entry.lsn.store(row.lsn, Ordering::Relaxed);
+    entry.note_saved(row.lsn, row.file);
+    Arc::new(entry)
+}

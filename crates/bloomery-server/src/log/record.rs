@@ -205,8 +205,8 @@ mod tests {
         let settings = Settings { strict: true, notes: vec![("expansion".into(), 2)], ..Settings::of(spec.clone()) };
         let (name, created, read) = parse_settings(&settings_line("a:b", 5, &settings))?;
         assert_eq!(
-            (name.as_str(), created, read.spec, read.strict, read.note("expansion")),
-            ("a:b", 5, spec, true, Some(2))
+            (name.as_str(), created, read.note("expansion"), read.strict, read.spec),
+            ("a:b", 5, Some(2), true, spec)
         );
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::log::Record;
 const NAME: usize = 128;
 
 /// A name, if it is one: 1 to 128 of A-Z a-z 0-9 . _ : -
-pub fn check_name(name: &[u8]) -> Result<&str> {
+pub(super) fn check_name(name: &[u8]) -> Result<&str> {
     let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
     if name.is_empty() || name.len() > NAME || !name.iter().all(plain) {
         return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : -"));

@@ -170,6 +170,10 @@ pub trait Addable: Filter {
     }
     /// Forgets every key.
     fn clear(&mut self) -> Result<()>;
+    /// Lets time pass until `now`, in seconds: how many generations expired. Nothing where time does not count.
+    fn pass_time(&mut self, _now: f64) -> Option<Result<u64>> {
+        None
+    }
 }
 
 /// Takes keys out again.

@@ -315,6 +315,10 @@ where
         self.clock = self.clock.map(|(now, _)| (now, now));
         Ok(())
     }
+
+    fn pass_time(&mut self, now: f64) -> Option<Result<u64>> {
+        self.plan.window.map(|_| self.advance(now))
+    }
 }
 
 impl<V: Kind> Generations<V>

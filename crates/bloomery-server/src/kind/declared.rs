@@ -125,9 +125,42 @@ macro_rules! adding {
         fn clear(&mut self) -> Result<()> {
             Ok(Addable::clear(self)?)
         }
+
+        fn advance(&mut self, now: f64) -> Result<u64> {
+            match self.pass_time(now) {
+                Some(passed) => Ok(passed?),
+                None => Err(self.cannot("let time pass: it has no window of time")),
+            }
+        }
     };
     (number) => {
         adding!(key);
+    };
+    (pair) => {
+        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
+            Ok(self.put_hashes(hashes, values, None)?)
+        }
+
+        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+            self.get_hashes(hashes, values);
+            Ok(())
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Ok(Core::clear(self)?)
+        }
+    };
+    (build_pairs) => {
+        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
+            values.iter().try_for_each(|&value| self.check_settable(value))?;
+            hashes.iter().zip(values).try_for_each(|(&hash, &value)| self.set_hash(hash, value).map(drop))?;
+            Ok(())
+        }
+
+        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+            self.get_hashes(hashes, 0, values);
+            Ok(())
+        }
     };
     ($other:ident) => {};
 }

@@ -67,6 +67,7 @@ impl Store {
     /// Makes an empty filter. Faults: `Exists`, `Invalid`, `Limit`, `Elsewhere`, `Unsupported`.
     pub fn create(&self, name: &[u8], settings: Settings) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
+        self.check_free(name)?;
         self.check_room(kind::nbytes_for(&settings.spec)?)?;
         settings.spec.check()?;
         let mut filter = kind::create(&settings.spec, self.master.hasher(&settings.spec))?;
@@ -91,6 +92,13 @@ impl Store {
         self.insert(name, settings, filter, false)
     }
 
+    /// Refuses a name that a filter has, here or elsewhere.
+    fn check_free(&self, name: &str) -> Result<()> {
+        self.check_here(name)?;
+        let taken = self.names.read().contains_key(name);
+        if taken { Err(Fault::new(Code::Exists, "item exists")) } else { Ok(()) }
+    }
+
     /// Refuses so many bytes more.
     fn check_room(&self, nbytes: u64) -> Result<()> {
         let limits = &self.options.limits;
@@ -110,10 +118,7 @@ impl Store {
 
     fn insert(&self, name: &str, settings: Settings, filter: Box<dyn Kind>, empty: bool) -> Result<(Arc<Entry>, Lsn)> {
         let _one = self.changing.lock();
-        self.check_here(name)?;
-        if self.names.read().contains_key(name) {
-            return Err(Fault::new(Code::Exists, "item exists"));
-        }
+        self.check_free(name)?;
         self.log.admit()?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry::new(id, name, settings, now(), filter));

@@ -25,6 +25,8 @@ mod manifest;
 mod operations;
 mod replay;
 mod secrets;
+#[cfg(test)]
+mod tests;
 
 pub use entry::{Entry, Flavour, Settings, Traffic};
 pub use operations::Lsn;

@@ -30,8 +30,14 @@ struct Assign<'a> {
 
 impl Operation for Assign<'_> {
     type Out = u8;
-    const SKIPS_NULLS: bool = true;
-    const REFUSES_NULLS: bool = true;
+
+    fn skips_nulls(&self) -> bool {
+        true
+    }
+
+    fn refuses_nulls(&self) -> bool {
+        true
+    }
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let (first, values) = (self.done.get(), self.values);

@@ -27,7 +27,10 @@ struct Errors<'a> {
 
 impl Operation for Errors<'_> {
     type Out = u8;
-    const SKIPS_NULLS: bool = true;
+
+    fn skips_nulls(&self) -> bool {
+        true
+    }
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let (mut hashes, mut found, mut errors) = ([0u64; CHUNK], [0u8; CHUNK], 0);
@@ -54,7 +57,10 @@ struct Find {
 
 impl Operation for Find {
     type Out = u8;
-    const SKIPS_NULLS: bool = true;
+
+    fn skips_nulls(&self) -> bool {
+        true
+    }
 
     fn run(&self, _: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let mut hashes = [0u64; CHUNK];

@@ -32,14 +32,31 @@ pub(crate) trait Operation {
     /// Takes all keys of `source`; fills `out` (as long as the source) if it is wanted.
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [Self::Out]>) -> PyResult<()>;
     /// True when null rows must not reach [`Operation::run`].
-    const SKIPS_NULLS: bool;
+    fn skips_nulls(&self) -> bool {
+        false
+    }
     /// True when a null row is an error: something stands beside each key.
-    const REFUSES_NULLS: bool = false;
+    fn refuses_nulls(&self) -> bool {
+        false
+    }
 }
+
+/// An operation by its answers alone: reading keys is compiled once for each kind of answer, not once for each
+/// operation of each class, which were two megabytes of code. It is called for thousands of keys at a time.
+pub(crate) type Work<'a, T> = &'a dyn Operation<Out = T>;
 
 /// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
 pub(crate) fn run<'py, O: Operation>(
     operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    any::<O::Out>(operation, hasher, keys, wanted)
+}
+
+fn any<'py, T: Answer>(
+    operation: Work<'_, T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
@@ -72,21 +89,21 @@ pub(crate) fn run<'py, O: Operation>(
             Opened::Texts => texts = true,
         }
     }
-    let iterated = if texts { iterated::<O, true> } else { iterated::<O, false> };
+    let iterated = if texts { iterated::<T, true> } else { iterated::<T, false> };
     let answer = iterated(operation, hasher, keys, wanted)?;
     if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }
 }
 
 /// A column that speaks the Arrow interface, or a table of them.
-fn column<'py, O: Operation>(
-    operation: &O,
+fn column<'py, T: Answer>(
+    operation: Work<'_, T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if answers::is_pandas_floats(keys)? {
-        let answer = run(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
+        let answer = any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
         return answers::like_series(keys, answer);
     }
     if answers::is_polars_objects(keys)? {
@@ -111,7 +128,7 @@ fn column<'py, O: Operation>(
                 return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
             }
             let values = keys.call_method0("to_numpy")?;
-            let answer = run(operation, hasher, &values, wanted)?;
+            let answer = any(operation, hasher, &values, wanted)?;
             return answers::like_series(keys, answer);
         }
         lent => lent?,
@@ -126,8 +143,8 @@ fn missing(py: Python<'_>) -> PyErr {
 }
 
 /// A list or a tuple: its length is known and its items can be had without an iterator.
-fn listed<'py, O: Operation>(
-    operation: &O,
+fn listed<'py, T: Answer>(
+    operation: Work<'_, T>,
     hasher: &KeyHasher,
     items: &Items<'_, 'py>,
     wanted: bool,
@@ -136,7 +153,7 @@ fn listed<'py, O: Operation>(
     let len = items.keys.len()?;
     let mut hashes = zeroed(HASHED_AT_A_TIME.min(len)).or_raise(py)?;
     let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
-    let mut answer = O::Out::gather(py, if wanted { len } else { 0 })?;
+    let mut answer = T::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
@@ -177,12 +194,12 @@ fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut
 }
 
 /// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
-fn iterated<O: Operation, const TEXTS: bool>(
-    operation: &O,
+fn iterated<T: Answer, const TEXTS: bool>(
+    operation: Work<'_, T>,
     hasher: &KeyHasher,
     keys: &Bound<'_, PyAny>,
     wanted: bool,
-) -> PyResult<Vec<O::Out>> {
+) -> PyResult<Vec<T>> {
     let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
     let mut hashes = Vec::new();
@@ -205,7 +222,7 @@ fn iterated<O: Operation, const TEXTS: bool>(
         let start = answer.len();
         if wanted {
             reserve(&mut answer, hashes.len()).or_raise(py)?;
-            answer.resize(start + hashes.len(), O::Out::default());
+            answer.resize(start + hashes.len(), T::default());
             operation.run(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
         } else {
             operation.run(py, &hashes.as_slice(), None)?;
@@ -226,15 +243,15 @@ fn iterated<O: Operation, const TEXTS: bool>(
 const PORTION: usize = 1 << 22;
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.
-pub(crate) fn arrow<'py, O: Operation>(
-    operation: &O,
+pub(crate) fn arrow<'py, T: Answer>(
+    operation: Work<'_, T>,
     keys: &Bound<'py, PyAny>,
     mut chunks: Chunks,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     let mut ready = Vec::new();
-    while O::REFUSES_NULLS
+    while operation.refuses_nulls()
         && let Some(chunk) = chunks.next(py)?
     {
         if chunk.has_nulls() {
@@ -252,22 +269,23 @@ pub(crate) fn arrow<'py, O: Operation>(
         }
         py.check_signals()?;
     }
-    if wanted {
-        answers::like_arrow(keys, parts, chunks.streamed, O::Out::ARROW_TYPE)
-    } else {
-        Ok(py.None().into_bound(py))
-    }
+    if wanted { answers::like_arrow(keys, parts, chunks.streamed, T::ARROW_TYPE) } else { Ok(py.None().into_bound(py)) }
 }
 
 /// One chunk, a portion at a time; the column of its answers, if they are wanted.
-fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: bool) -> PyResult<Option<ArrowColumn>> {
+fn portions<T: Answer>(
+    operation: Work<'_, T>,
+    py: Python<'_>,
+    chunk: &Chunk,
+    wanted: bool,
+) -> PyResult<Option<ArrowColumn>> {
     let len = chunk.source.len();
     let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
-    let skips = O::SKIPS_NULLS && chunk.has_nulls();
-    let mut column = wanted.then(|| Writer::with_room::<O::Out>(py, len, chunk.has_nulls())).transpose()?;
+    let skips = operation.skips_nulls() && chunk.has_nulls();
+    let mut column = wanted.then(|| Writer::with_room::<T>(py, len, chunk.has_nulls())).transpose()?;
     let mut marks = zeros::<u8>(py, room(chunk.has_nulls()))?;
     let mut hashes = zeros::<u64>(py, room(skips))?;
-    let mut outs = zeros::<O::Out>(py, room(wanted))?;
+    let mut outs = zeros::<T>(py, room(wanted))?;
     for start in (0..len).step_by(PORTION) {
         let rows = PORTION.min(len - start);
         let valid = marks.get_mut(..rows).unwrap_or_default();
@@ -287,7 +305,7 @@ fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: 
     }
     // 40 MB of pages go back.
     turns::over(py, len, || drop((marks, hashes, outs)));
-    Ok(column.map(Writer::finish::<O::Out>))
+    Ok(column.map(Writer::finish::<T>))
 }
 
 /// Room for the rows of a portion, which takes the system 5 ms.
@@ -296,12 +314,12 @@ fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T
 }
 
 /// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
-fn keys_alone<O: Operation>(
-    operation: &O,
+fn keys_alone<T: Answer>(
+    operation: Work<'_, T>,
     py: Python<'_>,
     hashes: &mut [u64],
     valid: &[u8],
-    mut out: Option<&mut [O::Out]>,
+    mut out: Option<&mut [T]>,
 ) -> PyResult<()> {
     let rows = || (0..valid.len()).filter(|&i| valid[i] != 0);
     // No row moves behind its place, so that no second copy is needed; nor does an answer on its way back.
@@ -315,7 +333,7 @@ fn keys_alone<O: Operation>(
     operation.run(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
         turns::over(py, valid.len(), || {
-            out[number..].fill(O::Out::default());
+            out[number..].fill(T::default());
             for i in rows().rev() {
                 number -= 1;
                 out[i] = std::mem::take(&mut out[number]);

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::HASHED_AT_A_TIME;
-use super::batch::{self, Operation};
+use super::batch::{self, Operation, Work};
 use super::buffer::{self, Opened};
 use super::column::Column;
 use super::filters;
@@ -85,6 +85,10 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 
 /// Runs `operation` over a batch of hashes.
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    any::<O::Out>(operation, hashes)
+}
+
+fn any<'py, T: Answer>(operation: Work<'_, T>, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
     filters::refuse(hashes)?;
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
@@ -108,5 +112,5 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
     }
     let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
     operation.run(py, &values.as_slice(), Some(&mut out))?;
-    O::Out::to_list(py, &out)
+    T::to_list(py, &out)
 }

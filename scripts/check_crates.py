@@ -1,6 +1,6 @@
-"""Checks the arrows between the crates and between the rooms of bloomery-core.
+"""Checks the arrows between the crates and between the rooms of bloomery-core and bloomery-server.
 
-The rooms and what each may use stand in the table of ``crates/bloomery-core/src/lib.rs``; this script reads
+The rooms and what each may use stand in the table of each crate's ``src/lib.rs``; this script reads
 that table, so the documentation is the rule. Prints each breach as ``file:line: message``; exit code 1
 if there are any.
 """
@@ -12,9 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "crates" / "bloomery-core"
-ROW = re.compile(r"^//! \| \[`(\w+)`\] \|.*\| ([\w, ]+) \|$", re.MULTILINE)
+SERVER = ROOT / "crates" / "bloomery-server"
+ROW = re.compile(r"^//! \| \[?`(\w+)`\]? \|.*\| ([\w, ]+) \|$", re.MULTILINE)
 USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
-# The kernels: nothing else in the core may contain `unsafe`.
+# The kernels: nothing else in the core may contain `unsafe`, and nothing in the server.
 KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
@@ -32,10 +33,10 @@ KERNELS = {
 }
 
 
-def room_order() -> dict[str, set[str]]:
+def room_order(crate: Path) -> dict[str, set[str]]:
     """The rooms each room may use: what the table names, and what those may use in turn."""
     allowed: dict[str, set[str]] = {}
-    for room, uses in ROW.findall((CORE / "src" / "lib.rs").read_text(encoding="utf-8")):
+    for room, uses in ROW.findall((crate / "src" / "lib.rs").read_text(encoding="utf-8")):
         if uses == "nothing":
             below = set()
         elif uses == "all of the above":
@@ -44,7 +45,7 @@ def room_order() -> dict[str, set[str]]:
             below = {name.strip() for name in uses.split(",")}
         allowed[room] = below.union(*(allowed[name] for name in below if name in allowed))
     if not allowed:
-        sys.exit(f"{CORE / 'src' / 'lib.rs'}: the table of rooms is missing")
+        sys.exit(f"{crate / 'src' / 'lib.rs'}: the table of rooms is missing")
     return allowed
 
 
@@ -58,9 +59,9 @@ def code_lines(path: Path) -> list[tuple[int, str]]:
     return lines
 
 
-def check_room(path: Path, allowed: dict[str, set[str]]) -> list[str]:
+def check_room(crate: Path, path: Path, allowed: dict[str, set[str]]) -> list[str]:
     """Breaches of one file: rooms it may not use, and ``unsafe`` outside of the kernels."""
-    inside = path.relative_to(CORE / "src")
+    inside = path.relative_to(crate / "src")
     room = inside.parts[0].removesuffix(".rs")
     if room == "lib":
         return []
@@ -75,7 +76,7 @@ def check_room(path: Path, allowed: dict[str, set[str]]) -> list[str]:
                 used = "error" if name in {"Error", "Result"} else name
                 if used in allowed and used != room and used not in allowed[room] | {"error"}:
                     breaches.append(f"{where}: room {room!r} may not use {used!r} (see the table in lib.rs)")
-        if re.search(r"\bunsafe\b", line) and inside.as_posix() not in KERNELS:
+        if re.search(r"\bunsafe\b", line) and not (crate == CORE and inside.as_posix() in KERNELS):
             breaches.append(f"{where}: unsafe belongs in the kernel files only: {', '.join(sorted(KERNELS))}")
     return breaches
 
@@ -90,11 +91,13 @@ def check_manifest() -> list[str]:
 
 def main() -> int:
     """Runs the checks; 0 if all hold."""
-    allowed = room_order()
-    breaches = check_manifest()
-    for path in sorted((CORE / "src").rglob("*.rs")):
-        breaches += check_room(path, allowed)
-    print("\n".join(breaches) or f"{len(allowed)} rooms, arrows run one way")
+    breaches, rooms = check_manifest(), 0
+    for crate in (CORE, SERVER):
+        allowed = room_order(crate)
+        rooms += len(allowed)
+        for path in sorted((crate / "src").rglob("*.rs")):
+            breaches += check_room(crate, path, allowed)
+    print("\n".join(breaches) or f"{rooms} rooms, arrows run one way")
     return 1 if breaches else 0
 
 

@@ -1,7 +1,7 @@
 //! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name none.
 //!
 //! * `declared`: the trait for each row of the registry, with what its capabilities allow;
-//! * [`spec`]: what a filter was made of, as words.
+//! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
 
 use bloomery_core::container::Container;
 use bloomery_core::key::KeyHasher;
@@ -12,9 +12,11 @@ use std::any::Any;
 use crate::fault::{Fault, Result};
 
 mod declared;
+pub mod settings;
 pub mod spec;
 
 pub use declared::{create, load, nbytes_for, open};
+pub use settings::{Flavour, Settings};
 pub use spec::Spec;
 
 /// A named filter's structure. What its kind cannot do is a [`Code::Unsupported`](crate::fault::Code::Unsupported)

@@ -6,8 +6,6 @@
 //! all little-endian; the body of an operation on keys is its hashes, 8 bytes each.
 
 use crate::fault::{Code, Fault, Result};
-use crate::kind::Spec;
-use crate::store::{Entry, Flavour, Settings};
 
 /// One change of a filter, whose number is `id`, or of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,11 +64,6 @@ pub mod op {
 const HEAD: usize = 13;
 
 impl Record<'_> {
-    /// A filter was made.
-    pub fn create(entry: &Entry, whole: Option<u64>) -> Record<'static> {
-        Record::Create { id: entry.id, line: settings_line(&entry.name(), entry.created, &entry.settings), whole }
-    }
-
     /// Appends its bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -147,39 +140,6 @@ impl Read {
     }
 }
 
-/// Settings as a line: `name created flavour strict notes spec`.
-pub fn settings_line(name: &str, created: u64, settings: &Settings) -> String {
-    let notes: Vec<String> = settings.notes.iter().map(|(name, number)| format!("{name}:{number}")).collect();
-    let notes = if notes.is_empty() { "-".to_string() } else { notes.join(",") };
-    format!(
-        "{name} {created} {} {} {notes} {}",
-        settings.flavour.name(),
-        u8::from(settings.strict),
-        settings.spec.line()
-    )
-}
-
-/// Reads [`settings_line`]: name, time of making, settings.
-pub fn parse_settings(line: &str) -> Result<(String, u64, Settings)> {
-    let wrong = || Fault::new(Code::Format, "a filter's settings cannot be read");
-    let mut words = line.splitn(6, ' ');
-    let mut next = || words.next().ok_or_else(wrong);
-    let (name, created) = (next()?.to_string(), next()?.parse().map_err(|_| wrong())?);
-    let flavour = Flavour::parse(next()?).ok_or_else(wrong)?;
-    let strict = next()? == "1";
-    let notes = match next()? {
-        "-" => Vec::new(),
-        notes => notes
-            .split(',')
-            .map(|note| {
-                let (name, number) = note.split_once(':').ok_or_else(wrong)?;
-                Ok((name.to_string(), number.parse().map_err(|_| wrong())?))
-            })
-            .collect::<Result<_>>()?,
-    };
-    Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,18 +156,6 @@ mod tests {
         for cut in 1..length {
             assert!(Read::next(&bytes[..cut]).is_err(), "{cut}");
         }
-        Ok(())
-    }
-
-    #[test]
-    fn settings_read_back() -> Result<()> {
-        let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
-        let settings = Settings { strict: true, notes: vec![("expansion".into(), 2)], ..Settings::of(spec.clone()) };
-        let (name, created, read) = parse_settings(&settings_line("a:b", 5, &settings))?;
-        assert_eq!(
-            (name.as_str(), created, read.note("expansion"), read.strict, read.spec),
-            ("a:b", 5, Some(2), true, spec)
-        );
         Ok(())
     }
 }

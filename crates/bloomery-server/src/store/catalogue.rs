@@ -123,7 +123,8 @@ impl Store {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry::new(id, name, settings, now(), filter));
         let whole = if empty { None } else { self.write_file(&entry, entry.look().as_ref())? };
-        let lsn = self.log.append(&Record::create(&entry, whole))?;
+        let line = kind::settings::line(name, entry.created, &entry.settings);
+        let lsn = self.log.append(&Record::Create { id, line, whole })?;
         entry.lsn.store(lsn, Ordering::Relaxed);
         self.put(entry.clone());
         Ok((entry, Lsn(lsn)))

@@ -6,59 +6,7 @@ use bloomery_core::key::{Domain, DomainHasher, KeyHasher};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 
-use crate::kind::{Kind, Spec};
-
-/// What clients take a filter for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    /// Made by `BF.*`.
-    Bloom,
-    /// Made by `CF.*`.
-    Cuckoo,
-    /// Made by name of its kind.
-    Any,
-}
-
-impl Flavour {
-    /// As written in the manifest.
-    pub fn name(self) -> &'static str {
-        match self {
-            Flavour::Bloom => "bf",
-            Flavour::Cuckoo => "cf",
-            Flavour::Any => "any",
-        }
-    }
-
-    /// Reads [`Flavour::name`].
-    pub fn parse(name: &str) -> Option<Self> {
-        [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any].into_iter().find(|flavour| flavour.name() == name)
-    }
-}
-
-/// What a filter is made of and how it is treated.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Kind and parameters.
-    pub spec: Spec,
-    /// What clients take it for.
-    pub flavour: Flavour,
-    /// True: keys beyond its capacity are refused.
-    pub strict: bool,
-    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name.
-    pub notes: Vec<(String, u64)>,
-}
-
-impl Settings {
-    /// A filter of any kind.
-    pub fn of(spec: Spec) -> Self {
-        Settings { spec, flavour: Flavour::Any, strict: false, notes: Vec::new() }
-    }
-
-    /// The note `name`.
-    pub fn note(&self, name: &str) -> Option<u64> {
-        self.notes.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
-    }
-}
+use crate::kind::{Kind, Settings};
 
 /// What requests have asked of a filter since the service began.
 #[derive(Debug, Default)]

@@ -12,9 +12,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use super::entry::Settings;
 use crate::fault::{Code, Fault, Result};
-use crate::log::record;
+use crate::kind::{Settings, settings};
 
 const FILE: &str = "manifest";
 const HEAD: &str = "bloomery-manifest ";
@@ -81,7 +80,7 @@ impl Manifest {
                 "from" => (manifest.boundary, manifest.known) = (number()?, number()?),
                 "filter" => {
                     let (id, lsn, file, expires) = (number()?, number()?, number()?, number()?);
-                    let (name, created, settings) = record::parse_settings(words.next().ok_or_else(wrong)?)?;
+                    let (name, created, settings) = settings::parse(words.next().ok_or_else(wrong)?)?;
                     manifest.rows.push(Row { id, lsn, file, expires, name, created, settings });
                 }
                 _ => return Err(wrong()),
@@ -95,7 +94,7 @@ impl Manifest {
         let mut text =
             format!("{HEAD}{VERSION}\nnext {} {}\nfrom {} {}", self.next_id, self.next_file, self.boundary, self.known);
         for row in &self.rows {
-            let line = record::settings_line(&row.name, row.created, &row.settings);
+            let line = settings::line(&row.name, row.created, &row.settings);
             text.push_str(&format!("\nfilter {} {} {} {} {line}", row.id, row.lsn, row.file, row.expires));
         }
         let crc = crc32fast::hash(text.as_bytes());

@@ -28,7 +28,8 @@ mod secrets;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{Entry, Flavour, Settings, Traffic};
+pub use crate::kind::{Flavour, Settings};
+pub use entry::{Entry, Traffic};
 pub use operations::Lsn;
 pub use secrets::Master;
 

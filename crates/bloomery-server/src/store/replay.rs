@@ -14,7 +14,7 @@ use super::manifest::{Manifest, Row};
 use super::{Entry, Master, Options, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Spec};
-use crate::log::record::{Read, op, parse_settings};
+use crate::log::record::{Read, op};
 use crate::log::segment::{self, End};
 use crate::log::{Durability, Log};
 
@@ -175,7 +175,7 @@ impl Store {
                     if record.op == op::CREATE { (0, None) } else { (8, record.words().first().copied()) };
                 let line = std::str::from_utf8(record.body.get(line..).unwrap_or_default())
                     .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))?;
-                let (name, created, settings) = parse_settings(line)?;
+                let (name, created, settings) = kind::settings::parse(line)?;
                 let mut filter = match file {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
                     Some(file) => self.read_file(folder, record.id, file, &settings.spec)?,

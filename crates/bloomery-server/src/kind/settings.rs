@@ -1,0 +1,106 @@
+//! [`Settings`]: what a filter is made of and how it is treated, as a line of a log or a manifest.
+
+use super::Spec;
+use crate::fault::{Code, Fault, Result};
+
+/// What clients take a filter for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Made by `BF.*`.
+    Bloom,
+    /// Made by `CF.*`.
+    Cuckoo,
+    /// Made by name of its kind.
+    Any,
+}
+
+impl Flavour {
+    /// As written in the manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Bloom => "bf",
+            Flavour::Cuckoo => "cf",
+            Flavour::Any => "any",
+        }
+    }
+
+    /// Reads [`Flavour::name`].
+    pub fn parse(name: &str) -> Option<Self> {
+        [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any].into_iter().find(|flavour| flavour.name() == name)
+    }
+}
+
+/// What a filter is made of and how it is treated.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Kind and parameters.
+    pub spec: Spec,
+    /// What clients take it for.
+    pub flavour: Flavour,
+    /// True: keys beyond its capacity are refused.
+    pub strict: bool,
+    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name.
+    pub notes: Vec<(String, u64)>,
+}
+
+impl Settings {
+    /// A filter of any kind.
+    pub fn of(spec: Spec) -> Self {
+        Settings { spec, flavour: Flavour::Any, strict: false, notes: Vec::new() }
+    }
+
+    /// The note `name`.
+    pub fn note(&self, name: &str) -> Option<u64> {
+        self.notes.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+}
+
+/// Settings as a line: `name created flavour strict notes spec`.
+pub fn line(name: &str, created: u64, settings: &Settings) -> String {
+    let notes: Vec<String> = settings.notes.iter().map(|(name, number)| format!("{name}:{number}")).collect();
+    let notes = if notes.is_empty() { "-".to_string() } else { notes.join(",") };
+    format!(
+        "{name} {created} {} {} {notes} {}",
+        settings.flavour.name(),
+        u8::from(settings.strict),
+        settings.spec.line()
+    )
+}
+
+/// Reads [`line`]: name, time of making, settings.
+pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
+    let wrong = || Fault::new(Code::Format, "a filter's settings cannot be read");
+    let mut words = line.splitn(6, ' ');
+    let mut next = || words.next().ok_or_else(wrong);
+    let (name, created) = (next()?.to_string(), next()?.parse().map_err(|_| wrong())?);
+    let flavour = Flavour::parse(next()?).ok_or_else(wrong)?;
+    let strict = next()? == "1";
+    let notes = match next()? {
+        "-" => Vec::new(),
+        notes => notes
+            .split(',')
+            .map(|note| {
+                let (name, number) = note.split_once(':').ok_or_else(wrong)?;
+                Ok((name.to_string(), number.parse().map_err(|_| wrong())?))
+            })
+            .collect::<Result<_>>()?,
+    };
+    Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_read_back() -> Result<()> {
+        let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
+        let settings = Settings { strict: true, notes: vec![("expansion".into(), 2)], ..Settings::of(spec.clone()) };
+        let (name, created, read) = parse(&line("a:b", 5, &settings))?;
+        assert_eq!(
+            (name.as_str(), created, read.note("expansion"), read.strict, read.spec),
+            ("a:b", 5, Some(2), true, spec)
+        );
+        Ok(())
+    }
+}

@@ -100,6 +100,11 @@ impl Entry {
         self.filter.read_recursive()
     }
 
+    /// [`Entry::look`], unless somebody changes it.
+    pub fn try_look(&self) -> Option<RwLockReadGuard<'_, Box<dyn Kind>>> {
+        self.filter.try_read_recursive()
+    }
+
     /// The filter, to be changed; the store's own, since changes are logged.
     pub(super) fn change(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
         self.filter.write()

@@ -4,6 +4,8 @@
 //! * `catalogue`: names, making and dropping;
 //! * `operations`: keys in, answers out;
 //! * `secrets`: what keyed filters are keyed with;
+//! * `reading`: what is told without waiting;
+//! * `backup`: a copy of it all, while it runs;
 //! * `checkpoint`, `manifest`, `replay`: the files, and the way back from them.
 
 use std::collections::HashMap;
@@ -18,11 +20,13 @@ use crate::fault::Result;
 use crate::limits::Limits;
 use crate::log::Log;
 
+mod backup;
 mod catalogue;
 pub mod checkpoint;
 pub mod entry;
 mod manifest;
 mod operations;
+mod reading;
 mod replay;
 mod secrets;
 #[cfg(test)]

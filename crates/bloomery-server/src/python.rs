@@ -1,1 +1,0 @@
-//! The module that the control plane imports: `bloomery_server`.

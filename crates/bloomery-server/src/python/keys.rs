@@ -1,0 +1,197 @@
+//! Keys in, answers out. Answers are bytes: one a key, 1 or 0, or eight keys a byte, the first in its lowest bit.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::Service;
+use crate::fault::{Code, Fault, Result};
+use crate::limits::Limits;
+use crate::store::{Entry, Store};
+
+/// How keys are written down.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A key a line.
+    Lines,
+    /// One key.
+    One,
+    /// Ready hashes of 8 bytes each, little-endian.
+    Hashes,
+}
+
+fn form(name: &str) -> Result<Form> {
+    match name {
+        "lines" => Ok(Form::Lines),
+        "one" => Ok(Form::One),
+        "hashes" => Ok(Form::Hashes),
+        _ => Err(Fault::invalid("keys are lines, one or hashes")),
+    }
+}
+
+fn many(limits: &Limits) -> Fault {
+    Fault::new(Code::Limit, format!("a request may hold {} keys; send them in several", limits.batch_keys))
+}
+
+/// The hash of a text, unless it is too long.
+fn hash(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<u64> {
+    if key.len() > limits.key_bytes {
+        let text = format!("a key of {} bytes is longer than {}, the most allowed", key.len(), limits.key_bytes);
+        return Err(Fault::new(Code::Limit, text));
+    }
+    Ok(entry.text.bytes(key))
+}
+
+/// The hash of each line. The last may lack its end, and an end may be `\r\n`.
+fn of_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
+    let mut hashes = Vec::with_capacity((text.len() / 16).min(limits.batch_keys));
+    let mut start = 0;
+    while start < text.len() {
+        let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at);
+        let line = &text[start..end];
+        hashes.push(hash(entry, limits, line.strip_suffix(b"\r").unwrap_or(line))?);
+        start = end + 1;
+    }
+    if hashes.len() > limits.batch_keys { Err(many(limits)) } else { Ok(hashes) }
+}
+
+fn hashes(store: &Store, entry: &Entry, form: Form, body: &[u8]) -> Result<Vec<u64>> {
+    let limits = &store.options.limits;
+    match form {
+        Form::One => Ok(vec![hash(entry, limits, body)?]),
+        Form::Lines => of_lines(entry, limits, body),
+        Form::Hashes => {
+            let (words, rest) = body.as_chunks::<8>();
+            if !rest.is_empty() {
+                return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
+            }
+            if words.len() > limits.batch_keys { Err(many(limits)) } else { Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect()) }
+        }
+    }
+}
+
+/// Eight answers a byte, the first in its lowest bit.
+fn packed(answers: &[u8]) -> Vec<u8> {
+    let byte = |eight: &[u8]| eight.iter().enumerate().fold(0, |byte, (at, answer)| byte | ((answer & 1) << at));
+    answers.chunks(8).map(byte).collect()
+}
+
+/// Answers as bytes of Python, how many keys there were, and how many of them had a yes.
+type Answers<'py> = (Bound<'py, PyBytes>, usize, u64);
+
+fn answers(py: Python<'_>, given: Vec<u8>, pack: bool) -> Answers<'_> {
+    let yes = given.iter().map(|&b| u64::from(b)).sum();
+    let bytes = if pack { packed(&given) } else { given };
+    (PyBytes::new(py, &bytes), 0, yes)
+}
+
+/// [`answers`] with the number of keys, which packing loses.
+fn told(py: Python<'_>, given: Vec<u8>, pack: bool) -> Answers<'_> {
+    let keys = given.len();
+    let (bytes, _, yes) = answers(py, given, pack);
+    (bytes, keys, yes)
+}
+
+#[pymethods]
+impl Service {
+    /// True or false for one text; None while the filter is being changed, for the caller not to wait.
+    fn check_one(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Option<bool>> {
+        self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hash = hash(&entry, &store.options.limits, key)?;
+            Ok(store.contains_now(&entry, hash))
+        })
+    }
+
+    /// Adds keys: for each whether it was certainly new.
+    #[pyo3(signature = (name, form, body, *, pack=true))]
+    fn add<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+        let new = self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            let mut new = vec![0; hashes.len()];
+            let lsn = store.add(&entry, &hashes, &mut new)?;
+            Ok((new, lsn))
+        })?;
+        Ok(told(py, new, pack))
+    }
+
+    /// Looks for keys: for each whether it is probably there.
+    #[pyo3(signature = (name, form, body, *, pack=true))]
+    fn check<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+        let found = self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            let mut found = vec![0; hashes.len()];
+            store.contains(&entry, &hashes, &mut found);
+            Ok(found)
+        })?;
+        Ok(told(py, found, pack))
+    }
+
+    /// Removes keys: for each whether it was not certainly absent.
+    #[pyo3(signature = (name, form, body, *, pack=true))]
+    fn remove<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+        let removed = self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            let mut removed = vec![0; hashes.len()];
+            let lsn = store.remove(&entry, &hashes, &mut removed)?;
+            Ok((removed, lsn))
+        })?;
+        Ok(told(py, removed, pack))
+    }
+
+    /// Occurrences of each key.
+    fn count(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
+        self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            let mut counts = vec![0; hashes.len()];
+            entry.look().count(&hashes, &mut counts)?;
+            Ok(counts)
+        })
+    }
+
+    /// Adds keys with a label or value each.
+    fn add_pairs(&self, py: Python<'_>, name: &str, form: &str, body: &[u8], values: Vec<u64>) -> PyResult<usize> {
+        self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            if hashes.len() != values.len() {
+                let text = format!("there are {} keys and {} values; give one for each", hashes.len(), values.len());
+                return Err(Fault::invalid(text));
+            }
+            store.add_pairs(&entry, &hashes, &values).map(|lsn| (hashes.len(), lsn))
+        })
+    }
+
+    /// The label or value of each key.
+    fn values(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
+        self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+            let mut values = vec![0; hashes.len()];
+            entry.look().values(&hashes, &mut values)?;
+            Ok(values)
+        })
+    }
+
+    /// The cells of one text.
+    fn positions(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Vec<u64>> {
+        self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let hash = hash(&entry, &store.options.limits, key)?;
+            entry.look().positions(hash)
+        })
+    }
+
+    /// Forgets every key.
+    fn clear(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.change(py, |store| store.clear(store.get(name.as_bytes())?.as_ref()).map(|lsn| ((), lsn)))
+    }
+
+    /// Lets time pass for a filter with a window, until `now` in seconds.
+    fn advance(&self, py: Python<'_>, name: &str, now: f64) -> PyResult<()> {
+        self.change(py, |store| store.advance(store.get(name.as_bytes())?.as_ref(), now).map(|lsn| ((), lsn)))
+    }
+}

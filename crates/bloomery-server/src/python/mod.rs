@@ -1,0 +1,70 @@
+//! The module that the control plane imports: the store's calls for Python, and the RESP listener's switch.
+//!
+//! Filters never leave this module as objects: keys, hashes and the bytes of files go in, answers come out. Every call
+//! lets other Python threads run while it works, and a change returns once it is as safe as the mode promises.
+//!
+//! * `options`: the service, opened and closed;
+//! * `names`: making, finding, dropping;
+//! * `keys`: keys in, answers out;
+//! * `files`: filters as bytes, merged, copied, backed up;
+//! * `told`: what a filter tells of itself;
+//! * `tokens`: who may do what.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use crate::fault::{Fault as Refusal, Result};
+use crate::store::{Lsn, Store};
+
+mod files;
+mod keys;
+mod names;
+mod options;
+mod told;
+mod tokens;
+
+pub(crate) use options::Service;
+
+create_exception!(bloomery_server, Fault, PyException, "A refusal; `code` says which, the text why.");
+
+/// The exception of a fault.
+fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
+    let error = Fault::new_err(refusal.text.clone());
+    match error.value(py).setattr("code", refusal.code.name()) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+impl Service {
+    /// Does `work` while other threads run.
+    fn ask<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<T>) -> PyResult<T> {
+        let store = &self.store;
+        py.detach(|| work(store)).map_err(|fault| raised(py, &fault))
+    }
+
+    /// Makes a change, and waits until it is as safe as the mode promises.
+    fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
+        self.ask(py, |store| {
+            let (done, lsn) = work(store)?;
+            store.log().wait(lsn.0)?;
+            Ok(done)
+        })
+    }
+}
+
+/// The native half of the filter service; `bloomery.service` is the other.
+#[pymodule]
+mod bloomery_server {
+    #[pymodule_export]
+    use super::Fault;
+    #[pymodule_export]
+    use super::Service;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

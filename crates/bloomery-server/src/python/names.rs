@@ -1,0 +1,96 @@
+//! Making, finding, dropping.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+
+use super::Service;
+use crate::kind::{self, Spec};
+use crate::store::Settings;
+
+#[pymethods]
+impl Service {
+    /// Makes an empty filter of a kind, its parameters as texts: its number.
+    #[pyo3(signature = (name, kind, options, *, seed, keyed, strict=false, expires=None))]
+    fn create(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        kind: &str,
+        options: Vec<(String, String)>,
+        seed: u64,
+        keyed: bool,
+        strict: bool,
+        expires: Option<u64>,
+    ) -> PyResult<u64> {
+        let spec = Spec { kind: kind.to_string(), options, seed, keyed };
+        self.change(py, |store| {
+            kind::by_name(&spec.kind)?;
+            let (entry, mut lsn) = store.create(name.as_bytes(), Settings { strict, ..Settings::of(spec) })?;
+            if expires.is_some() {
+                lsn = store.expire(&entry, expires)?;
+            }
+            Ok((entry.id, lsn))
+        })
+    }
+
+    /// Up to `most` names after `after` that begin with `prefix`, in order.
+    #[pyo3(signature = (*, prefix="", after="", most=1000))]
+    fn names(&self, py: Python<'_>, prefix: &str, after: &str, most: usize) -> Vec<String> {
+        let store = &self.store;
+        py.detach(|| {
+            let wanted = |name: &String| name.starts_with(prefix) && name.as_str() > after;
+            let mut names: Vec<String> = store.entries().iter().map(|entry| entry.name()).filter(wanted).collect();
+            names.sort_unstable();
+            names.truncate(most);
+            names
+        })
+    }
+
+    /// How many filters there are.
+    fn __len__(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Counts changes of the catalogue.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.store.epoch()
+    }
+
+    /// Bytes of cells of all filters.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.store.nbytes()
+    }
+
+    /// Drops a filter: true where there was one.
+    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let lsn = self.ask(py, |store| store.drop_filter(name.as_bytes()))?;
+        match lsn {
+            Some(lsn) => self.change(py, |_| Ok((true, lsn))),
+            None => Ok(false),
+        }
+    }
+
+    /// Gives a filter another name; one that has it is dropped if `replace`, else it is a fault.
+    #[pyo3(signature = (old, new, *, replace=false))]
+    fn rename(&self, py: Python<'_>, old: &str, new: &str, replace: bool) -> PyResult<()> {
+        self.change(py, |store| {
+            if !replace && old != new && store.get(new.as_bytes()).is_ok() {
+                return Err(crate::fault::Fault::new(crate::fault::Code::Exists, "item exists"));
+            }
+            store.rename(old.as_bytes(), new.as_bytes()).map(|lsn| ((), lsn))
+        })
+    }
+
+    /// Says when a filter is dropped, in milliseconds since 1970; None never.
+    fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>) -> PyResult<()> {
+        self.change(py, |store| store.expire(store.get(name.as_bytes())?.as_ref(), at).map(|lsn| ((), lsn)))
+    }
+
+    /// Says which names live on other nodes, and at which address.
+    fn set_elsewhere(&self, names: HashMap<String, String>) {
+        self.store.set_elsewhere(names);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a filter tells of itself.
+
+use std::sync::atomic::Ordering;
+
+use bloomery_core::structure::Value;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Service;
+use crate::store::Entry;
+
+/// What is asked of a filter under its lock.
+struct Told {
+    shown: Vec<(&'static str, Value)>,
+    fpr: f64,
+    fill: Option<f64>,
+    nbytes: u64,
+    added: u64,
+    capacity: u64,
+    target: f64,
+    estimated: Option<(f64, f64)>,
+    class: &'static str,
+}
+
+/// Asks a filter; counting its cells reads all of them.
+fn tell(entry: &Entry, counted: bool) -> Told {
+    let filter = entry.look();
+    Told {
+        shown: if counted { filter.info() } else { Vec::new() },
+        fpr: filter.fpr(),
+        fill: counted.then(|| filter.fill()),
+        nbytes: filter.nbytes(),
+        added: filter.num_added(),
+        capacity: filter.capacity(),
+        target: filter.target_fpr(),
+        estimated: if counted { filter.estimated() } else { None },
+        class: filter.variant().class,
+    }
+}
+
+fn set(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
+    match value {
+        Value::Number(number) => dict.set_item(name, number),
+        Value::Real(real) => dict.set_item(name, real),
+        Value::Text(text) => dict.set_item(name, text),
+        Value::Flag(flag) => dict.set_item(name, flag),
+        Value::Nothing => dict.set_item(name, dict.py().None()),
+    }
+}
+
+fn dict<'py>(py: Python<'py>, entry: &Entry, told: Told) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    let settings = &entry.settings;
+    out.set_item("id", entry.id)?;
+    out.set_item("name", entry.name())?;
+    out.set_item("kind", &settings.spec.kind)?;
+    out.set_item("class", told.class)?;
+    out.set_item("options", settings.spec.options.clone())?;
+    out.set_item("seed", settings.spec.seed)?;
+    out.set_item("keyed", settings.spec.keyed)?;
+    out.set_item("strict", settings.strict)?;
+    out.set_item("made_by", settings.flavour.name())?;
+    out.set_item("created", entry.created)?;
+    out.set_item("expires", entry.expires())?;
+    out.set_item("version", entry.version())?;
+    out.set_item("capacity", told.capacity)?;
+    out.set_item("target_fpr", told.target)?;
+    out.set_item("num_added", told.added)?;
+    out.set_item("fpr", told.fpr)?;
+    out.set_item("nbytes", told.nbytes)?;
+    out.set_item("fill", told.fill)?;
+    out.set_item("estimated", told.estimated.map(|(keys, _)| keys))?;
+    out.set_item("estimated_deviation", told.estimated.map(|(_, deviation)| deviation))?;
+    let traffic = &entry.traffic;
+    for (name, counter) in [
+        ("hits", &traffic.hits),
+        ("misses", &traffic.misses),
+        ("adds", &traffic.adds),
+        ("new", &traffic.new),
+        ("removed", &traffic.removed),
+    ] {
+        out.set_item(name, counter.load(Ordering::Relaxed))?;
+    }
+    let shown = PyDict::new(py);
+    told.shown.into_iter().try_for_each(|(name, value)| set(&shown, name, value))?;
+    out.set_item("details", shown)?;
+    Ok(out)
+}
+
+#[pymethods]
+impl Service {
+    /// All that is known of a filter. With `counted`, cells are counted: it reads the whole filter.
+    #[pyo3(signature = (name, *, counted=true))]
+    fn info<'py>(&self, py: Python<'py>, name: &str, counted: bool) -> PyResult<Bound<'py, PyDict>> {
+        let (entry, told) = self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let told = tell(&entry, counted);
+            Ok((entry, told))
+        })?;
+        dict(py, &entry, told)
+    }
+
+    /// [`Service::info`] of every filter, in order of their numbers.
+    #[pyo3(signature = (*, counted=false))]
+    fn stats<'py>(&self, py: Python<'py>, counted: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let all = self.ask(py, |store| {
+            let mut entries = store.entries();
+            entries.sort_unstable_by_key(|entry| entry.id);
+            Ok(entries.into_iter().map(|entry| (tell(&entry, counted), entry)).collect::<Vec<_>>())
+        })?;
+        all.into_iter().map(|(told, entry)| dict(py, &entry, told)).collect()
+    }
+
+    /// Number, version and traffic (hits, misses, adds, new, removed) of every filter: what a sample asks first.
+    fn versions(&self, py: Python<'_>) -> Vec<(String, u64, u64, [u64; 5])> {
+        let store = &self.store;
+        py.detach(|| {
+            let row = |entry: &std::sync::Arc<Entry>| {
+                let t = &entry.traffic;
+                let counters = [&t.hits, &t.misses, &t.adds, &t.new, &t.removed].map(|c| c.load(Ordering::Relaxed));
+                (entry.name(), entry.id, entry.version(), counters)
+            };
+            store.entries().iter().map(row).collect()
+        })
+    }
+
+    /// Changes with every change of the filter.
+    fn version(&self, py: Python<'_>, name: &str) -> PyResult<(u64, u64)> {
+        self.ask(py, |store| store.get(name.as_bytes()).map(|entry| (entry.id, entry.version())))
+    }
+
+    /// Seed and, where it has one, secret of a filter's key hash: with them `bloomery` hashes as the service does.
+    fn hashing(&self, py: Python<'_>, name: &str) -> PyResult<(u64, Option<[u8; 16]>)> {
+        self.ask(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            let spec = &entry.settings.spec;
+            Ok((spec.seed, spec.keyed.then(|| store.master().secret_of(spec.seed))))
+        })
+    }
+}

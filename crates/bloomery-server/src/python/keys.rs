@@ -78,17 +78,11 @@ fn packed(answers: &[u8]) -> Vec<u8> {
 /// Answers as bytes of Python, how many keys there were, and how many of them had a yes.
 type Answers<'py> = (Bound<'py, PyBytes>, usize, u64);
 
-fn answers(py: Python<'_>, given: Vec<u8>, pack: bool) -> Answers<'_> {
-    let yes = given.iter().map(|&b| u64::from(b)).sum();
-    let bytes = if pack { packed(&given) } else { given };
-    (PyBytes::new(py, &bytes), 0, yes)
-}
-
-/// [`answers`] with the number of keys, which packing loses.
 fn told(py: Python<'_>, given: Vec<u8>, pack: bool) -> Answers<'_> {
+    let yes = given.iter().map(|&b| u64::from(b)).sum();
     let keys = given.len();
-    let (bytes, _, yes) = answers(py, given, pack);
-    (bytes, keys, yes)
+    let bytes = if pack { packed(&given) } else { given };
+    (PyBytes::new(py, &bytes), keys, yes)
 }
 
 #[pymethods]
@@ -98,7 +92,8 @@ impl Service {
         self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hash = hash(&entry, &store.options.limits, key)?;
-            Ok(store.contains_now(&entry, hash))
+            let mut found = [0];
+            Ok(store.contains_now(&entry, &[hash], &mut found).then_some(found[0] == 1))
         })
     }
 
@@ -115,17 +110,29 @@ impl Service {
         Ok(told(py, new, pack))
     }
 
-    /// Looks for keys: for each whether it is probably there.
-    #[pyo3(signature = (name, form, body, *, pack=true))]
-    fn check<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+    /// Looks for keys: for each whether it is probably there. Without `wait`, None while the filter is being changed.
+    #[pyo3(signature = (name, form, body, *, pack=true, wait=true))]
+    fn check<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        pack: bool,
+        wait: bool,
+    ) -> PyResult<Option<Answers<'py>>> {
         let found = self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut found = vec![0; hashes.len()];
-            store.contains(&entry, &hashes, &mut found);
-            Ok(found)
+            if wait {
+                store.contains(&entry, &hashes, &mut found);
+            } else if !store.contains_now(&entry, &hashes, &mut found) {
+                return Ok(None);
+            }
+            Ok(Some(found))
         })?;
-        Ok(told(py, found, pack))
+        Ok(found.map(|found| told(py, found, pack)))
     }
 
     /// Removes keys: for each whether it was not certainly absent.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bloomery_core::structure::Value;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::Service;
 use crate::store::Entry;
@@ -129,12 +129,14 @@ impl Service {
         self.ask(py, |store| store.get(name.as_bytes()).map(|entry| (entry.id, entry.version())))
     }
 
-    /// Seed and, where it has one, secret of a filter's key hash: with them `bloomery` hashes as the service does.
-    fn hashing(&self, py: Python<'_>, name: &str) -> PyResult<(u64, Option<[u8; 16]>)> {
-        self.ask(py, |store| {
+    /// Seed, secret where it has one, and base of a filter's key hash: with them `bloomery` hashes as the service does.
+    fn hashing<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(u64, Option<Bound<'py, PyBytes>>, &'static str)> {
+        let (seed, secret, base) = self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let spec = &entry.settings.spec;
-            Ok((spec.seed, spec.keyed.then(|| store.master().secret_of(spec.seed))))
-        })
+            let secret = spec.keyed.then(|| store.master().secret_of(spec.seed));
+            Ok((spec.seed, secret, entry.hasher().base().name()))
+        })?;
+        Ok((seed, secret.map(|secret| PyBytes::new(py, &secret)), base))
     }
 }

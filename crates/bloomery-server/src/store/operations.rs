@@ -15,9 +15,13 @@ impl Store {
     /// One answer (0 or 1) a hash.
     pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
         entry.look().contains(hashes, found);
+        self.count_answers(entry, found);
+    }
+
+    pub(super) fn count_answers(&self, entry: &Entry, found: &[u8]) {
         let hits = found.iter().map(|&b| u64::from(b)).sum::<u64>();
         entry.traffic.hits.fetch_add(hits, Ordering::Relaxed);
-        entry.traffic.misses.fetch_add(hashes.len() as u64 - hits, Ordering::Relaxed);
+        entry.traffic.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
     }
 
     /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are

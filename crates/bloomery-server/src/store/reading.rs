@@ -12,12 +12,12 @@ impl Entry {
 }
 
 impl Store {
-    /// The answer for one hash; none while the filter is being changed.
-    pub fn contains_now(&self, entry: &Entry, hash: u64) -> Option<bool> {
-        let mut found = [0];
-        entry.try_look()?.contains(&[hash], &mut found);
-        let counter = if found[0] == 1 { &entry.traffic.hits } else { &entry.traffic.misses };
-        counter.fetch_add(1, Ordering::Relaxed);
-        Some(found[0] == 1)
+    /// [`Store::contains`], but false, with nothing answered, while the filter is being changed.
+    pub fn contains_now(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
+        let Some(filter) = entry.try_look() else { return false };
+        filter.contains(hashes, found);
+        drop(filter);
+        self.count_answers(entry, found);
+        true
     }
 }

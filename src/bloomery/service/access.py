@@ -1,0 +1,43 @@
+"""Who may do what: a token opens scopes, for names of some patterns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bloomery.service.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READ, WRITE, ADMIN = 1, 2, 4
+_NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
+
+
+class Grant(NamedTuple):
+    """What the holder of a token may do; token 0 is nobody's."""
+
+    token: int
+    scopes: int
+    patterns: tuple[str, ...] = ()
+
+    def check(self, scope: int, name: str | None, covers: Callable[[list[str], str], bool]) -> None:
+        """Refuse what it does not cover."""
+        if not self.scopes & scope:
+            raise Refused("denied", f"the token has no scope {_NAMES[scope]}")
+        if name is not None and self.patterns and not covers(list(self.patterns), name):
+            raise Refused("denied", f"the token is not for filters of this name; it is for {', '.join(self.patterns)}")
+
+
+#: What everybody may do while there is no token.
+EVERYTHING = Grant(0, READ | WRITE | ADMIN)
+
+
+def grant_of(service: Any, authorization: bytes | None) -> Grant:
+    """Return what a request's ``Authorization`` opens; without tokens, everything."""
+    if not service.needs_token():
+        return EVERYTHING
+    word, _, token = (authorization or b"").partition(b" ")
+    found = service.open_token(token.strip()) if word.lower() == b"bearer" else None
+    if found is None:
+        raise Refused("unauthenticated", "send a token: Authorization: Bearer TOKEN")
+    return Grant(found[0], found[1], tuple(found[2]))

@@ -1,0 +1,66 @@
+"""The native half, opened on a folder that no other process has open."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from bloomery import _folders
+from bloomery.service.failures import StartError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bloomery.service.settings import Settings
+
+try:
+    import bloomery_server as native
+except ImportError:  # pragma: no cover - what a person without the extra meets
+    raise StartError(
+        "the service needs the extra server; install it with: pip install 'bloomery[server]'"
+    ) from None
+
+Fault = native.Fault
+Service = native.Service
+
+
+class Engine:
+    """The store of filters; `Engine.service` has its calls."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Lock the folder and read it; ``StartError`` where either cannot be done."""
+        folder = settings.data
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = _locked(folder)
+        except OSError as error:
+            raise StartError(f"{error.filename or folder}: {error.strerror}") from None
+        limits = settings.limits.model_dump(exclude={"requests"})
+        try:
+            self.service: Any = Service(
+                folder,
+                durability=settings.durability,
+                limits=limits,
+                salvage=settings.salvage,
+                plain=settings.plain,
+                checkpoint_bytes=settings.checkpoint_bytes,
+            )
+        except Fault as fault:
+            self.close()
+            raise StartError(str(fault)) from None
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        os.close(self._lock)
+
+
+def _locked(folder: Path) -> int:
+    path = folder / "lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if _folders.has_locks():
+            _folders.lock(descriptor, wait=False)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise StartError(f"{folder}: another process has this data folder open; give another with --data") from None
+    return descriptor

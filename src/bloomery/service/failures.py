@@ -1,0 +1,45 @@
+"""What keeps the service from starting, and what it refuses to a client."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The service cannot start; the message is the one line that a person reads."""
+
+
+class Refused(Exception):
+    """A request is refused; the native half's refusals come as its own ``Fault`` with the same two words."""
+
+    def __init__(self, code: str, text: str, **extra: object) -> None:
+        """Remember the code of `STATUS`, the text, and members that the answer has besides."""
+        super().__init__(text)
+        self.code = code
+        self.extra = extra
+
+
+#: HTTP status of each code.
+STATUS = {
+    "invalid": 400,
+    "unauthenticated": 401,
+    "denied": 403,
+    "missing": 404,
+    "method": 405,
+    "not-acceptable": 406,
+    "timeout": 408,
+    "exists": 409,
+    "busy": 409,
+    "changed": 412,
+    "large": 413,
+    "media-type": 415,
+    "elsewhere": 421,
+    "unprocessable": 422,
+    "incompatible": 422,
+    "unsupported": 422,
+    "format": 422,
+    "full": 507,
+    "limit": 413,
+    "overloaded": 503,
+    "read-only": 503,
+    "io": 500,
+    "internal": 500,
+}

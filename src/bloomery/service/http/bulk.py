@@ -1,0 +1,123 @@
+"""Keys in, answers out: the requests that do not pass through FastAPI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from bloomery.service.failures import Refused
+from bloomery.service.http import answers, bodies
+from bloomery.service.http.wire import JSON, Answer, as_json, header
+
+if TYPE_CHECKING:
+    from bloomery.service.http.wire import Scope
+
+#: Below so many bytes a look-up is done at once: it takes less time than handing it to a thread.
+_SMALL = 1 << 16
+_YES, _NO = Answer(200, JSON, b'{"found":true}'), Answer(200, JSON, b'{"found":false}')
+#: What an answer about one key, and about many, is called.
+WORDS = {"add": "new", "check": "found", "remove": "removed"}
+CHANGES = frozenset({"add", "remove"})
+ACTIONS = frozenset({"add", "check", "remove", "count"})
+
+
+async def answer(service: Any, name: str, action: str, scope: Scope, body: bytes) -> Answer:
+    """Do ``action`` with the keys of a body."""
+    kind = bodies.media_type(scope)
+    if kind in {bodies.JSON, ""}:
+        value = bodies.loads(body)
+        if not isinstance(value, dict):
+            raise Refused("invalid", 'the body is an object with "key" or "keys"')
+        if "key" in value:
+            return await _one(service, name, action, value["key"])
+        return await _listed(service, name, action, scope, value)
+    if kind in {bodies.TEXT, bodies.HASHES}:
+        keys = bodies.Keys("lines" if kind == bodies.TEXT else "hashes", body)
+    elif kind == bodies.NDJSON:
+        keys = await asyncio.to_thread(bodies.from_lines, service, name, body)
+    elif kind == bodies.ARROW:
+        keys = await asyncio.to_thread(bodies.from_arrow, service, name, body)
+    else:
+        raise Refused(
+            "media-type",
+            f"the body is {bodies.JSON}, {bodies.TEXT}, {bodies.NDJSON}, {bodies.ARROW} or {bodies.HASHES}",
+        )
+    default = answers.BITS if action in WORDS else bodies.JSON
+    return await _many(service, name, action, keys, answers.wanted(scope, default))
+
+
+async def _one(service: Any, name: str, action: str, value: Any) -> Answer:
+    key = bodies.as_key(value)
+    if action == "check" and isinstance(key, str):
+        try:
+            found = service.check_one(name, key.encode())
+        except UnicodeEncodeError as error:
+            raise Refused("invalid", f"the key is no Unicode: {error.reason}") from None
+        if found is not None:
+            return _YES if found else _NO
+    keys = bodies.hashed(service, name, [key])
+    if action == "count":
+        counts = await asyncio.to_thread(service.count, name, keys.form, keys.body)
+        return as_json({"count": counts[0]})
+    work = getattr(service, action)
+    _, _, yes = await asyncio.to_thread(work, name, keys.form, keys.body)
+    return as_json({WORDS[action]: yes == 1})
+
+
+async def _listed(service: Any, name: str, action: str, scope: Scope, value: dict[str, Any]) -> Answer:
+    given = value.get("keys")
+    if not isinstance(given, list):
+        raise Refused("invalid", 'the body is an object with "key", or with "keys", an array')
+    values = value.get("values")
+    keys = bodies.hashed(service, name, [bodies.as_key(key) for key in given])
+    if values is not None:
+        if action != "add":
+            raise Refused("invalid", '"values" come with add only')
+        if not (isinstance(values, list) and all(type(v) is int and 0 <= v < 1 << 64 for v in values)):
+            raise Refused("invalid", '"values" is an array of whole numbers of 64 bits')
+        count = await asyncio.to_thread(service.add_pairs, name, keys.form, keys.body, values)
+        return as_json({"keys": count})
+    return await _many(service, name, action, keys, answers.wanted(scope, bodies.JSON))
+
+
+async def _many(service: Any, name: str, action: str, keys: bodies.Keys, form: str) -> Answer:
+    if action == "count":
+        counts = await asyncio.to_thread(service.count, name, keys.form, keys.body)
+        return answers.of_counts(form, counts)
+    pack = form == answers.BITS
+    if action == "check" and len(keys.body) < _SMALL:
+        found = service.check(name, keys.form, keys.body, pack=pack, wait=False)
+        if found is not None:
+            return answers.of_keys(form, WORDS[action], *found)
+    work = getattr(service, action)
+    done = await asyncio.to_thread(work, name, keys.form, keys.body, pack=pack)
+    return answers.of_keys(form, WORDS[action], *done)
+
+
+def etag(service: Any, name: str) -> bytes:
+    """Return the entity tag of a filter: its number and its version."""
+    number, version = service.version(name)
+    return b'"%d-%d"' % (number, version)
+
+
+def matches(given: bytes, tag: bytes) -> bool:
+    """Tell whether one of the tags of a condition is this one.
+
+    >>> matches(b'"1-2", W/"1-3"', b'"1-3"'), matches(b"*", b'"1-3"'), matches(b'"1"', b'"1-3"')
+    (True, True, False)
+    """
+    tags = [part.strip().removeprefix(b"W/") for part in given.split(b",")]
+    return tag in tags or b"*" in tags
+
+
+def check_condition(service: Any, name: str, scope: Scope) -> None:
+    """Refuse a change whose ``If-Match`` names another version."""
+    given = header(scope, b"if-match")
+    if given is not None and not matches(given, etag(service, name)):
+        raise Refused("changed", "the filter was changed since; read it again")
+
+
+def dumps(value: object) -> bytes:
+    """Return JSON without blanks."""
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,145 @@
+"""Every request passes here: it gets a number, is held against what its sender may do, is counted, and answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from bloomery.service import access
+from bloomery.service.engine import Fault
+from bloomery.service.failures import Refused
+from bloomery.service.http import bodies, bulk
+from bloomery.service.http.repeats import Repeats
+from bloomery.service.http.wire import Answer, header, problem
+
+if TYPE_CHECKING:
+    from bloomery.service.http.wire import App, Receive, Scope, Send
+    from bloomery.service.metrics import Metrics
+    from bloomery.service.node import Node
+
+_LOG = logging.getLogger("bloomery.http")
+#: What needs no token: whether it lives, and what it can do.
+_OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json", "/"})
+#: What a request of each method and first word asks for; the rest of admin's is below.
+_ADMIN = ("/v1/tokens", "/v1/backup", "/v1/checkpoint", "/v1/nodes")
+_ADMIN_ACTIONS = frozenset({"secret"})
+_READ_ACTIONS = frozenset({"check", "count"})
+_FILTERS = "/v1/filters/"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Gateway:
+    """The ASGI application."""
+
+    def __init__(self, node: Node, api: App, metrics: Metrics) -> None:
+        """Put it in front of the JSON surface."""
+        self._node, self._service, self._api = node, node.engine.service, api
+        self._limits, self._metrics = node.settings.limits, metrics
+        self._repeats = Repeats()
+        self._numbers, self._run = count(), secrets.token_hex(4)
+        self._at_work = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        begun = time.perf_counter()
+        request = f"{self._run}-{next(self._numbers):x}".encode()
+        action, status = "other", 499
+        self._at_work += 1
+        try:
+            if self._at_work > self._limits.requests:
+                raise Refused("overloaded", "too many requests are at work; try again")
+            action, answer = await self._answered(scope, receive, send, request)
+            status = 200
+            if answer is not None:
+                status = answer.status
+                await answer.send(send, request)
+        except bodies.Disconnected:
+            pass
+        except Refused as refused:
+            status = await self._refuse(send, request, refused.code, str(refused), refused.extra)
+        except Fault as fault:
+            status = await self._refuse(send, request, fault.code, str(fault), self._node.extra_of(fault, scope))
+        except Exception as error:  # the one place where what nobody foresaw becomes an answer
+            _LOG.exception("request failed", extra={"request": request.decode(), "error": type(error).__name__})
+            status = await self._refuse(send, request, "internal", "the service failed; its log says more", {})
+        finally:
+            self._at_work -= 1
+            self._metrics.request(action, scope["method"], status, time.perf_counter() - begun)
+
+    async def _refuse(self, send: Send, request: bytes, code: str, text: str, extra: dict[str, object]) -> int:
+        answer = problem(code, text, request=request.decode(), **extra)
+        await answer.send(send, request)
+        return answer.status
+
+    async def _answered(
+        self, scope: Scope, receive: Receive, send: Send, request: bytes
+    ) -> tuple[str, Answer | None]:
+        path: str = scope["path"]
+        method: str = scope["method"]
+        self._check_origin(scope)
+        name, action = _taken_apart(path)
+        grant = access.EVERYTHING
+        if path not in _OPEN:
+            grant = access.grant_of(self._service, header(scope, b"authorization"))
+            grant.check(_scope_of(method, path, action), name, self._service.covers)
+        if name is not None and action in bulk.ACTIONS:
+            if method != "POST":
+                raise Refused("method", f"{action} is asked for with POST", allow="POST")
+            return action, await self._bulk(scope, receive, name, action, grant)
+        scope["bloomery"] = (grant, request)
+        if name is not None and method not in _SAFE:
+            await asyncio.to_thread(bulk.check_condition, self._service, name, scope)
+        await self._api(scope, receive, send)
+        return action or "api", None
+
+    async def _bulk(self, scope: Scope, receive: Receive, name: str, action: str, grant: access.Grant) -> Answer:
+        body = await bodies.read(scope, receive, self._limits.request_bytes)
+        if action not in bulk.CHANGES:
+            return await bulk.answer(self._service, name, action, scope, body)
+        bulk.check_condition(self._service, name, scope)
+        key = header(scope, b"idempotency-key")
+        if key is None:
+            return await bulk.answer(self._service, name, action, scope, body)
+        place = (grant.token, f"{scope['path']} {header(scope, b'accept')!r}", key)
+        known = self._repeats.begin(*place, body)
+        if known is not None:
+            return known._replace(headers=(*known.headers, (b"idempotent-replayed", b"true")))
+        try:
+            answer = await bulk.answer(self._service, name, action, scope, body)
+        except BaseException:
+            self._repeats.failed(*place)
+            raise
+        self._repeats.done(*place, answer)
+        return answer
+
+    def _check_origin(self, scope: Scope) -> None:
+        """Refuse pages of other sites, which a browser lets speak to any port of its machine."""
+        origin = header(scope, b"origin")
+        if origin is not None and origin.partition(b"://")[2] != header(scope, b"host"):
+            raise Refused("denied", "pages of other origins are not answered")
+        if not self._service.needs_token() and not self._node.is_own_host(header(scope, b"host")):
+            raise Refused("denied", "without tokens only requests to localhost are answered")
+
+
+def _taken_apart(path: str) -> tuple[str | None, str]:
+    """Return the filter's name and the word after it.
+
+    >>> _taken_apart("/v1/filters/a:b/add"), _taken_apart("/v1/filters"), _taken_apart("/v1/filters/a/b/c")
+    (('a:b', 'add'), (None, ''), ('a', 'b/c'))
+    """
+    if not path.startswith(_FILTERS):
+        return None, ""
+    name, _, action = path[len(_FILTERS) :].partition("/")
+    return name or None, action
+
+
+def _scope_of(method: str, path: str, action: str) -> int:
+    if path.startswith(_ADMIN) or action in _ADMIN_ACTIONS:
+        return access.ADMIN
+    return access.READ if method in _SAFE or action in _READ_ACTIONS else access.WRITE

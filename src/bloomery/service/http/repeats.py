@@ -1,0 +1,57 @@
+"""Requests with an ``Idempotency-Key``: the second gets the answer of the first."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from bloomery.service.failures import Refused
+
+if TYPE_CHECKING:
+    from bloomery.service.http.wire import Answer
+
+#: Answers that are kept, how long, and how large one may be.
+_MOST, _SECONDS, _LARGEST = 10_000, 600.0, 1 << 16
+_LONGEST = 255
+
+
+class Repeats:
+    """Answers by who asked, what for, and under which key."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._kept: OrderedDict[tuple[int, str, bytes], tuple[float, bytes, Answer | None]] = OrderedDict()
+
+    def begin(self, who: int, path: str, key: bytes, body: bytes) -> Answer | None:
+        """Return the answer that was given before; None where this is the first, which is `done` or `failed`."""
+        if not 0 < len(key) <= _LONGEST:
+            raise Refused("invalid", f"an Idempotency-Key has 1 to {_LONGEST} characters")
+        place, now, digest = (who, path, key), time.monotonic(), hashlib.blake2b(body, digest_size=16).digest()
+        while self._kept and next(iter(self._kept.values()))[0] < now - _SECONDS:
+            self._kept.popitem(last=False)
+        found = self._kept.get(place)
+        if found is None:
+            self._kept[place] = (now, digest, None)
+            if len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+            return None
+        if found[1] != digest:
+            raise Refused("unprocessable", "the Idempotency-Key was used with another body; draw a new one")
+        if found[2] is None:
+            raise Refused("busy", "the request with this Idempotency-Key is still at work; ask again")
+        return found[2]
+
+    def done(self, who: int, path: str, key: bytes, answer: Answer) -> None:
+        """Keep the answer of the first."""
+        place = (who, path, key)
+        found = self._kept.get(place)
+        if found is not None and len(answer.body) <= _LARGEST:
+            self._kept[place] = (found[0], found[1], answer)
+        else:
+            self._kept.pop(place, None)
+
+    def failed(self, who: int, path: str, key: bytes) -> None:
+        """Forget the first: it may be tried again."""
+        self._kept.pop((who, path, key), None)

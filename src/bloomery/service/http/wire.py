@@ -1,0 +1,70 @@
+"""Requests and answers as ASGI has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, NamedTuple
+
+from bloomery.service.failures import STATUS
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+PROBLEM = b"application/problem+json"
+
+
+class Answer(NamedTuple):
+    """A whole answer."""
+
+    status: int
+    kind: bytes
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def send(self, send: Send, request: bytes) -> None:
+        """Hand it to the server."""
+        headers: Headers = [
+            (b"content-type", self.kind),
+            (b"content-length", str(len(self.body)).encode()),
+            (b"x-request-id", request),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Return a header's value, its name in lower case."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    for known, value in headers:
+        if known == name:
+            return value
+    return None
+
+
+def as_json(value: object, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Answer:
+    """Return an answer in JSON."""
+    return Answer(status, JSON, json.dumps(value, separators=(",", ":")).encode(), headers)
+
+
+def problem(code: str, text: str, **extra: object) -> Answer:
+    """Return a refusal (RFC 9457); its ``code`` is stable, its text is for people."""
+    status = STATUS.get(code, 500)
+    body = {"type": "about:blank", "title": code, "status": status, "code": code, "detail": text, **extra}
+    headers: list[tuple[bytes, bytes]] = []
+    if status == STATUS["unauthenticated"]:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if code in {"overloaded", "read-only"}:
+        headers.append((b"retry-after", b"1"))
+    if code in {"large", "timeout", "overloaded"}:
+        headers.append((b"connection", b"close"))
+    if code == "elsewhere" and "location" in extra:
+        headers.append((b"location", str(extra["location"]).encode()))
+    if code == "method" and "allow" in extra:
+        headers.append((b"allow", str(extra["allow"]).encode()))
+    return Answer(status, PROBLEM, json.dumps(body).encode(), tuple(headers))

@@ -1,0 +1,80 @@
+"""What Prometheus asks: requests, and the filters' figures for the largest few."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.process_collector import ProcessCollector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+#: Filters with figures of their own: each is a dozen lines of every answer.
+MOST_FILTERS = 200
+_TOLD = (
+    ("estimated", "num_added", "Keys that were new when added, less those removed"),
+    ("fpr", "fpr", "Model false-positive rate at the present load"),
+    ("bytes", "nbytes", "Bytes of cells"),
+    ("capacity", "capacity", "Keys it was sized for"),
+)
+_COUNTED = ("hits", "misses", "adds", "new", "removed")
+#: Words that requests are counted under; anything else is "other".
+_ACTIONS = frozenset({"add", "check", "remove", "count", "api", "dump", "merge", "history"})
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
+
+
+class Metrics:
+    """Counters of one service."""
+
+    def __init__(self, service: Any) -> None:
+        """Begin at zero."""
+        self._service = service
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "bloomery_http_requests", "HTTP requests", ("action", "method", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "bloomery_http_seconds", "Time to answer", ("action",), buckets=_BUCKETS, registry=self._registry
+        )
+        ProcessCollector(registry=self._registry)
+        self._registry.register(self)  # type: ignore[arg-type]  # its one method is below
+        self._known: dict[tuple[str, str, int], Any] = {}
+        self._timed: dict[str, Any] = {}
+
+    def request(self, action: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        action = action if action in _ACTIONS else "other"
+        counter = self._known.get((action, method, status))
+        if counter is None:
+            method = method if method in _METHODS else "other"
+            counter = self._requests.labels(action, method, str(status))
+            self._known[action, method, status] = counter
+            self._timed.setdefault(action, self._seconds.labels(action))
+        counter.inc()
+        self._timed[action].observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all figures as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        """Yield the store's figures."""
+        service = self._service
+        yield GaugeMetricFamily("bloomery_filters", "Filters", value=len(service))
+        yield GaugeMetricFamily("bloomery_store_bytes", "Bytes of cells of all filters", value=service.nbytes)
+        refused = 0 if service.trouble() is None else 1
+        yield GaugeMetricFamily("bloomery_read_only", "1 while changes are refused", value=refused)
+        infos = sorted(service.stats(), key=lambda info: -info["nbytes"])[:MOST_FILTERS]
+        for name, member, text in _TOLD:
+            gauge = GaugeMetricFamily(f"bloomery_filter_{name}", text, labels=("filter",))
+            for info in infos:
+                gauge.add_metric((info["name"],), info[member])
+            yield gauge
+        counter = CounterMetricFamily("bloomery_filter_keys", "Keys by what came of them", labels=("filter", "what"))
+        for info in infos:
+            for what in _COUNTED:
+                counter.add_metric((info["name"], what), info[what])
+        yield counter

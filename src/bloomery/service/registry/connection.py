@@ -1,0 +1,95 @@
+"""The registry's database: reached, brought up to date, and asked; one noun's questions stand in a file of their own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
+
+from bloomery.service.failures import StartError
+from bloomery.service.registry.filters import Filters
+from bloomery.service.registry.nodes import Nodes
+from bloomery.service.registry.snapshots import Snapshots
+from bloomery.service.registry.tokens import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Any number: processes that migrate one PostgreSQL at a time hold the lock of this number.
+_MIGRATING = 0x626C6F6F6D
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Registry:
+    """Filters, statistics, tokens and nodes in SQL. Every call waits for the database: not for an event loop."""
+
+    def __init__(self, url: str) -> None:
+        """Connect, and bring the tables up to date; ``StartError`` says what stands in the way."""
+        try:
+            parsed = make_url(url)
+            self.shared = parsed.get_backend_name() != "sqlite"
+            self.engine = create_engine(parsed, pool_pre_ping=self.shared)
+            if not self.shared:
+                event.listen(self.engine, "connect", _prepare_sqlite)
+            _migrate(self.engine, wait=self.shared)
+        except (NoSuchModuleError, ImportError) as error:
+            raise StartError(f"the registry's URL needs another driver: {error}") from None
+        except ArgumentError as error:
+            raise StartError(f"the registry's URL cannot be read: {error}") from None
+        except SQLAlchemyError as error:
+            shown = parsed.render_as_string(hide_password=True)
+            said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StartError(f"the registry {shown} cannot be reached: {said}") from None
+        session: Callable[[], Any] = sessionmaker(self.engine)
+        self.session: Callable[[], Session] = session
+        self.filters = Filters(session)
+        self.nodes = Nodes(session)
+        self.snapshots = Snapshots(session)
+        self.tokens = Tokens(session)
+
+    def ping(self) -> None:
+        """Raise where the database does not answer."""
+        with self.engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    for line in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+        cursor.execute(f"PRAGMA {line}")
+    cursor.close()
+
+
+def _migrate(engine: Engine, *, wait: bool) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    scripts = ScriptDirectory.from_config(config)
+    known = {script.revision for script in scripts.walk_revisions()}
+    with engine.begin() as connection:
+        if wait:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
+        current = MigrationContext.configure(connection).get_current_revision()
+        if current is not None and current not in known:
+            raise StartError(
+                f"the registry has version {current}, written by a newer release than this one, "
+                f"which knows {scripts.get_current_head()}; use a newer release"
+            )
+        if current != scripts.get_current_head():
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")

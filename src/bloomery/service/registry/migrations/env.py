@@ -1,0 +1,13 @@
+"""Run by Alembic with a connection at hand."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from bloomery.service.registry.models import Base
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True
+)
+with context.begin_transaction():
+    context.run_migrations()

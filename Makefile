@@ -12,16 +12,17 @@ PYTHONS ?= python3.12 python3.13 python3.14 python3.15
 PYTHON_FREE_THREADED ?= python3.14t
 TIME ?= 60
 TARGETS ?=
+ARGS ?=
 FROM ?=
 BIN := .venv/bin
 STAMPS := build/stamps
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml crates/bloomery-server/pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo test test-interpreters test-free-threaded test-durability test-rivals fuzz asan tsan check bench stubs \
+.PHONY: help setup build demo serve test test-interpreters test-free-threaded test-durability test-rivals fuzz asan tsan check bench stubs \
 	format wheels clean
 
 help:  ## Show this list
@@ -33,6 +34,9 @@ build: $(STAMPS)/extension  ## Build the optimised extension into .venv, if sour
 
 demo: build  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
+
+serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `bloomery serve`
+	$(BIN)/bloomery serve $(ARGS)
 
 test: build  ## Run the Rust and the Python test suites
 	scripts/test.sh
@@ -81,12 +85,13 @@ clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f src/bloomery/*.so
 
-$(STAMPS)/tools: requirements/test.txt requirements/dev.txt scripts/setup.sh
+$(STAMPS)/tools: requirements/service.txt requirements/test.txt requirements/dev.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/extension: $(STAMPS)/tools $(RUST)
 	$(BIN)/maturin develop --release --locked --quiet
+	$(BIN)/maturin develop --release --locked --quiet --manifest-path crates/bloomery-server/Cargo.toml
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/rivals: $(STAMPS)/tools requirements/bench.txt scripts/rivals.sh

@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen, sync
+from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen, serve, sync
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "info": info,
     "merge": merge,
     "sync": sync,
+    "serve": serve,
     "plan": plan,
     "completion": completion,
     "man": man,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
 
 from bloomery.service.failures import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 READ, WRITE, ADMIN = 1, 2, 4
 _NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
@@ -20,12 +18,17 @@ class Grant(NamedTuple):
     scopes: int
     patterns: tuple[str, ...] = ()
 
-    def check(self, scope: int, name: str | None, covers: Callable[[list[str], str], bool]) -> None:
+    def check(self, scope: int, name: str | None) -> None:
         """Refuse what it does not cover."""
         if not self.scopes & scope:
             raise Refused("denied", f"the token has no scope {_NAMES[scope]}")
-        if name is not None and self.patterns and not covers(list(self.patterns), name):
+        if name is not None and not self.covers(name):
             raise Refused("denied", f"the token is not for filters of this name; it is for {', '.join(self.patterns)}")
+
+
+    def covers(self, name: str) -> bool:
+        """Tell whether it is for filters of this name."""
+        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
 
 
 #: What everybody may do while there is no token.

@@ -56,12 +56,6 @@ impl Service {
         self.tokens.open(token).map(|grant| (grant.id, grant.scopes, grant.patterns))
     }
 
-    /// True where a name is of the form of one of the patterns.
-    #[staticmethod]
-    fn covers(patterns: Vec<String>, name: &str) -> bool {
-        patterns.iter().any(|pattern| crate::resp::gate::matches(pattern.as_bytes(), name.as_bytes()))
-    }
-
     /// True where there are tokens, so that everybody needs one.
     fn needs_token(&self) -> bool {
         !self.tokens.is_empty()

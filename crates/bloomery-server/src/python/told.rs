@@ -1,5 +1,6 @@
 //! What a filter tells of itself.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use bloomery_core::structure::Value;
@@ -100,11 +101,17 @@ impl Service {
         dict(py, &entry, told)
     }
 
-    /// [`Service::info`] of every filter, in order of their numbers.
-    #[pyo3(signature = (*, counted=false))]
-    fn stats<'py>(&self, py: Python<'py>, counted: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    /// [`Service::info`] of every filter, or of those of some numbers, in order of them.
+    #[pyo3(signature = (*, only=None, counted=false))]
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+        only: Option<HashSet<u64>>,
+        counted: bool,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let all = self.ask(py, |store| {
             let mut entries = store.entries();
+            entries.retain(|entry| only.as_ref().is_none_or(|only| only.contains(&entry.id)));
             entries.sort_unstable_by_key(|entry| entry.id);
             Ok(entries.into_iter().map(|entry| (tell(&entry, counted), entry)).collect::<Vec<_>>())
         })?;

@@ -25,7 +25,7 @@ ACTIONS = frozenset({"add", "check", "remove", "count"})
 async def answer(service: Any, name: str, action: str, scope: Scope, body: bytes) -> Answer:
     """Do ``action`` with the keys of a body."""
     kind = bodies.media_type(scope)
-    if kind in {bodies.JSON, ""}:
+    if kind in {bodies.JSON, "", "application/x-www-form-urlencoded"}:  # the last is what curl -d says
         value = bodies.loads(body)
         if not isinstance(value, dict):
             raise Refused("invalid", 'the body is an object with "key" or "keys"')

@@ -14,7 +14,7 @@ from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 from bloomery.service.http import bodies, bulk
 from bloomery.service.http.repeats import Repeats
-from bloomery.service.http.wire import Answer, header, problem
+from bloomery.service.http.wire import JSON, Answer, header, problem
 
 if TYPE_CHECKING:
     from bloomery.service.http.wire import App, Receive, Scope, Send
@@ -87,12 +87,13 @@ class Gateway:
         grant = access.EVERYTHING
         if path not in _OPEN:
             grant = access.grant_of(self._service, header(scope, b"authorization"))
-            grant.check(_scope_of(method, path, action), name, self._service.covers)
+            grant.check(_scope_of(method, path, action), name)
         if name is not None and action in bulk.ACTIONS:
             if method != "POST":
                 raise Refused("method", f"{action} is asked for with POST", allow="POST")
             return action, await self._bulk(scope, receive, name, action, grant)
         scope["bloomery"] = (grant, request)
+        _take_for_json(scope)
         if name is not None and method not in _SAFE:
             await asyncio.to_thread(bulk.check_condition, self._service, name, scope)
         await self._api(scope, receive, send)
@@ -125,6 +126,14 @@ class Gateway:
             raise Refused("denied", "pages of other origins are not answered")
         if not self._service.needs_token() and not self._node.is_own_host(header(scope, b"host")):
             raise Refused("denied", "without tokens only requests to localhost are answered")
+
+
+def _take_for_json(scope: Scope) -> None:
+    """Read what `curl -d` calls a form, and what has no type, as JSON: no request is a form."""
+    form, named = b"application/x-www-form-urlencoded", header(scope, b"content-type")
+    if named is None or named == form:
+        others = [pair for pair in scope["headers"] if pair[0] != b"content-type"]
+        scope["headers"] = [*others, (b"content-type", JSON)]
 
 
 def _taken_apart(path: str) -> tuple[str | None, str]:

@@ -1,0 +1,69 @@
+"""What happens by itself: every second, and every sample."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from bloomery.service.node import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bloomery.service.node import Node
+
+_LOG = logging.getLogger("bloomery.clock")
+_THINNED_EVERY = 3600.0
+
+
+class Clock:
+    """Steps of one node, each of which may fail without the next."""
+
+    def __init__(self, node: Node) -> None:
+        """Begin with nothing sampled."""
+        self._node = node
+        self._sampled: dict[int, object] = {}
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        history = self._node.settings.history
+        steps = [
+            (1.0, self._second),
+            (history.every, self.sample),
+            (_THINNED_EVERY, self.thin),
+        ]
+        await asyncio.gather(*(self._repeat(every, step) for every, step in steps))
+
+    @staticmethod
+    async def _repeat(every: float, step: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(every)
+            try:
+                await asyncio.to_thread(step)
+            except Exception:  # the disk is full, the database away: the next turn may do better
+                _LOG.exception("a step failed", extra={"step": step.__name__})
+
+    def _second(self) -> None:
+        self._node.service.tick()
+        self._node.sync()
+        self._node.look_around()
+        self._node.service.set_tokens(self._node.registry.tokens.known())
+
+    def sample(self) -> None:
+        """Write what filters tell of themselves, of those that changed or were asked since the last sample."""
+        node = self._node
+        node.sync()
+        seen = {number: (version, tuple(traffic)) for _, number, version, traffic in node.service.versions()}
+        due = {number for number, what in seen.items() if self._sampled.get(number) != what}
+        if not due:
+            return
+        known = node.registry.filters.known(node.id)
+        infos = [info for info in node.service.stats(only=due, counted=True) if info["id"] in known]
+        node.registry.snapshots.add(((known[info["id"]][0], info) for info in infos), now())
+        self._sampled = seen
+
+    def thin(self) -> None:
+        """Thin out what is old."""
+        history = self._node.settings.history
+        self._node.registry.snapshots.thin(now(), history.full, history.hourly)

@@ -1,0 +1,59 @@
+"""The description for people: one page, without scripts, without the internet."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
+code,pre{font:13px/1.4 ui-monospace,monospace}h3 code{font-size:15px}pre{background:#f4f4f2;padding:.6rem;overflow:auto}
+table{border-collapse:collapse}td{padding:.1rem .8rem .1rem 0;vertical-align:top}.method{color:#0a6}"""
+
+
+def written(api: dict[str, Any]) -> str:
+    """Return the page of an OpenAPI description."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8>",
+        f"<title>{escape(api['info']['title'])}</title><style>{_STYLE}</style>",
+        f"<h1>{escape(api['info']['title'])} {escape(api['info']['version'])}</h1>",
+        f"<p>{escape(api['info'].get('description', ''))} <a href=openapi.json>openapi.json</a></p>",
+    ]
+    for path, methods in api["paths"].items():
+        for method, operation in methods.items():
+            parts.append(_operation(path, method, operation, api))
+    return "".join(parts)
+
+
+def _operation(path: str, method: str, operation: dict[str, Any], api: dict[str, Any]) -> str:
+    rows = [
+        (parameter["name"], parameter["in"], _kind(parameter.get("schema", {}), api))
+        for parameter in operation.get("parameters", [])
+    ]
+    body = operation.get("requestBody", {}).get("content", {})
+    for media, content in body.items():
+        schema = _resolved(content.get("schema", {}), api)
+        rows.append(("body", media, schema.get("description", "")))
+        rows += [
+            (f"  {name}", _kind(member, api), member.get("description", ""))
+            for name, member in schema.get("properties", {}).items()
+        ]
+    table = "".join(
+        f"<tr><td><code>{escape(name)}</code><td>{escape(place)}<td>{escape(text)}" for name, place, text in rows
+    )
+    said = escape(operation.get("description", operation.get("summary", "")))
+    return (
+        f"<h3><code><span class=method>{method.upper()}</span> {escape(path)}</code></h3>"
+        f"<p>{said}</p><table>{table}</table>"
+    )
+
+
+def _resolved(schema: dict[str, Any], api: dict[str, Any]) -> dict[str, Any]:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    found: dict[str, Any] = api.get("components", {}).get("schemas", {}).get(name, schema)
+    return found
+
+
+def _kind(schema: dict[str, Any], api: dict[str, Any]) -> str:
+    schema = _resolved(schema, api)
+    kinds = [str(part.get("type", "any")) for part in schema.get("anyOf", [schema])]
+    return " or ".join(dict.fromkeys(kinds))

@@ -1,0 +1,114 @@
+"""Connections of the HTTP port: caps and deadlines that the server itself has none for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bloomery.service.http.wire import App
+    from bloomery.service.settings import Settings
+
+#: Most bytes of a request's first line and headers.
+_HEAD = 1 << 16
+#: Seconds that a connection may idle between two requests.
+_IDLE = 75
+_DRAIN = 10
+
+
+class Guarded(HttpToolsProtocol):
+    """A connection that is closed when a request takes too long to arrive, or an answer too long to be taken."""
+
+    #: When the request that is arriving began; None between requests.
+    begun: float | None = None
+    #: Bytes of its head so far.
+    head = 0
+    #: Since when the client has not taken what was written.
+    stuck: float | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """A client that says nothing has as long as one that says something slowly."""
+        super().connection_made(transport)
+        self.begun = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Note when a request began; one whose head does not end is cut off."""
+        if self.begun is None:
+            self.begun = self.loop.time()
+        self.head += len(data)
+        super().data_received(data)
+        if self.head > _HEAD:
+            self.transport.abort()
+
+    def on_headers_complete(self) -> None:
+        """The head is there."""
+        # Far below any cap: what follows is the body, which is held against its own.
+        self.head = -(1 << 62)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        self.begun, self.head = None, 0
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not take its answer."""
+        self.stuck = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does."""
+        self.stuck = None
+        super().resume_writing()
+
+
+class Server(uvicorn.Server):
+    """Uvicorn, with deadlines, and without its own idea of signals."""
+
+    def __init__(self, app: App, settings: Settings, ready: Callable[[], None]) -> None:
+        """Set it up; ``ready`` is called once it listens."""
+        self._receive, self._ready = settings.limits.receive, ready
+        super().__init__(
+            uvicorn.Config(
+                app,  # type: ignore[arg-type]  # the same, in other words
+                http=Guarded,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                limit_concurrency=settings.limits.connections,
+                backlog=1024,
+                timeout_keep_alive=_IDLE,
+                timeout_graceful_shutdown=_DRAIN,
+                ssl_certfile=settings.tls_cert,
+                ssl_keyfile=settings.tls_key,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to `bloomery.service.running`."""
+        yield
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets=sockets)
+        self._ready()
+
+    async def watch(self) -> None:
+        """Close connections that are late; goes on until cancelled."""
+        while True:
+            await asyncio.sleep(min(1.0, self._receive / 4))
+            late = asyncio.get_running_loop().time() - self._receive
+            for connection in list(self.server_state.connections):
+                begun, stuck = getattr(connection, "begun", None), getattr(connection, "stuck", None)
+                if (begun is not None and begun < late) or (stuck is not None and stuck < late):
+                    connection.transport.abort()  # type: ignore[union-attr]

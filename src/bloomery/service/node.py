@@ -1,0 +1,214 @@
+"""One node of the service: its store and its registry, kept in step."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from bloomery import registry as structures
+from bloomery.service.failures import Refused
+
+if TYPE_CHECKING:
+    from bloomery.service.engine import Engine, Fault
+    from bloomery.service.http.wire import Scope
+    from bloomery.service.registry import Registry
+    from bloomery.service.settings import Settings
+
+_LOG = logging.getLogger("bloomery.node")
+_LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Node:
+    """What makes, renames and drops filters: a name is taken in the registry first, for the whole of its nodes."""
+
+    def __init__(self, settings: Settings, engine: Engine, registry: Registry) -> None:
+        """Take its parts; its name is drawn once and kept in the data folder."""
+        self.settings, self.engine, self.registry = settings, engine, registry
+        self.service: Any = engine.service
+        self.id = settings.node or _drawn_name(settings)
+        self.url = ""
+        self.resp = ""
+        self.began = now()
+        self.elsewhere: dict[str, str] = {}
+        self._others: dict[str, tuple[int, str]] = {}
+        self._synced = -1
+        self._one = threading.Lock()
+
+    def enter(self, url: str, resp: str) -> None:
+        """Say where it listens, and put what the store holds in the registry."""
+        self.url, self.resp = self.settings.advertise or url, resp
+        self.registry.nodes.enter(self.id, self.url, resp, now())
+        self.service.set_tokens(self.registry.tokens.known())
+        self.sync(told=False)
+        self.look_around()
+
+    # Names
+
+    def create(self, name: str, kind: str, options: dict[str, str], **named: Any) -> dict[str, Any]:
+        """Make a filter: what it is."""
+        with self._claimed(name, kind):
+            self.service.create(name, kind, list(options.items()), **named)
+        return self.put(name)
+
+    def restore(self, name: str, data: bytes, *, replace: bool) -> dict[str, Any]:
+        """Put the filter in the bytes of a file under a name: what it is."""
+        if replace and name in self:
+            self.service.restore(name, data, replace=True)
+        else:
+            with self._claimed(name, "?"):
+                self.service.restore(name, data)
+        return self.put(name)
+
+    def clone(self, name: str, source: str, *, replace: bool) -> dict[str, Any]:
+        """Put a copy of a filter under a name: what it is."""
+        if replace and name in self:
+            self.service.clone(name, source, replace=True)
+        else:
+            with self._claimed(name, "?"):
+                self.service.clone(name, source)
+        return self.put(name)
+
+    def rename(self, old: str, new: str, *, replace: bool) -> None:
+        """Give a filter another name."""
+        self.service.version(old)
+        if replace and new in self:
+            self.delete(new)
+        with self._claimed(new, "?"):
+            self.service.rename(old, new)
+            self.registry.filters.release(new, self.id)
+            self.registry.filters.rename(old, new, self.id)
+
+    def delete(self, name: str) -> bool:
+        """Drop a filter; False where there is none."""
+        dropped: bool = self.service.delete(name)
+        self.registry.filters.release(name, self.id)
+        return dropped
+
+    def put(self, name: str) -> dict[str, Any]:
+        """Write a filter's row: what it is."""
+        info: dict[str, Any] = self.service.info(name)
+        self.registry.filters.put(self.id, info)
+        return info
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the store has a filter of this name."""
+        return name in self.service.names(prefix=name, most=1)
+
+    def _claimed(self, name: str, kind: str) -> _Claim:
+        if name in self:
+            raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
+        return _Claim(self, name, kind)
+
+    # What others do
+
+    def sync(self, *, told: bool = True) -> None:
+        """Bring the registry up to what the store holds: filters made or dropped by RESP, or by the clock."""
+        with self._one:
+            epoch = self.service.epoch
+            if epoch == self._synced:
+                return
+            known = self.registry.filters.known(self.id)
+            held = {number: name for name, number, _, _ in self.service.versions()}
+            self.registry.filters.drop([row for number, (row, _) in known.items() if number not in held])
+            fresh = [name for number, name in held.items() if number not in known]
+            changed = [name for number, name in held.items() if number in known and known[number][1] != name]
+            for name in fresh + changed:
+                self._put_one(name, told=told)
+            self._synced = epoch
+
+    def _put_one(self, name: str, *, told: bool) -> None:
+        from bloomery.service.engine import Fault
+
+        try:
+            info = self.service.info(name)
+        except Fault:  # dropped meanwhile
+            return
+        if not self.registry.filters.put(self.id, info):
+            _LOG.error("two nodes have a filter of one name", extra={"filter": name, "node": self.id})
+        elif told:
+            _LOG.info("filter appeared", extra={"filter": name, "kind": info["kind"]})
+
+    def look_around(self) -> None:
+        """Learn which names live on other nodes; say that this one lives."""
+        self.registry.nodes.say(self.id, now(), self.service.epoch)
+        if not self.registry.shared:
+            return
+        others = {node: at for node, at in self.registry.nodes.epochs().items() if node != self.id}
+        if others != self._others:
+            self.elsewhere = self.registry.filters.elsewhere(self.id)
+            self.service.set_elsewhere(self.elsewhere)
+            self._others = others
+
+    def check_here(self, name: str) -> None:
+        """Refuse a name that the registry knows on another node, as soon as it stands there."""
+        if self.registry.shared and name not in self:
+            owner = self.registry.filters.owner(name)
+            if owner is not None and owner[0] != self.id:
+                raise self._lives_at(name, owner[1], f"/v1/filters/{name}")
+
+    def extra_of(self, fault: Fault, scope: Scope) -> dict[str, object]:
+        """Return the members of a problem that say where a filter lives."""
+        if fault.code != "elsewhere":
+            return {}
+        path: str = scope["path"]
+        address = self.elsewhere.get(path.split("/")[3] if path.count("/") > 2 else "")  # noqa: PLR2004
+        return {} if address is None else {"node": address, "location": address + path}
+
+    def _lives_at(self, name: str, address: str, path: str) -> Refused:
+        return Refused("elsewhere", f"{name} lives on {address}", node=address, location=address + path)
+
+    def is_own_host(self, host: bytes | None) -> bool:
+        """Tell whether a request is addressed to this machine, by its ``Host``."""
+        if host is None:
+            return True
+        bare = host.lower().rpartition(b":")[0] if host[-1:] != b"]" and b":" in host else host.lower()
+        return bare in _LOCAL
+
+
+class _Claim:
+    """A name, taken for the time of a ``with``: kept where that ends well."""
+
+    def __init__(self, node: Node, name: str, kind: str) -> None:
+        self._node, self._name, self._kind = node, name, kind
+
+    def __enter__(self) -> None:
+        filters, node = self._node.registry.filters, self._node
+        if filters.claim(self._name, node.id, self._kind):
+            return
+        owner = filters.owner(self._name)
+        if owner is not None and owner[0] != node.id:
+            raise node._lives_at(self._name, owner[1], f"/v1/filters/{self._name}")  # noqa: SLF001 - its own
+        if self._name in node:
+            raise Refused("exists", f"there is a filter {self._name}; choose another name, or delete it first")
+        # A claim of this node that nobody finished: a process that ended meanwhile.
+        filters.release(self._name, node.id)
+        filters.claim(self._name, node.id, self._kind)
+
+    def __exit__(self, kind: object, *_rest: object) -> None:
+        if kind is not None:
+            self._node.registry.filters.release(self._name, self._node.id)
+
+
+def kind_of(*, grow: bool, window: float | None) -> str:
+    """Return the kind that is made unasked."""
+    if window is not None:
+        rows = [row for row in structures.rows() if any(name == "window" for name, *_ in row["parameters"])]
+        return str(rows[-1]["name"])
+    return str(structures.with_role("growing" if grow else "plain")["name"])
+
+
+def _drawn_name(settings: Settings) -> str:
+    path = settings.data / "node"
+    if path.is_file():
+        return path.read_text("ascii").strip()
+    name = secrets.token_hex(8)
+    path.write_text(name + "\n", "ascii")
+    return name

@@ -1,0 +1,159 @@
+"""The service, started and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from bloomery.service import logs
+from bloomery.service.clock import Clock
+from bloomery.service.engine import Engine, Fault
+from bloomery.service.failures import StartError
+from bloomery.service.http.api import build
+from bloomery.service.http.gateway import Gateway
+from bloomery.service.http.server import Server
+from bloomery.service.metrics import Metrics
+from bloomery.service.node import Node
+from bloomery.service.registry import Registry
+from bloomery.service.settings import split_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bloomery.service.settings import Settings
+
+_LOG = logging.getLogger("bloomery.service")
+#: Changes that wait for the disk at once, each in a thread of its own.
+_THREADS = 64
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], None]) -> None:
+    """Run until a signal says stop; ``StartError`` where it cannot start."""
+    os.umask(0o077)
+    logs.begin(settings.log_level)
+    listener = _bound(settings.http, "--http")
+    engine = Engine(settings)
+    try:
+        registry = Registry(settings.registry_url)
+        try:
+            node = Node(settings, engine, registry)
+            _check_open(settings, registry)
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_run(node, listener, ready_file, tell))
+        finally:
+            registry.close()
+        engine.service.stop()
+    except Fault as fault:
+        raise StartError(str(fault)) from None
+    finally:
+        engine.close()
+
+
+def check(settings: Settings) -> str:
+    """Return a line about settings that would do; ``StartError`` for such as would not."""
+    for address, option in ((settings.http, "--http"), (settings.resp, "--resp")):
+        if address != "none":
+            _bound(address, option).close()
+    for path in (settings.tls_cert, settings.tls_key):
+        if path is not None and not path.is_file():
+            raise StartError(f"{path}: no such file")
+    return f"the settings would do: data in {settings.data}, durability {settings.durability}"
+
+
+def _bound(address: str, option: str) -> socket.socket:
+    host, port = split_address(address)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise StartError(f"{address}: {error.strerror}; give another address with {option}") from None
+
+
+def _check_open(settings: Settings, registry: Registry) -> None:
+    """Refuse to listen beyond this machine while anybody may do anything."""
+    open_to_all = [
+        address
+        for address in (settings.http, settings.resp)
+        if address != "none" and split_address(address)[0] not in _LOOPBACK
+    ]
+    if open_to_all and not registry.tokens.known():
+        raise StartError(
+            f"{open_to_all[0]} is not of this machine alone, and there is no token: "
+            "make one with: bloomery token create NAME --scope admin"
+        )
+
+
+async def _run(node: Node, listener: socket.socket, ready_file: Path | None, tell: Callable[[str], None]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    settings, loop = node.settings, asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS))
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if settings.tls_cert else "http"
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    resp = await asyncio.to_thread(_listen_resp, node)
+    await asyncio.to_thread(node.enter, url, resp)
+    metrics = Metrics(node.service)
+
+    def ready() -> None:
+        if ready_file is not None:
+            new = ready_file.with_name(f"{ready_file.name}.new")
+            new.write_text(json.dumps({"http": url, "resp": resp, "pid": os.getpid(), "node": node.id}))
+            new.replace(ready_file)
+        tell(_greeting(node, url, resp))
+
+    server = Server(Gateway(node, build(node, metrics), metrics), settings, ready)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _stop, server)
+    beside = [asyncio.create_task(work) for work in (server.watch(), Clock(node).run())]
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+        with contextlib.suppress(AttributeError):
+            await asyncio.to_thread(node.service.stop_resp)
+        _LOG.info("stops")
+
+
+def _stop(server: Server) -> None:
+    server.force_exit = server.should_exit
+    server.should_exit = True
+
+
+def _listen_resp(node: Node) -> str:
+    """Listen on the RESP port: its address."""
+    address = node.settings.resp
+    if address == "none" or not hasattr(node.service, "listen_resp"):
+        return ""
+    host, port = split_address(address)
+    tls = None
+    if node.settings.tls_cert and node.settings.tls_key:
+        tls = (str(node.settings.tls_cert), str(node.settings.tls_key))
+    try:
+        bound = node.service.listen_resp(host, port, tls=tls)
+    except Fault as fault:
+        raise StartError(f"{address}: {fault}; give another address with --resp") from None
+    return f"{bound[0]}:{bound[1]}"
+
+
+def _greeting(node: Node, url: str, resp: str) -> str:
+    lines = [f"HTTP {url}  (description: {url}/docs)", f"data {node.settings.data}, durability {node.service.durability}"]
+    if resp:
+        host, _, port = resp.rpartition(":")
+        lines.insert(1, f"RESP {resp}")
+        lines.append(f"try  redis-cli -h {host} -p {port} BF.ADD seen ada")
+    lines.append(f"try  curl {url}/v1/filters -d '{{\"name\":\"urls\",\"capacity\":1000000}}'")
+    lines.append(f"     curl {url}/v1/filters/urls/add -d '{{\"key\":\"https://example.org\"}}'")
+    return "\n".join(lines)

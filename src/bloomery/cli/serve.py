@@ -20,18 +20,32 @@ QUIET = "do not print the addresses"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--data", metavar="DIR", type=Path, help="folder of filters, log and registry")
-    parser.add_argument("--http", metavar="HOST:PORT", help="address of the HTTP port (127.0.0.1:8080); port 0 picks one")
-    parser.add_argument("--resp", metavar="HOST:PORT", help="address of the RESP port (127.0.0.1:6380); none: no such port")
-    parser.add_argument("--registry", metavar="URL", help="SQLAlchemy URL of the registry (SQLite in the data folder)")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of the HTTP port (127.0.0.1:8080); port 0 picks one"
+    )
+    parser.add_argument(
+        "--resp", metavar="HOST:PORT", help="address of the RESP port (127.0.0.1:6380); none: no such port"
+    )
+    parser.add_argument(
+        "--registry", metavar="URL", help="SQLAlchemy URL of the registry (SQLite in the data folder)"
+    )
     parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file of settings")
-    parser.add_argument("--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk")
-    parser.add_argument("--plain", action="store_true", default=None, help="filters are not keyed unless asked for")
+    parser.add_argument(
+        "--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", default=None, help="filters are not keyed unless asked for"
+    )
     parser.add_argument("--salvage", action="store_true", default=None, help="start without what is damaged")
     parser.add_argument("--node", metavar="NAME", help="name of this node among those of one registry")
     parser.add_argument("--advertise", metavar="URL", help="address under which others reach this node")
-    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="PEM file of the certificate, for both ports")
+    parser.add_argument(
+        "--tls-cert", metavar="FILE", type=Path, help="PEM file of the certificate, for both ports"
+    )
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM file of its key")
-    parser.add_argument("--ready-file", metavar="FILE", type=Path, help="write the addresses there once both ports listen")
+    parser.add_argument(
+        "--ready-file", metavar="FILE", type=Path, help="write the addresses there once both ports listen"
+    )
     parser.add_argument("--check", action="store_true", help="say whether the settings would do, and exit")
 
 

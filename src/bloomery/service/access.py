@@ -23,8 +23,9 @@ class Grant(NamedTuple):
         if not self.scopes & scope:
             raise Refused("denied", f"the token has no scope {_NAMES[scope]}")
         if name is not None and not self.covers(name):
-            raise Refused("denied", f"the token is not for filters of this name; it is for {', '.join(self.patterns)}")
-
+            raise Refused(
+                "denied", f"the token is not for filters of this name; it is for {', '.join(self.patterns)}"
+            )
 
     def covers(self, name: str) -> bool:
         """Tell whether it is for filters of this name."""

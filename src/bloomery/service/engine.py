@@ -62,5 +62,7 @@ def _locked(folder: Path) -> int:
             _folders.lock(descriptor, wait=False)
     except BlockingIOError:
         os.close(descriptor)
-        raise StartError(f"{folder}: another process has this data folder open; give another with --data") from None
+        raise StartError(
+            f"{folder}: another process has this data folder open; give another with --data"
+        ) from None
     return descriptor

@@ -73,7 +73,9 @@ class Metrics:
             for info in infos:
                 gauge.add_metric((info["name"],), info[member])
             yield gauge
-        counter = CounterMetricFamily("bloomery_filter_keys", "Keys by what came of them", labels=("filter", "what"))
+        counter = CounterMetricFamily(
+            "bloomery_filter_keys", "Keys by what came of them", labels=("filter", "what")
+        )
         for info in infos:
             for what in _COUNTED:
                 counter.add_metric((info["name"], what), info[what])

@@ -187,7 +187,9 @@ class _Claim:
         if owner is not None and owner[0] != node.id:
             raise node._lives_at(self._name, owner[1], f"/v1/filters/{self._name}")  # noqa: SLF001 - its own
         if self._name in node:
-            raise Refused("exists", f"there is a filter {self._name}; choose another name, or delete it first")
+            raise Refused(
+                "exists", f"there is a filter {self._name}; choose another name, or delete it first"
+            )
         # A claim of this node that nobody finished: a process that ended meanwhile.
         filters.release(self._name, node.id)
         filters.claim(self._name, node.id, self._kind)

@@ -93,7 +93,9 @@ def _check_open(settings: Settings, registry: Registry) -> None:
         )
 
 
-async def _run(node: Node, listener: socket.socket, ready_file: Path | None, tell: Callable[[str], None]) -> None:
+async def _run(
+    node: Node, listener: socket.socket, ready_file: Path | None, tell: Callable[[str], None]
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     settings, loop = node.settings, asyncio.get_running_loop()
@@ -149,11 +151,14 @@ def _listen_resp(node: Node) -> str:
 
 
 def _greeting(node: Node, url: str, resp: str) -> str:
-    lines = [f"HTTP {url}  (description: {url}/docs)", f"data {node.settings.data}, durability {node.service.durability}"]
+    lines = [
+        f"HTTP {url}  (description: {url}/docs)",
+        f"data {node.settings.data}, durability {node.service.durability}",
+    ]
     if resp:
         host, _, port = resp.rpartition(":")
         lines.insert(1, f"RESP {resp}")
         lines.append(f"try  redis-cli -h {host} -p {port} BF.ADD seen ada")
-    lines.append(f"try  curl {url}/v1/filters -d '{{\"name\":\"urls\",\"capacity\":1000000}}'")
-    lines.append(f"     curl {url}/v1/filters/urls/add -d '{{\"key\":\"https://example.org\"}}'")
+    lines.append(f'try  curl {url}/v1/filters -d \'{{"name":"urls","capacity":1000000}}\'')
+    lines.append(f'     curl {url}/v1/filters/urls/add -d \'{{"key":"https://example.org"}}\'')
     return "\n".join(lines)

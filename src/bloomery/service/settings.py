@@ -67,7 +67,9 @@ class Limits(BaseModel):
     key_bytes: int = Field(64 << 10, gt=0, description="bytes of one key")
     connections: int = Field(10_000, gt=0, description="connections to each port")
     requests: int = Field(256, gt=0, description="HTTP requests at work at once; others get 503")
-    receive: float = Field(30.0, gt=0, description="seconds for a request to arrive and for its answer to be taken")
+    receive: float = Field(
+        30.0, gt=0, description="seconds for a request to arrive and for its answer to be taken"
+    )
 
 
 class History(BaseModel):
@@ -77,7 +79,9 @@ class History(BaseModel):
 
     every: float = Field(60.0, gt=0, description="seconds between two samples")
     full: float = Field(86_400.0, ge=0, description="seconds for which every sample is kept")
-    hourly: float = Field(30 * 86_400.0, ge=0, description="seconds for which one an hour is kept; then one a day")
+    hourly: float = Field(
+        30 * 86_400.0, ge=0, description="seconds for which one an hour is kept; then one a day"
+    )
 
 
 class Settings(BaseSettings):
@@ -94,7 +98,9 @@ class Settings(BaseSettings):
     durability: Literal["always", "everysec", "off"] = "everysec"
     plain: bool = Field(default=False, description="filters are not keyed unless asked for")
     salvage: bool = Field(default=False, description="start without what is damaged")
-    checkpoint_bytes: int = Field(256 << 20, gt=0, description="bytes of log after which a checkpoint is written")
+    checkpoint_bytes: int = Field(
+        256 << 20, gt=0, description="bytes of log after which a checkpoint is written"
+    )
     node: str = Field("", description="name of this node among those of one registry; empty: drawn once")
     advertise: str = Field("", description="URL under which other nodes' clients reach this one")
     tls_cert: Path | None = Field(None, description="PEM file of the certificate, for both ports")

@@ -29,7 +29,10 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
     let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|error| {
         let fault = error;
         if keyed && fault.code != Code::Format {
-            Fault::new(Code::Format, format!("{}; a keyed filter comes back only to the service that keyed it", fault.text))
+            Fault::new(
+                Code::Format,
+                format!("{}; a keyed filter comes back only to the service that keyed it", fault.text),
+            )
         } else {
             fault
         }

@@ -64,7 +64,11 @@ fn hashes(store: &Store, entry: &Entry, form: Form, body: &[u8]) -> Result<Vec<u
             if !rest.is_empty() {
                 return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
             }
-            if words.len() > limits.batch_keys { Err(many(limits)) } else { Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect()) }
+            if words.len() > limits.batch_keys {
+                Err(many(limits))
+            } else {
+                Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+            }
         }
     }
 }

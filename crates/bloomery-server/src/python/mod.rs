@@ -21,8 +21,8 @@ mod files;
 mod keys;
 mod names;
 mod options;
-mod told;
 mod tokens;
+mod told;
 
 pub(crate) use options::Service;
 

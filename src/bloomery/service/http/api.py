@@ -75,7 +75,9 @@ def _add_handlers(app: FastAPI, node: Node) -> None:
     def other(request: Request, error: HTTPException) -> Response:
         codes = {404: "missing", 405: "method"}
         code = codes.get(error.status_code, "invalid")
-        extra = {name.lower(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+        extra = {
+            name.lower(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"
+        }
         return _refuse(request, code, str(error.detail), **extra)
 
 

@@ -64,15 +64,23 @@ class Gateway:
         except Refused as refused:
             status = await self._refuse(send, request, refused.code, str(refused), refused.extra)
         except Fault as fault:
-            status = await self._refuse(send, request, fault.code, str(fault), self._node.extra_of(fault, scope))
+            status = await self._refuse(
+                send, request, fault.code, str(fault), self._node.extra_of(fault, scope)
+            )
         except Exception as error:  # the one place where what nobody foresaw becomes an answer
-            _LOG.exception("request failed", extra={"request": request.decode(), "error": type(error).__name__})
-            status = await self._refuse(send, request, "internal", "the service failed; its log says more", {})
+            _LOG.exception(
+                "request failed", extra={"request": request.decode(), "error": type(error).__name__}
+            )
+            status = await self._refuse(
+                send, request, "internal", "the service failed; its log says more", {}
+            )
         finally:
             self._at_work -= 1
             self._metrics.request(action, scope["method"], status, time.perf_counter() - begun)
 
-    async def _refuse(self, send: Send, request: bytes, code: str, text: str, extra: dict[str, object]) -> int:
+    async def _refuse(
+        self, send: Send, request: bytes, code: str, text: str, extra: dict[str, object]
+    ) -> int:
         answer = problem(code, text, request=request.decode(), **extra)
         await answer.send(send, request)
         return answer.status
@@ -99,7 +107,9 @@ class Gateway:
         await self._api(scope, receive, send)
         return action or "api", None
 
-    async def _bulk(self, scope: Scope, receive: Receive, name: str, action: str, grant: access.Grant) -> Answer:
+    async def _bulk(
+        self, scope: Scope, receive: Receive, name: str, action: str, grant: access.Grant
+    ) -> Answer:
         body = await bodies.read(scope, receive, self._limits.request_bytes)
         if action not in bulk.CHANGES:
             return await bulk.answer(self._service, name, action, scope, body)

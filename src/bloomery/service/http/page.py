@@ -38,7 +38,8 @@ def _operation(path: str, method: str, operation: dict[str, Any], api: dict[str,
             for name, member in schema.get("properties", {}).items()
         ]
     table = "".join(
-        f"<tr><td><code>{escape(name)}</code><td>{escape(place)}<td>{escape(text)}" for name, place, text in rows
+        f"<tr><td><code>{escape(name)}</code><td>{escape(place)}<td>{escape(text)}"
+        for name, place, text in rows
     )
     said = escape(operation.get("description", operation.get("summary", "")))
     return (

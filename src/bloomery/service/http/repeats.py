@@ -28,7 +28,11 @@ class Repeats:
         """Return the answer that was given before; None where this is the first, which is `done` or `failed`."""
         if not 0 < len(key) <= _LONGEST:
             raise Refused("invalid", f"an Idempotency-Key has 1 to {_LONGEST} characters")
-        place, now, digest = (who, path, key), time.monotonic(), hashlib.blake2b(body, digest_size=16).digest()
+        place, now, digest = (
+            (who, path, key),
+            time.monotonic(),
+            hashlib.blake2b(body, digest_size=16).digest(),
+        )
         while self._kept and next(iter(self._kept.values()))[0] < now - _SECONDS:
             self._kept.popitem(last=False)
         found = self._kept.get(place)

@@ -23,14 +23,18 @@ class NewFilter(Asked):
     """A filter to be made."""
 
     name: Name
-    kind: str | None = Field(None, max_length=64, description="one of /v1/kinds; plain, growing or with a window unasked")
+    kind: str | None = Field(
+        None, max_length=64, description="one of /v1/kinds; plain, growing or with a window unasked"
+    )
     capacity: StrictInt | None = Field(None, gt=0, le=_MOST, description="keys it is sized for")
     fpr: float | None = Field(None, gt=0, lt=1, description="share of absent keys found at capacity")
     grow: StrictBool = Field(default=False, description="grows beyond its first size")
     window: float | None = Field(None, gt=0, le=1e9, description="seconds after which a key is forgotten")
     strict: StrictBool = Field(default=False, description="refuses keys beyond its capacity")
     expire: float | None = Field(None, gt=0, le=1e9, description="seconds after which the filter is dropped")
-    keyed: StrictBool | None = Field(None, description="hashes keys under a secret; the service's choice unasked")
+    keyed: StrictBool | None = Field(
+        None, description="hashes keys under a secret; the service's choice unasked"
+    )
     seed: StrictInt | None = Field(None, ge=0, lt=1 << 64, description="seed of the key hash; drawn unasked")
     options: dict[str, StrictStr | StrictBool | StrictInt | StrictFloat] = Field(
         default_factory=dict, description="further parameters of the kind, by name"
@@ -79,7 +83,9 @@ class OneKey(BaseModel):
 
     key: Key | None = None
     keys: list[Key] | None = None
-    values: list[int] | None = Field(None, description="with add: a label or value a key, for kinds that have such")
+    values: list[int] | None = Field(
+        None, description="with add: a label or value a key, for kinds that have such"
+    )
 
 
 class Filter(BaseModel):

@@ -16,7 +16,9 @@ def pieces(body: bytes, size: int) -> Iterator[bytes]:
         import zstandard
     except ImportError:
         raise Refused("media-type", "zstd needs the extra zstd on the service's side; send gzip") from None
-    reader: Any = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(body, read_across_frames=True)
+    reader: Any = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        body, read_across_frames=True
+    )
     try:
         while piece := reader.read(size):
             yield piece

@@ -37,7 +37,9 @@ class Filters:
         """Return the node that has a name, and its address."""
         with self._session() as session:
             found = session.execute(
-                select(Node.id, Node.http).join(FilterRow, FilterRow.node == Node.id).where(FilterRow.name == name)
+                select(Node.id, Node.http)
+                .join(FilterRow, FilterRow.node == Node.id)
+                .where(FilterRow.name == name)
             ).first()
         return None if found is None else (found[0], found[1])
 
@@ -81,9 +83,14 @@ class Filters:
         try:
             with self._session() as session, session.begin():
                 mine = FilterRow.node == node
-                found = session.scalars(
-                    select(FilterRow).where(mine, FilterRow.number == values["number"])
-                ).first() or session.scalars(select(FilterRow).where(mine, FilterRow.name == values["name"])).first()
+                found = (
+                    session.scalars(
+                        select(FilterRow).where(mine, FilterRow.number == values["number"])
+                    ).first()
+                    or session.scalars(
+                        select(FilterRow).where(mine, FilterRow.name == values["name"])
+                    ).first()
+                )
                 if found is None:
                     session.add(FilterRow(node=node, **values))
                 else:

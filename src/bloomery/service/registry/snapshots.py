@@ -69,7 +69,10 @@ class Snapshots:
     def thin(self, now: int, full: float, hourly: float) -> int:
         """Keep the last sample of each hour, and later of each day, of what is older: how many went."""
         removed = 0
-        for older, newer, span in ((0, now - int(hourly * 1000), _DAY), (now - int(hourly * 1000), now - int(full * 1000), _HOUR)):
+        for older, newer, span in (
+            (0, now - int(hourly * 1000), _DAY),
+            (now - int(hourly * 1000), now - int(full * 1000), _HOUR),
+        ):
             within = (Snapshot.sampled_at >= older, Snapshot.sampled_at < newer)
             kept = (
                 select(func.max(Snapshot.id))

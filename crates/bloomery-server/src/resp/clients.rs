@@ -1,0 +1,96 @@
+//! [`Clients`]: who is connected.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::server::Server;
+use crate::store;
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct About {
+    /// `CLIENT SETNAME`.
+    pub(super) name: String,
+    /// `CLIENT SETINFO`.
+    pub(super) library: String,
+    pub(super) version: String,
+    /// Its last command.
+    pub(super) command: &'static str,
+    /// True in version 3 of the protocol.
+    pub(super) three: bool,
+}
+
+/// A client.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) id: u64,
+    address: SocketAddr,
+    local: SocketAddr,
+    since: u64,
+    /// When it was last heard of, in milliseconds since 1970.
+    pub(super) heard: AtomicU64,
+    pub(super) about: Mutex<About>,
+}
+
+impl Client {
+    /// One line, as `CLIENT LIST` has it.
+    pub(super) fn line(&self) -> String {
+        let (about, now) = (self.about.lock().clone(), store::now());
+        let seconds = |then: u64| now.saturating_sub(then) / 1000;
+        format!(
+            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 cmd={} \
+             user=default redir=-1 resp={} lib-name={} lib-ver={}",
+            self.id,
+            self.address,
+            self.local,
+            about.name,
+            seconds(self.since),
+            seconds(self.heard.load(Ordering::Relaxed)),
+            if about.command.is_empty() { "NULL" } else { about.command },
+            if about.three { 3 } else { 2 },
+            about.library,
+            about.version
+        )
+    }
+}
+
+/// Who is connected, by number.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    next: AtomicU64,
+    all: Mutex<BTreeMap<u64, Arc<Client>>>,
+}
+
+impl Clients {
+    /// All of them, the first first.
+    pub(super) fn all(&self) -> Vec<Arc<Client>> {
+        self.all.lock().values().cloned().collect()
+    }
+}
+
+/// A client while it is connected.
+pub(super) struct Present {
+    server: Arc<Server>,
+    pub(super) client: Arc<Client>,
+}
+
+impl Present {
+    pub(super) fn new(server: Arc<Server>, address: SocketAddr, local: SocketAddr) -> Self {
+        let clients = &server.clients;
+        let (id, now) = (clients.next.fetch_add(1, Ordering::Relaxed) + 1, store::now());
+        let about = Mutex::new(About::default());
+        let client = Arc::new(Client { id, address, local, since: now, heard: AtomicU64::new(now), about });
+        clients.all.lock().insert(id, client.clone());
+        Present { server, client }
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.server.clients.all.lock().remove(&self.client.id);
+    }
+}

@@ -1,0 +1,47 @@
+//! Words as numbers.
+
+use super::super::session::{Done, Halt};
+
+/// A whole number, written as servers write it: no sign but a minus, no zeros in front.
+pub(super) fn integer(word: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(word).ok()?;
+    let number = text.parse::<i64>().ok()?;
+    let plain = word.first() != Some(&b'+') && (text == "0" || !text.trim_start_matches('-').starts_with('0'));
+    plain.then_some(number)
+}
+
+/// A real number that is one.
+pub(super) fn real(word: &[u8]) -> Option<f64> {
+    std::str::from_utf8(word).ok()?.parse::<f64>().ok().filter(|number| !number.is_nan())
+}
+
+/// [`integer`], or the refusal of servers.
+pub(super) fn an_integer(word: &[u8]) -> Done<i64> {
+    integer(word).ok_or_else(|| Halt::text("ERR value is not an integer or out of range"))
+}
+
+/// True for a word, in letters of any size.
+pub(super) fn is(word: &[u8], known: &str) -> bool {
+    word.eq_ignore_ascii_case(known.as_bytes())
+}
+
+/// Text that is no more than that.
+pub(super) fn text(word: &[u8]) -> Done<&str> {
+    std::str::from_utf8(word).map_err(|_| Halt::text("ERR a word is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_plainly() {
+        for (word, number) in [("0", 0), ("-1", -1), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(integer(word.as_bytes()), Some(number));
+        }
+        for word in ["", "+1", "01", "-01", "1.0", "x", "9223372036854775808", " 1"] {
+            assert_eq!(integer(word.as_bytes()), None, "{word}");
+        }
+        assert_eq!((real(b"0.5"), real(b"1e-3"), real(b"nan"), real(b"x")), (Some(0.5), Some(0.001), None, None));
+    }
+}

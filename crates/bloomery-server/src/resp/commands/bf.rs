@@ -1,0 +1,320 @@
+//! `BF.*`, as `RedisBloom` has it.
+
+use std::sync::Arc;
+
+use super::super::gate::Scope;
+use super::super::parse::Args;
+use super::super::session::{Done, Halt, Session};
+use super::arguments::{integer, is, real};
+use super::{Command, ONE, command, flag, wrong_arity};
+use crate::fault::{Code, Fault};
+use crate::kind;
+use crate::store::{Entry, Flavour, Settings};
+
+const WRITE: u16 = flag::WRITE | flag::FAST;
+const READ: u16 = flag::FAST;
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("bf.reserve", -4, WRITE, ONE, Scope::Write, reserve, "Makes a filter of a rate and a capacity"),
+    command("bf.add", 3, WRITE, ONE, Scope::Write, add, "Adds a key to a filter, which is made if there is none"),
+    command("bf.madd", -3, WRITE, ONE, Scope::Write, add_many, "Adds keys to a filter, which is made if there is none"),
+    command("bf.insert", -4, WRITE, ONE, Scope::Write, insert, "Adds keys to a filter, which is made as it is told"),
+    command("bf.exists", 3, READ, ONE, Scope::Read, exists, "Tells whether a key may have been added"),
+    command("bf.mexists", -3, READ, ONE, Scope::Read, exist, "Tells of each key whether it may have been added"),
+    command("bf.card", 2, READ, ONE, Scope::Read, card, "How many keys were added that were new"),
+    command("bf.info", -2, flag::SLOW, ONE, Scope::Read, info, "What is known of a filter"),
+    command("bf.debug", 2, flag::SLOW, ONE, Scope::Read, debug, "What is known of a filter, in lines"),
+];
+
+/// What is refused everywhere else, too: larger filters are made by kind.
+const MOST: i64 = 1 << 30;
+const MOST_EXPANSION: i64 = 32_768;
+/// Rates above this one are made this one.
+const HIGHEST_RATE: f64 = 0.25;
+
+/// What a filter is made with.
+struct Made {
+    error: f64,
+    capacity: i64,
+    expansion: i64,
+    scaling: bool,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Made { error: 0.01, capacity: 100, expansion: 2, scaling: true }
+    }
+}
+
+fn check_error(error: f64) -> Done<f64> {
+    if error > 0.0 && error < 1.0 {
+        return Ok(error.min(HIGHEST_RATE));
+    }
+    Err(Halt::text("ERR error rate must be in the range (0.000000, 1.000000)"))
+}
+
+fn check_capacity(capacity: i64) -> Done<i64> {
+    if (1..=MOST).contains(&capacity) {
+        return Ok(capacity);
+    }
+    Err(Halt::text(format!("ERR capacity must be in the range [1, {MOST}]")))
+}
+
+/// Makes a filter.
+fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
+    let scaling = made.scaling && made.expansion > 0;
+    let row = kind::by_role(if scaling { "growing" } else { "plain" });
+    let mut spec = session.spec(row.name)?;
+    if scaling {
+        // A filter has room for no stage that is 1024 times the one before.
+        spec = spec.with("initial_capacity", made.capacity).with("growth", made.expansion.min(1024));
+    } else {
+        spec = spec.with("capacity", made.capacity);
+    }
+    let spec = spec.with("fpr", format!("{:e}", made.error));
+    let notes = if scaling { vec![("expansion".to_string(), made.expansion as u64)] } else { Vec::new() };
+    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes, ..Settings::of(spec) };
+    session.create(name, settings)
+}
+
+/// The filter of this name; one is made if there is none.
+#[inline]
+fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
+    match session.find_as(name, Flavour::Bloom)? {
+        Some(entry) => Ok(entry),
+        None => make(session, name, made),
+    }
+}
+
+fn reserve(session: &mut Session, args: Args<'_>) -> Done {
+    if args.len() > 7 {
+        return Err(wrong_arity("bf.reserve"));
+    }
+    let error = check_error(real(args.at(2)).ok_or_else(|| Halt::text("ERR bad error rate"))?)?;
+    let capacity = check_capacity(integer(args.at(3)).ok_or_else(|| Halt::text("ERR bad capacity"))?)?;
+    let place = |word: &str| args.iter().skip(4).position(|arg| is(arg, word)).map(|at| at + 4);
+    let mut made = Made { error, capacity, scaling: place("NONSCALING").is_none(), ..Made::default() };
+    if let Some(at) = place("EXPANSION") {
+        if at + 1 == args.len() {
+            return Err(Halt::text("ERR no expansion"));
+        }
+        let expansion = integer(args.at(at + 1)).filter(|expansion| (0..=MOST_EXPANSION).contains(expansion));
+        made.expansion = expansion.ok_or_else(|| Halt::text("ERR bad expansion"))?;
+        if !made.scaling {
+            return Err(Halt::text("Nonscaling filters cannot expand"));
+        }
+    }
+    if session.find_as(args.at(1), Flavour::Bloom)?.is_some() {
+        return Err(Halt::text("ERR item exists"));
+    }
+    make(session, args.at(1), &made)?;
+    session.reply.ok();
+    Ok(())
+}
+
+fn add(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = get_or_make(session, args.at(1), &Made::default())?;
+    session.ready(&entry)?;
+    session.hash(&entry, args.from(2))?;
+    match store_keys(session, &entry) {
+        (_, Some(fault)) => Err(refusal(fault)),
+        _ => {
+            session.reply.boolean(session.flags[0] != 0);
+            Ok(())
+        }
+    }
+}
+
+fn add_many(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = get_or_make(session, args.at(1), &Made::default())?;
+    add_all(session, &entry, args.from(2))
+}
+
+/// Adds keys: an answer each; after one that is refused there are none.
+fn add_all(session: &mut Session, entry: &Arc<Entry>, keys: Args<'_>) -> Done {
+    session.ready(entry)?;
+    session.hash(entry, keys)?;
+    let (done, fault) = store_keys(session, entry);
+    let Some(fault) = fault else {
+        session.reply.booleans(&session.flags);
+        return Ok(());
+    };
+    let Halt::Text(text) = refusal(fault) else { return Ok(()) };
+    session.reply.array(done + 1);
+    session.flags[..done].iter().for_each(|&flag| session.reply.boolean(flag != 0));
+    session.reply.error(&text);
+    Ok(())
+}
+
+fn refusal(fault: Fault) -> Halt {
+    match fault.code {
+        Code::Full => Halt::text("ERR non scaling filter is full"),
+        Code::Limit => Halt::text(format!("ERR problem inserting into filter: {}", fault.text)),
+        _ => fault.into(),
+    }
+}
+
+/// Adds the keys whose hashes are at hand: how many were dealt with, and why not all of them.
+fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>) {
+    let store = session.server.store.clone();
+    let full = |keys: usize| {
+        let filter = entry.look();
+        filter.num_added() + keys as u64 > filter.capacity()
+    };
+    if !entry.settings.strict || !full(session.hashes.len()) {
+        return match store.add(entry, &session.hashes, &mut session.flags) {
+            Ok(lsn) => {
+                session.note(lsn);
+                (session.hashes.len(), None)
+            }
+            Err(fault) => (0, Some(fault)),
+        };
+    }
+    // A key that is there already takes no room.
+    for at in 0..session.hashes.len() {
+        let mut found = [0];
+        entry.look().contains(&session.hashes[at..=at], &mut found);
+        if found == [0] {
+            match store.add(entry, &session.hashes[at..=at], &mut session.flags[at..=at]) {
+                Ok(lsn) => session.note(lsn),
+                Err(fault) => return (at, Some(fault)),
+            }
+        }
+    }
+    (session.hashes.len(), None)
+}
+
+fn insert(session: &mut Session, args: Args<'_>) -> Done {
+    let (mut made, mut create, mut at) = (Made::default(), true, 2);
+    let arity = || wrong_arity("bf.insert");
+    loop {
+        let word = args.at(at);
+        let letter = |place: usize| word.get(place).map(u8::to_ascii_lowercase);
+        let value = args.at(at + 1);
+        at += 1;
+        match letter(0) {
+            Some(b'i') => break,
+            Some(b'n') => match letter(2) {
+                Some(b'c') => create = false,
+                _ => made.scaling = false,
+            },
+            Some(b'e' | b'c') if at >= args.len() => return Err(arity()),
+            Some(b'e') if letter(1) == Some(b'r') => {
+                made.error = check_error(real(value).ok_or_else(|| Halt::text("Bad error rate"))?)?;
+                at += 1;
+            }
+            Some(b'e') => {
+                let expansion = integer(value).filter(|expansion| (0..=MOST_EXPANSION).contains(expansion));
+                made.expansion = expansion.ok_or_else(|| Halt::text("Bad expansion"))?;
+                at += 1;
+            }
+            Some(b'c') => {
+                made.capacity = check_capacity(integer(value).ok_or_else(|| Halt::text("Bad capacity"))?)?;
+                at += 1;
+            }
+            _ if at > args.len() => return Err(arity()),
+            _ => return Err(Halt::text("Unknown argument received")),
+        }
+    }
+    if at >= args.len() {
+        return Err(arity());
+    }
+    let entry = match session.find_as(args.at(1), Flavour::Bloom)? {
+        Some(entry) => entry,
+        None if create => make(session, args.at(1), &made)?,
+        None => return Err(Fault::missing().into()),
+    };
+    add_all(session, &entry, args.from(at))
+}
+
+/// Looks for the keys; a filter that is not there, or of the other sort, has none.
+fn look(session: &mut Session, args: Args<'_>) -> Done {
+    let found = session.find(args.at(1))?.filter(|entry| entry.settings.flavour != Flavour::Cuckoo);
+    match found {
+        None => {
+            session.flags.clear();
+            session.flags.resize(args.len() - 2, 0);
+        }
+        Some(entry) => {
+            session.hash(&entry, args.from(2))?;
+            session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+        }
+    }
+    Ok(())
+}
+
+fn exists(session: &mut Session, args: Args<'_>) -> Done {
+    look(session, args)?;
+    session.reply.boolean(session.flags[0] != 0);
+    Ok(())
+}
+
+fn exist(session: &mut Session, args: Args<'_>) -> Done {
+    look(session, args)?;
+    session.reply.booleans(&session.flags);
+    Ok(())
+}
+
+fn card(session: &mut Session, args: Args<'_>) -> Done {
+    let items = session.find_as(args.at(1), Flavour::Bloom)?.map_or(0, |entry| entry.look().num_added());
+    session.reply.count(items);
+    Ok(())
+}
+
+/// Names of what `BF.INFO` tells, as it is asked for and as it is told.
+const FIELDS: [(&str, &str); 5] = [
+    ("CAPACITY", "Capacity"),
+    ("SIZE", "Size"),
+    ("FILTERS", "Number of filters"),
+    ("ITEMS", "Number of items inserted"),
+    ("EXPANSION", "Expansion rate"),
+];
+
+fn facts(entry: &Entry) -> [Option<u64>; 5] {
+    let filter = entry.look();
+    let expansion = entry.settings.note("expansion");
+    let stages = super::number_of(filter.as_ref(), "stages").unwrap_or(1);
+    [Some(filter.capacity()), Some(filter.nbytes()), Some(stages), Some(filter.num_added()), expansion]
+}
+
+fn info(session: &mut Session, args: Args<'_>) -> Done {
+    if args.len() > 3 {
+        return Err(wrong_arity("bf.info"));
+    }
+    let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
+    let facts = facts(&entry);
+    if args.len() == 3 {
+        let field = FIELDS.iter().position(|(name, _)| is(args.at(2), name));
+        let field = field.ok_or_else(|| Halt::text("Invalid information value"))?;
+        session.reply.array(1);
+        session.reply.maybe(facts[field]);
+        return Ok(());
+    }
+    session.reply.map(FIELDS.len());
+    for ((_, name), fact) in FIELDS.iter().zip(facts) {
+        session.reply.simple(name);
+        session.reply.maybe(fact);
+    }
+    Ok(())
+}
+
+fn debug(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
+    let filter = entry.look();
+    let number = |name: &str| super::number_of(filter.as_ref(), name).unwrap_or(0);
+    let lines = [
+        format!("size:{}", filter.num_added()),
+        format!(
+            "bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{}",
+            filter.nbytes(),
+            filter.nbytes() * 8,
+            number("num_hashes"),
+            filter.capacity(),
+            filter.num_added(),
+            filter.target_fpr()
+        ),
+    ];
+    session.reply.array(lines.len());
+    lines.iter().for_each(|line| session.reply.text(line));
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! What a client says about itself.
+
+use super::super::gate::Scope;
+use super::super::parse::Args;
+use super::super::session::{Done, Halt, Session};
+use super::arguments::{integer, is};
+use super::service::VERSION;
+use super::{Command, NONE, command, flag, wrong_arity};
+
+const ANY: u16 = flag::FAST;
+const FIRST: u16 = flag::FAST | flag::NO_AUTH | flag::AT_ONCE;
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("hello", -1, FIRST, NONE, Scope::Nothing, hello, "Takes a version of the protocol"),
+    command("auth", -2, FIRST, NONE, Scope::Nothing, auth, "Says who the client is"),
+    command("quit", -1, FIRST, NONE, Scope::Nothing, quit, "Closes the connection"),
+    command("reset", 1, FIRST, NONE, Scope::Nothing, reset, "Forgets what the client said"),
+    command("ping", -1, ANY, NONE, Scope::Nothing, ping, "Answers"),
+    command("echo", 2, ANY, NONE, Scope::Nothing, echo, "Answers with what was said"),
+    command("select", 2, ANY, NONE, Scope::Nothing, select, "Takes database 0, the only one"),
+    command("client", -2, ANY, NONE, Scope::Nothing, client, "Who is connected"),
+];
+
+const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+fn log_in(session: &mut Session, token: &[u8]) -> Done {
+    if session.server.options.gate.is_none() {
+        return Err(Halt::text(
+            "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+             configuration is correct?",
+        ));
+    }
+    if session.open(token) { Ok(()) } else { Err(Halt::text(WRONG_PASS)) }
+}
+
+fn auth(session: &mut Session, args: Args<'_>) -> Done {
+    if args.len() > 3 {
+        return Err(Halt::text("ERR syntax error"));
+    }
+    log_in(session, args.at(args.len() - 1))?;
+    session.reply.ok();
+    Ok(())
+}
+
+fn hello(session: &mut Session, args: Args<'_>) -> Done {
+    let mut three = session.reply.three;
+    if args.len() > 1 {
+        let version = integer(args.at(1));
+        let version = version.ok_or_else(|| Halt::text("ERR Protocol version is not an integer or out of range"))?;
+        if !(2..=3).contains(&version) {
+            return Err(Halt::text("NOPROTO unsupported protocol version"));
+        }
+        three = version == 3;
+    }
+    let (mut at, mut name) = (2, None);
+    while at < args.len() {
+        let left = args.len() - at - 1;
+        if is(args.at(at), "AUTH") && left >= 2 {
+            log_in(session, args.at(at + 2))?;
+            at += 3;
+        } else if is(args.at(at), "SETNAME") && left >= 1 {
+            name = Some(plain_name(args.at(at + 1))?);
+            at += 2;
+        } else {
+            let word = args.at(at).escape_ascii();
+            return Err(Halt::text(format!("ERR Syntax error in HELLO option '{word}'")));
+        }
+    }
+    if session.grant.is_none() {
+        return Err(Halt::text(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
+             <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the \
+             same time",
+        ));
+    }
+    if let Some(name) = name {
+        session.client.about.lock().name = name;
+    }
+    session.reply.three = three;
+    let (id, reply) = (session.client.id, &mut session.reply);
+    reply.map(7);
+    for (field, text) in [("server", "redis"), ("version", VERSION)] {
+        reply.text(field);
+        reply.text(text);
+    }
+    reply.text("proto");
+    reply.integer(if three { 3 } else { 2 });
+    reply.text("id");
+    reply.count(id);
+    for (field, text) in [("mode", "standalone"), ("role", "master")] {
+        reply.text(field);
+        reply.text(text);
+    }
+    reply.text("modules");
+    super::service::modules(reply);
+    Ok(())
+}
+
+fn quit(session: &mut Session, _: Args<'_>) -> Done {
+    session.closing = true;
+    session.reply.ok();
+    Ok(())
+}
+
+fn reset(session: &mut Session, _: Args<'_>) -> Done {
+    session.forget_client();
+    session.client.about.lock().name.clear();
+    session.reply.simple("RESET");
+    Ok(())
+}
+
+fn ping(session: &mut Session, args: Args<'_>) -> Done {
+    match args.len() {
+        1 => session.reply.simple("PONG"),
+        2 => session.reply.bulk(args.at(1)),
+        _ => return Err(wrong_arity("ping")),
+    }
+    Ok(())
+}
+
+fn echo(session: &mut Session, args: Args<'_>) -> Done {
+    session.reply.bulk(args.at(1));
+    Ok(())
+}
+
+fn select(session: &mut Session, args: Args<'_>) -> Done {
+    match integer(args.at(1)) {
+        Some(0) => session.reply.ok(),
+        Some(_) => return Err(Halt::text("ERR DB index is out of range")),
+        None => return Err(Halt::text("ERR value is not an integer or out of range")),
+    }
+    Ok(())
+}
+
+/// A name that fits into a line of words.
+fn plain_name(name: &[u8]) -> Done<String> {
+    let plain = name.len() <= 128 && name.iter().all(|byte| (b'!'..=b'~').contains(byte));
+    match std::str::from_utf8(name) {
+        Ok(name) if plain => Ok(name.to_string()),
+        _ => Err(Halt::text("ERR Client names cannot contain spaces, newlines or special characters.")),
+    }
+}
+
+fn client(session: &mut Session, args: Args<'_>) -> Done {
+    let (word, words) = (args.at(1).to_ascii_lowercase(), args.len());
+    match (word.as_slice(), words) {
+        (b"setname", 3) => {
+            let name = plain_name(args.at(2))?;
+            session.client.about.lock().name = name;
+            session.reply.ok();
+        }
+        (b"getname", 2) => {
+            let name = session.client.about.lock().name.clone();
+            if name.is_empty() { session.reply.null() } else { session.reply.text(&name) }
+        }
+        (b"setinfo", 4) => set_info(session, args)?,
+        (b"id", 2) => session.reply.count(session.client.id),
+        (b"info", 2) => {
+            let line = session.client.line() + "\n";
+            session.reply.verbatim(&line);
+        }
+        (b"list", _) => {
+            // Addresses of others are for those who look after the service.
+            let all = session.grant.as_ref().is_some_and(|grant| grant.admin);
+            let (me, clients) = (session.client.id, session.server.clients.all());
+            let seen = clients.iter().filter(|client| all || client.id == me);
+            let lines: String = seen.map(|client| client.line() + "\n").collect();
+            session.reply.verbatim(&lines);
+        }
+        (b"no-evict" | b"no-touch", 3) => session.reply.ok(),
+        (b"setname" | b"getname" | b"setinfo" | b"id" | b"info" | b"no-evict" | b"no-touch", _) => {
+            return Err(wrong_arity(&format!("client|{}", String::from_utf8_lossy(&word))));
+        }
+        _ => return Err(unknown_subcommand("CLIENT", args.at(1))),
+    }
+    Ok(())
+}
+
+fn set_info(session: &mut Session, args: Args<'_>) -> Done {
+    let text = plain_name(args.at(3))
+        .map_err(|_| Halt::text("ERR lib-name cannot contain spaces, newlines or special characters."))?;
+    let mut about = session.client.about.lock();
+    if is(args.at(2), "LIB-NAME") {
+        about.library = text;
+    } else if is(args.at(2), "LIB-VER") {
+        about.version = text;
+    } else {
+        let word = args.at(2).escape_ascii();
+        return Err(Halt::text(format!("ERR Unrecognized option '{word}'")));
+    }
+    drop(about);
+    session.reply.ok();
+    Ok(())
+}
+
+/// The refusal of a word that a command does not know.
+pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Halt {
+    let word = word[..word.len().min(128)].escape_ascii().to_string();
+    Halt::text(format!("ERR unknown subcommand '{word}'. Try {command} HELP."))
+}

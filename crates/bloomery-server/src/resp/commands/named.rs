@@ -1,0 +1,5 @@
+//! To come.
+
+use super::Command;
+
+pub(super) const COMMANDS: &[Command] = &[];

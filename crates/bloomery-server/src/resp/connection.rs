@@ -1,0 +1,161 @@
+//! One connection: reading, waiting for the disk, writing.
+//!
+//! Whatever has come in is answered, the disk is waited for once, and the answers are sent at once. An idle connection
+//! holds no buffer.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::clients::Present;
+use super::listen::{End, reached};
+use super::parse::Parser;
+use super::server::{Buffers, Server};
+use super::session::{Next, Session};
+use super::stream::Stream;
+
+/// Bytes that are read at once, unless more are known to come.
+const READ: usize = 64 << 10;
+
+struct Connection {
+    server: Arc<Server>,
+    stream: Stream,
+    session: Session,
+    parser: Parser,
+    buffers: Buffers,
+    /// When the rest of a command that has begun to arrive must be there.
+    deadline: Option<Instant>,
+}
+
+/// Answers until the client goes, errs, or is too slow; the stream is to be closed.
+pub(super) async fn serve(
+    server: Arc<Server>,
+    stream: Stream,
+    (address, local): (SocketAddr, SocketAddr),
+    ended: &mut watch::Receiver<End>,
+) -> Stream {
+    let present = Present::new(server.clone(), address, local);
+    let session = Session::new(server.clone(), present.client.clone());
+    let (parser, buffers) = (Parser::default(), Buffers::default());
+    let mut connection = Connection { server, stream, session, parser, buffers, deadline: None };
+    let _ = connection.run(ended).await;
+    connection.stream
+}
+
+impl Connection {
+    async fn run(&mut self, ended: &mut watch::Receiver<End>) -> io::Result<()> {
+        loop {
+            if self.buffers.input.is_empty() {
+                self.rest();
+                tokio::select! {
+                    biased;
+                    ready = self.stream.readable() => ready?,
+                    () = reached(ended, End::Drain) => return Ok(()),
+                }
+                self.buffers = self.server.buffers();
+            } else {
+                let patience = self.server.store.options.limits.receive;
+                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience);
+                match timeout_at(deadline, self.stream.readable()).await {
+                    Ok(ready) => ready?,
+                    Err(_) => return Ok(()),
+                }
+            }
+            loop {
+                let room = self.make_room();
+                let Some(read) = self.read_now()? else { break };
+                if read == 0 || !self.answer().await? {
+                    return Ok(());
+                }
+                consume_budget().await;
+                if read < room && matches!(self.stream, Stream::Plain(_)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Lets go of what an idle connection does not need.
+    fn rest(&mut self) {
+        self.session.rest();
+        self.deadline = None;
+        self.server.put_back(std::mem::take(&mut self.buffers));
+    }
+
+    /// Room to read into: at most as much again as has come in, so that nobody is given memory for what they only state.
+    fn make_room(&mut self) -> usize {
+        let input = &mut self.buffers.input;
+        let wanted = self.session.missing().clamp(1, input.len().max(READ));
+        if input.capacity() - input.len() < wanted {
+            input.reserve(wanted.max(READ));
+        }
+        input.capacity() - input.len()
+    }
+
+    /// Reads what is there; `None` where nothing is.
+    fn read_now(&mut self) -> io::Result<Option<usize>> {
+        let mut reading = std::pin::pin!(self.stream.read_buf(&mut self.buffers.input));
+        // Whoever waits does so in `readable`.
+        match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(read) => read.map(Some),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// Answers the commands that have come in whole; false when the connection is to be closed.
+    async fn answer(&mut self) -> io::Result<bool> {
+        let mut at = 0;
+        loop {
+            let (taken, next) = self.session.run(&mut self.parser, &mut self.buffers, at);
+            at += taken;
+            if taken > 0 {
+                self.deadline = None;
+            }
+            match next {
+                Next::More => break,
+                Next::Write => self.write().await?,
+                Next::Wait(entry) => {
+                    self.write().await?;
+                    entry.idle().await;
+                }
+                Next::Close => {
+                    self.write().await?;
+                    return Ok(false);
+                }
+            }
+        }
+        self.buffers.input.drain(..at);
+        self.write().await?;
+        Ok(true)
+    }
+
+    /// Sends the answers, once the disk has what they promise.
+    async fn write(&mut self) -> io::Result<()> {
+        self.session.settle(&mut self.buffers).await;
+        if self.buffers.output.is_empty() {
+            return Ok(());
+        }
+        let patience = self.server.store.options.limits.receive;
+        let stream = &mut self.stream;
+        let written = match stream.write_now(&self.buffers.output)? {
+            written if written == self.buffers.output.len() && stream.is_plain() => Ok(()),
+            written => {
+                let rest = &self.buffers.output[written..];
+                let all = async {
+                    stream.write_all(rest).await?;
+                    stream.flush().await
+                };
+                timeout(patience, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            }
+        };
+        self.buffers.output.clear();
+        written
+    }
+}

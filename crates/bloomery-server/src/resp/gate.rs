@@ -1,0 +1,184 @@
+//! [`Gate`]: who may do what.
+
+use sha2::{Digest, Sha256};
+
+/// What a client may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// Asking.
+    pub read: bool,
+    /// Changing keys of filters, making and dropping filters.
+    pub write: bool,
+    /// What concerns the service as a whole.
+    pub admin: bool,
+    /// Names of filters that it is about, with `*` for any text; all where there are none.
+    pub patterns: Vec<String>,
+}
+
+/// What a command asks of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing: it may be sent before AUTH.
+    Nothing,
+    /// [`Grant::read`].
+    Read,
+    /// [`Grant::write`].
+    Write,
+    /// [`Grant::admin`].
+    Admin,
+}
+
+impl Grant {
+    /// Everything.
+    pub fn all() -> Self {
+        Grant { read: true, write: true, admin: true, patterns: Vec::new() }
+    }
+
+    /// True where the client may do what asks for `scope`.
+    pub fn allows(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Nothing => true,
+            Scope::Read => self.read,
+            Scope::Write => self.write,
+            Scope::Admin => self.admin,
+        }
+    }
+
+    /// True where it is about the filter of this name.
+    #[inline]
+    pub fn covers(&self, name: &[u8]) -> bool {
+        self.patterns.is_empty() || self.patterns.iter().any(|pattern| matches(pattern.as_bytes(), name))
+    }
+}
+
+/// Opens to tokens. What it compares must take as long whether they are alike or not.
+pub trait Gate: Send + Sync {
+    /// What the holder of a token may do; nothing for a token that is none.
+    fn open(&self, token: &[u8]) -> Option<Grant>;
+
+    /// Another number once tokens were made or withdrawn: clients who said theirs before are asked about again.
+    fn epoch(&self) -> u64 {
+        0
+    }
+}
+
+/// A gate of tokens that are known by their digests.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    known: Vec<([u8; 32], Grant)>,
+}
+
+impl Tokens {
+    /// Opens to the token with this SHA-256, too.
+    pub fn with(mut self, digest: [u8; 32], grant: Grant) -> Self {
+        self.known.push((digest, grant));
+        self
+    }
+
+    /// The digest of a token.
+    pub fn digest(token: &[u8]) -> [u8; 32] {
+        Sha256::digest(token).into()
+    }
+}
+
+impl Gate for Tokens {
+    fn open(&self, token: &[u8]) -> Option<Grant> {
+        let digest = Self::digest(token);
+        // All are compared, and all of each.
+        let alike = |known: &[u8; 32]| known.iter().zip(digest).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0;
+        self.known.iter().fold(None, |found, (known, grant)| if alike(known) { Some(grant.clone()) } else { found })
+    }
+}
+
+/// True where `text` is of the form `pattern`: `*` any text, `?` any byte, `[a-c]` or `[^a]` one of some, `\` the next
+/// byte itself. At most `pattern * text` steps.
+pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star = None;
+    while t < text.len() {
+        match one(pattern, p, text[t]) {
+            _ if pattern.get(p) == Some(&b'*') => {
+                star = Some((p + 1, t));
+                p += 1;
+            }
+            Some(next) => {
+                p = next;
+                t += 1;
+            }
+            None => match star {
+                None => return false,
+                Some((after, at)) => {
+                    p = after;
+                    t = at + 1;
+                    star = Some((after, t));
+                }
+            },
+        }
+    }
+    pattern[p.min(pattern.len())..].iter().all(|&byte| byte == b'*')
+}
+
+/// Where the pattern goes on after one byte, if that is of its form.
+fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
+    match *pattern.get(p)? {
+        b'?' => Some(p + 1),
+        b'\\' if p + 1 < pattern.len() => (pattern[p + 1] == byte).then_some(p + 2),
+        b'[' => {
+            let not = pattern.get(p + 1) == Some(&b'^');
+            let (mut at, mut found) = (p + 1 + usize::from(not), false);
+            while at < pattern.len() && pattern[at] != b']' {
+                at += usize::from(pattern[at] == b'\\' && at + 1 < pattern.len());
+                let low = pattern[at];
+                let ranged = pattern.get(at + 1) == Some(&b'-') && pattern.get(at + 2).is_some_and(|&b| b != b']');
+                let high = if ranged { pattern[at + 2] } else { low };
+                found |= (low.min(high)..=low.max(high)).contains(&byte);
+                at += if ranged { 3 } else { 1 };
+            }
+            (found != not).then_some((at + 1).min(pattern.len()))
+        }
+        known => (known == byte).then_some(p + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_what_they_describe() {
+        let cases = [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("a*c", "abbc", true),
+            ("a*d", "abbc", false),
+            ("*a*b*", "xaxbx", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("[a-c]x", "bx", true),
+            ("[^a-c]x", "bx", false),
+            ("[abc", "b", true),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("", "", true),
+            ("", "a", false),
+            ("ab", "a", false),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        }
+        let hard = ("a*".repeat(30) + "b", "a".repeat(2000));
+        assert!(!matches(hard.0.as_bytes(), hard.1.as_bytes()));
+    }
+
+    #[test]
+    fn tokens_open_to_their_grants() {
+        let reader = Grant { read: true, patterns: vec!["logs:*".into()], ..Grant::default() };
+        let gate =
+            Tokens::default().with(Tokens::digest(b"one"), Grant::all()).with(Tokens::digest(b"two"), reader.clone());
+        assert_eq!(gate.open(b"one"), Some(Grant::all()));
+        assert_eq!(gate.open(b"two"), Some(reader.clone()));
+        assert_eq!(gate.open(b"three"), None);
+        assert!(reader.allows(Scope::Read) && !reader.allows(Scope::Write) && !reader.allows(Scope::Admin));
+        assert!(reader.covers(b"logs:1") && !reader.covers(b"log"));
+    }
+}

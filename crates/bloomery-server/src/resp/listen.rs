@@ -1,0 +1,157 @@
+//! [`listen()`]: the port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::connection;
+use super::server::{Options, Server};
+use super::stream::Stream;
+use crate::fault::{Code, Fault, Result};
+use crate::store::Store;
+
+/// How long nothing is accepted after the system refused, as for want of descriptors.
+const REFUSED: Duration = Duration::from_millis(100);
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    /// It has not.
+    Open,
+    /// What has come in is answered, no more is read.
+    Drain,
+    /// Everything is let go of.
+    Now,
+}
+
+/// A port that is listened on, until it is dropped.
+pub struct Listener {
+    address: SocketAddr,
+    server: Arc<Server>,
+    end: watch::Sender<End>,
+}
+
+/// Answers on the port of `options`, from now on, in tasks of the runtime it is called in.
+///
+/// Faults: `Denied` for an address that others reach, without a gate; `Io` for one that cannot be had.
+pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
+    let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
+    let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
+    let address = socket.local_addr().map_err(wrong)?;
+    if options.gate.is_none() && !address.ip().is_loopback() {
+        let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
+        return Err(Fault::new(Code::Denied, text));
+    }
+    let server = Arc::new(Server::new(store, options, address.port()));
+    let (end, ended) = watch::channel(End::Open);
+    tokio::spawn(accept(socket, server.clone(), ended));
+    Ok(Listener { address, server, end })
+}
+
+impl Listener {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What all its connections share.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Accepts and reads nothing more, answers what came in, and closes every connection, after `grace` at the latest.
+    pub async fn stop(self, grace: Duration) {
+        let _ = self.end.send(End::Drain);
+        let all_gone = async {
+            while self.server.counters.connected.load(Ordering::Acquire) > 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        if timeout(grace, all_gone).await.is_err() {
+            let _ = self.end.send(End::Now);
+        }
+    }
+}
+
+/// Resolves once the end has come so far.
+pub(super) async fn reached(ended: &mut watch::Receiver<End>, end: End) {
+    // The listener dropped is the end as well.
+    let _ = ended.wait_for(|now| *now >= end).await;
+}
+
+/// Counts a connection while it is there.
+struct Counted(Arc<Server>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.counters.connected.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+async fn accept(socket: TcpListener, server: Arc<Server>, ended: watch::Receiver<End>) {
+    let acceptor = server.options.tls.clone().map(TlsAcceptor::from);
+    let mut ended_now = ended.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            () = reached(&mut ended_now, End::Drain) => return,
+        };
+        let Ok((socket, address)) = accepted else {
+            tokio::time::sleep(REFUSED).await;
+            continue;
+        };
+        let counters = &server.counters;
+        if counters.connected.fetch_add(1, Ordering::AcqRel) >= server.store.options.limits.connections {
+            counters.connected.fetch_sub(1, Ordering::AcqRel);
+            counters.rejected.fetch_add(1, Ordering::Relaxed);
+            turn_away(socket);
+            continue;
+        }
+        counters.connections.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), ended.clone()));
+    }
+}
+
+/// Says why, if that costs no waiting, and closes.
+fn turn_away(socket: TcpStream) {
+    let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
+}
+
+/// One connection, from its first byte to its last.
+async fn one(
+    counted: Counted,
+    socket: TcpStream,
+    address: SocketAddr,
+    acceptor: Option<TlsAcceptor>,
+    mut ended: watch::Receiver<End>,
+) {
+    let server = counted.0.clone();
+    let _ = socket.set_nodelay(true);
+    let Ok(local) = socket.local_addr() else { return };
+    let mut now = ended.clone();
+    let whole = async {
+        let stream = match acceptor {
+            None => Stream::Plain(socket),
+            Some(acceptor) => {
+                let patience = server.store.options.limits.receive;
+                match timeout(patience, acceptor.accept(socket)).await {
+                    Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
+                    _ => return,
+                }
+            }
+        };
+        let mut stream = connection::serve(server, stream, (address, local), &mut ended).await;
+        let _ = timeout(Duration::from_secs(1), stream.shutdown()).await;
+    };
+    tokio::select! {
+        () = whole => {}
+        () = reached(&mut now, End::Now) => {}
+    }
+}

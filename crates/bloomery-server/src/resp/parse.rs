@@ -1,0 +1,339 @@
+//! [`Parser`]: commands out of the bytes of a connection, without copying them.
+//!
+//! A command is an array of bulk strings, or a line of words. What was understood of one that is still arriving is
+//! kept, so no byte is looked at twice, and every length is held against [`Caps`] before memory is asked for.
+
+use crate::limits::Limits;
+
+/// Longest line of words.
+const LINE: usize = 64 << 10;
+/// Longest line with a length, its end included: 20 characters of an `i64`.
+const NUMBER: usize = 32;
+
+/// Where an argument lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// The arguments of a command, its name the first.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Args<'a> {
+    /// Those that `spans` mark in `bytes`.
+    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
+        Args { bytes, spans }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// One of them; empty beyond the last.
+    #[inline]
+    pub fn at(&self, index: usize) -> &'a [u8] {
+        self.spans.get(index).map_or(&[], |span| &self.bytes[span.start as usize..span.end as usize])
+    }
+
+    /// Those from `first` on.
+    #[inline]
+    pub fn from(&self, first: usize) -> Args<'a> {
+        Args { bytes: self.bytes, spans: self.spans.get(first..).unwrap_or_default() }
+    }
+
+    /// Each in turn.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.spans.iter().map(move |span| &bytes[span.start as usize..span.end as usize])
+    }
+}
+
+/// What a client may send.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// Arguments of a command.
+    pub arguments: usize,
+    /// Bytes of an argument.
+    pub bulk: usize,
+    /// Bytes of a command.
+    pub request: usize,
+    /// True where nobody has said who they are yet.
+    pub unknown: bool,
+}
+
+impl Caps {
+    /// Of a client that may send what the service takes.
+    pub fn of(limits: &Limits) -> Self {
+        let request = limits.request_bytes.min(u32::MAX as usize / 2);
+        Caps { arguments: limits.batch_keys.saturating_add(64), bulk: request, request, unknown: false }
+    }
+
+    /// Of a client that has to say who it is first: what that takes.
+    pub fn before_auth() -> Self {
+        Caps { arguments: 10, bulk: 16 << 10, request: 64 << 10, unknown: true }
+    }
+}
+
+/// Why a connection is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The bytes are no commands; what is said before the connection is closed.
+    Protocol(String),
+    /// Another protocol, whose requests somebody may have had sent here: nothing is said.
+    Http,
+}
+
+/// How far it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Bytes are missing; at least so many, as far as is known.
+    Missing(usize),
+    /// A whole command of so many bytes; it may have no words, which asks for no answer.
+    Array(usize),
+    /// The same, as a line: its words lie in [`Parser::words`].
+    Line(usize),
+}
+
+/// What was understood of the command that is arriving.
+#[derive(Debug, Default)]
+pub struct Parser {
+    /// Bytes understood, or searched for the end of a line.
+    at: usize,
+    /// Arguments still to come, once the head was read.
+    left: usize,
+    /// Length of the argument whose head was read.
+    bulk: Option<usize>,
+    /// The words of a line, their quotes resolved.
+    words: Vec<u8>,
+}
+
+fn wrong(text: impl Into<String>) -> Wrong {
+    Wrong::Protocol(text.into())
+}
+
+/// A line that holds a number, from `at` on, and where the next line begins; `None` while its end is missing.
+#[inline]
+fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, Wrong> {
+    let mut value = 0u64;
+    let line = &bytes[at..bytes.len().min(at + NUMBER)];
+    for (i, &byte) in line.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if i < 18 && (value > 0 || i == 0) => value = value * 10 + u64::from(byte - b'0'),
+            b'\r' if i > 0 => {
+                return Ok((at + i + 1 < bytes.len()).then_some((Some(value as i64), at + i + 2)));
+            }
+            _ => return odd_number(bytes, line, at, too_big),
+        }
+    }
+    if line.len() == NUMBER { Err(wrong(too_big)) } else { Ok(None) }
+}
+
+/// [`number`] of what is not a few digits.
+#[cold]
+fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, Wrong> {
+    match memchr::memchr(b'\r', line) {
+        None if line.len() == NUMBER => Err(wrong(too_big)),
+        None => Ok(None),
+        Some(end) if at + end + 1 >= bytes.len() => Ok(None),
+        Some(end) => {
+            let text = std::str::from_utf8(&line[..end]).unwrap_or_default();
+            let value = text.parse::<i64>().ok().filter(|value| value.to_string() == text);
+            Ok(Some((value, at + end + 2)))
+        }
+    }
+}
+
+impl Parser {
+    /// The words of the line that was found.
+    pub fn words(&self) -> &[u8] {
+        &self.words
+    }
+
+    /// True when a command has begun to arrive.
+    pub fn is_amid(&self) -> bool {
+        self.at > 0
+    }
+
+    /// Looks for the end of the command with which `bytes` begin; `spans` collects its arguments. Call it again with
+    /// the same bytes and more of them, or with what follows the command.
+    #[inline]
+    pub fn next(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Found, Wrong> {
+        if self.left == 0 {
+            spans.clear();
+            match bytes.first() {
+                None => return Ok(Found::Missing(1)),
+                Some(b'*') => {}
+                Some(_) => return self.line(bytes, spans, caps),
+            }
+            let Some((count, next)) = number(bytes, 1, "too big mbulk count string")? else {
+                self.at = 1;
+                return Ok(Found::Missing(1));
+            };
+            self.left = self.check_count(count, caps)?;
+            self.at = next;
+        }
+        while self.left > 0 {
+            match self.argument(bytes, spans, caps)? {
+                None => self.left -= 1,
+                Some(missing) => return Ok(Found::Missing(missing)),
+            }
+        }
+        Ok(Found::Array(std::mem::take(&mut self.at)))
+    }
+
+    fn check_count(&self, count: Option<i64>, caps: &Caps) -> Result<usize, Wrong> {
+        match count {
+            Some(count) if count <= 0 => Ok(0),
+            Some(count) if count as usize <= caps.arguments => Ok(count as usize),
+            Some(_) if caps.unknown => Err(wrong("unauthenticated multibulk length")),
+            _ => Err(wrong("invalid multibulk length")),
+        }
+    }
+
+    /// Reads one argument; how many bytes are missing, if any.
+    #[inline]
+    fn argument(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Option<usize>, Wrong> {
+        let length = match self.bulk {
+            Some(length) => length,
+            None => {
+                match bytes.get(self.at) {
+                    None => return Ok(Some(1)),
+                    Some(b'$') => {}
+                    Some(&other) => {
+                        return Err(wrong(format!("expected '$', got '{}'", other.escape_ascii())));
+                    }
+                }
+                let Some((length, next)) = number(bytes, self.at + 1, "too big bulk count string")? else {
+                    return Ok(Some(1));
+                };
+                let length = match length {
+                    Some(length) if length >= 0 && length as u64 <= caps.bulk as u64 => length as usize,
+                    Some(length) if length >= 0 && caps.unknown => return Err(wrong("unauthenticated bulk length")),
+                    _ => return Err(wrong("invalid bulk length")),
+                };
+                if next + length + 2 > caps.request {
+                    return Err(wrong("too big request"));
+                }
+                self.at = next;
+                length
+            }
+        };
+        let end = self.at + length;
+        if bytes.len() < end + 2 {
+            self.bulk = Some(length);
+            return Ok(Some(end + 2 - bytes.len()));
+        }
+        self.bulk = None;
+        spans.push(Span { start: self.at as u32, end: end as u32 });
+        self.at = end + 2;
+        Ok(None)
+    }
+
+    /// A line of words.
+    #[cold]
+    fn line(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Found, Wrong> {
+        let Some(end) = memchr::memchr(b'\n', &bytes[self.at..]).map(|end| self.at + end) else {
+            self.at = bytes.len();
+            if self.at > LINE.min(caps.request) {
+                return Err(wrong("too big inline request"));
+            }
+            return Ok(Found::Missing(1));
+        };
+        if end > LINE.min(caps.request) {
+            return Err(wrong("too big inline request"));
+        }
+        self.at = 0;
+        self.words.clear();
+        let line = &bytes[..end];
+        split_words(line.strip_suffix(b"\r").unwrap_or(line), &mut self.words, spans)
+            .ok_or_else(|| wrong("unbalanced quotes in request"))?;
+        if let Some(first) = spans.first() {
+            let first = &self.words[first.start as usize..first.end as usize];
+            if first.eq_ignore_ascii_case(b"post") || first.eq_ignore_ascii_case(b"host:") {
+                return Err(Wrong::Http);
+            }
+        }
+        if spans.len() > caps.arguments {
+            return Err(wrong("too big inline request"));
+        }
+        Ok(Found::Line(end + 1))
+    }
+}
+
+/// The words of a line, quotes resolved as a shell of the protocol does; `None` where they do not balance.
+fn split_words(line: &[u8], words: &mut Vec<u8>, spans: &mut Vec<Span>) -> Option<()> {
+    let mut at = 0;
+    loop {
+        while line.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        if at >= line.len() {
+            return Some(());
+        }
+        let start = words.len() as u32;
+        while let Some(&byte) = line.get(at).filter(|byte| !byte.is_ascii_whitespace()) {
+            at += 1;
+            match byte {
+                b'"' | b'\'' => {
+                    at = quoted(line, at, byte, words)?;
+                    // A quote ends its word.
+                    if line.get(at).is_some_and(|next| !next.is_ascii_whitespace()) {
+                        return None;
+                    }
+                }
+                _ => words.push(byte),
+            }
+        }
+        spans.push(Span { start, end: words.len() as u32 });
+    }
+}
+
+/// What stands between quotes, from `at` on; where it ends.
+fn quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<usize> {
+    let hex = |at: usize| {
+        let digits = std::str::from_utf8(line.get(at..at + 2)?).ok()?;
+        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u8::from_str_radix(digits, 16).ok())?
+    };
+    loop {
+        let byte = *line.get(at)?;
+        at += 1;
+        match (byte, quote, line.get(at)) {
+            (byte, quote, _) if byte == quote => return Some(at),
+            (b'\\', b'\'', Some(b'\'')) => {
+                words.push(b'\'');
+                at += 1;
+            }
+            (b'\\', b'"', Some(&next)) => {
+                at += 1;
+                match (next, hex(at)) {
+                    (b'x', Some(value)) => {
+                        words.push(value);
+                        at += 2;
+                    }
+                    (b'n', _) => words.push(b'\n'),
+                    (b'r', _) => words.push(b'\r'),
+                    (b't', _) => words.push(b'\t'),
+                    (b'b', _) => words.push(8),
+                    (b'a', _) => words.push(7),
+                    (other, _) => words.push(other),
+                }
+            }
+            _ => words.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

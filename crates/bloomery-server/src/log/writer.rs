@@ -17,6 +17,8 @@ use crate::fault::{Code, Fault, Result};
 
 /// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
 const WAITING: usize = 256 << 20;
+/// Room for changes that is kept when there are none.
+const KEPT: usize = 4 << 20;
 /// Without `always`, how long changes are gathered before they are written.
 const GATHERED: Duration = Duration::from_millis(10);
 /// How long after a full disk the next attempt is made.
@@ -271,6 +273,9 @@ impl Writer {
                     return;
                 }
                 block.clear();
+                if block.capacity() > KEPT {
+                    block = Vec::new();
+                }
             }
             let due =
                 self.mode == Durability::Always || self.synced.elapsed() >= Duration::from_secs(1) || rotate || stop;

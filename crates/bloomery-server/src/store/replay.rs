@@ -35,6 +35,9 @@ pub(super) fn open(options: Options) -> Result<Store> {
     store.read_files(&folder, &manifest)?;
     let next = store.read_log(&folder, &manifest)?;
     store.log = Log::open(&logs(&folder), store.options.durability, next)?;
+    if !store.salvaged.is_empty() {
+        store.checkpoint()?;
+    }
     Ok(store)
 }
 
@@ -76,19 +79,30 @@ impl Store {
         for (row, filter) in results.into_inner() {
             match filter {
                 Ok(filter) => self.put(restored(row, filter)),
-                Err(fault) => self.leave_out(format!("{}: {fault}", row.name))?,
+                Err(fault) => {
+                    self.leave_out(folder, &path(folder, row.id, row.file), format!("{}: {fault}", row.name))?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Notes what cannot be read, or refuses to go on without it.
-    fn leave_out(&mut self, what: String) -> Result<()> {
-        if self.options.salvage {
-            self.salvaged.push(what);
-            return Ok(());
+    /// Notes what cannot be read and puts its file aside, or refuses to go on without it.
+    fn leave_out(&mut self, folder: &Path, file: &Path, what: String) -> Result<()> {
+        if !self.options.salvage {
+            let text = format!("{what}; restore a backup, or start with --salvage to go on without it");
+            return Err(Fault::new(Code::Format, text));
         }
-        Err(Fault::new(Code::Format, format!("{what}; restore a backup, or start with --salvage to go on without it")))
+        let aside = folder.join("damaged");
+        let name = file.file_name().unwrap_or_default();
+        let moved = fs::create_dir_all(&aside).and_then(|()| fs::rename(file, aside.join(name)));
+        if let Err(error) = moved
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Fault::new(Code::Io, format!("{}: {error}", aside.display())));
+        }
+        self.salvaged.push(what);
+        Ok(())
     }
 
     /// Does what the log says; the number of the next record.
@@ -106,14 +120,13 @@ impl Store {
                 next = next.max(number + 1);
                 self.redo(folder, manifest, &mut by_id, number, &record)
             })?;
-            let place = |at: u64| format!("{}: damaged at byte {at}", path.display());
+            // Numbers of what was lost may stand in files already: they are not given again.
+            next += if end == End::Whole { 0 } else { 1 << 32 };
             match end {
                 End::Whole => {}
-                // Numbers of what was lost are not given again while the old segment is there.
-                End::Cut(_) => next += 1 << 32,
+                End::Cut(at) => cut(&path, at)?,
                 End::Damaged(at) => {
-                    self.leave_out(place(at))?;
-                    next += 1 << 32;
+                    self.leave_out(folder, &path, format!("{}: damaged at byte {at}", path.display()))?;
                 }
             }
         }
@@ -207,6 +220,19 @@ impl Store {
     pub fn durability(&self) -> Durability {
         self.log.mode()
     }
+}
+
+/// Takes off a segment what a crash has left of a block, so that later it reads as whole.
+fn cut(path: &Path, at: u64) -> Result<()> {
+    let done = || {
+        if at < segment::HEADER as u64 {
+            return fs::remove_file(path);
+        }
+        let file = fs::OpenOptions::new().write(true).open(path)?;
+        file.set_len(at)?;
+        file.sync_all()
+    };
+    done().map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))
 }
 
 fn restored(row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {

@@ -212,6 +212,7 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
             .and_then(|()| fs::write(&path, &bytes[..cut]))
             .unwrap_or_default();
         let now = seen(&opened(copy.path())?);
+        assert!(seen(&opened(copy.path())?) == now, "cut {cut}, again");
         let at = if now.is_empty() {
             0
         } else {
@@ -253,6 +254,9 @@ fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
     let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
     let store = Store::open(salvage)?;
     assert_eq!((store.len(), store.salvaged.len()), (1, 1));
+    drop(store);
+    assert_eq!(opened(folder.path())?.len(), 1);
+    assert!(folder.path().join("damaged").join(path.file_name().unwrap_or_default()).is_file());
     Ok(())
 }
 

@@ -96,7 +96,7 @@ class Expected:
                 lost = [key for key, there in zip(some, found, strict=True) if not there]
                 assert not lost, f"{len(lost)} acknowledged keys of {name!r} are lost, {lost[:3]} among them"
         counts = [client.execute_command("CF.COUNT", "counted", key) for key in self.counted[-500:]]
-        # Rarely a key counts twice, when another has its fingerprint; all of them do where a log is done twice.
+        # Rarely a key counts twice, as another has its fingerprint; all do where a log is done twice.
         assert sum(counts) < 1.5 * len(counts) or not counts
         for name in self.there:
             assert client.exists(name), f"{name} was made and acknowledged"

@@ -1,0 +1,47 @@
+"""A restart with 1 GB of filters and ten million logged adds: seconds until both ports listen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.service.running import ask, command, keys, receive, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILTERS, CAPACITY = 8, 100_000_000  # 8 filters of 128 MB
+LOGGED, BATCH = 10_000_000, 10_000
+
+
+def run(folder: Path) -> str:
+    """Fill, kill without a checkpoint, start again."""
+    with running(folder) as service:
+        connection = service.connect()
+        for number in range(FILTERS):
+            ask(
+                connection,
+                "BLOOM.CREATE",
+                f"big{number}",
+                "KIND",
+                "bloom",
+                "capacity",
+                str(CAPACITY),
+                "fpr",
+                "0.01",
+            )
+        ask(connection, "SAVE")
+        for start in range(0, LOGGED, BATCH):
+            name = f"big{start // BATCH % FILTERS}"
+            connection.sendall(command("BF.MADD", name, *keys(BATCH, start)))
+            # "*10000", then ":1" or ":0" each
+            receive(connection, len(b"*%d\r\n" % BATCH) + 4 * BATCH)
+        held = service.rss
+        service.stop(kill=True)
+    with running(folder) as service:
+        connection = service.connect()
+        last = ask(connection, "BF.EXISTS", f"big{(LOGGED - 1) // BATCH % FILTERS}", keys(1, LOGGED - 1)[0])
+        if last != b":1\r\n":
+            raise SystemExit(f"the last key is lost: {last!r}")
+        return (
+            f"ready in {service.seconds:.2f} s with {held / 1e9:.2f} GB of filters and {LOGGED:,} logged adds"
+        )

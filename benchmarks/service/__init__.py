@@ -1,1 +1,1 @@
-"""Measurements of the service: `python -m benchmarks.service NAME...`; each starts its own and prints its figures."""
+"""Measurements of the service, each of one of its own: `python -m benchmarks.service NAME...`."""

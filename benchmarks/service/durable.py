@@ -22,11 +22,9 @@ def run(folder: Path) -> str:
         connection = service.connect()
         ask(connection, "BF.RESERVE", "f", "0.01", "50000000", "NONSCALING")
         single, pipelined, batches = (_adds(service, *form) for form in ((1, 1), (1, 32), (BATCH, 1)))
-    return (
-        f"{single:,.0f} single adds/s, {pipelined:,.0f} with 32 in flight a client, {batches:,.0f} keys/s in batches of "
-        f"{BATCH:,}; the disk syncs {syncs:,.0f} times a second, so {CLIENTS} clients that wait for theirs reach "
-        f"{CLIENTS * syncs:,.0f} at most"
-    )
+    rates = f"{single:,.0f} single adds/s, {pipelined:,.0f} with 32 in flight a client, {batches:,.0f} keys/s"
+    most = f"{CLIENTS} clients that wait for theirs reach {CLIENTS * syncs:,.0f} at most"
+    return f"{rates} in batches of {BATCH:,}; the disk syncs {syncs:,.0f} times a second, so {most}"
 
 
 def _syncs(folder: Path) -> float:

@@ -9,11 +9,11 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 
 class Running:
@@ -44,8 +44,8 @@ class Running:
     @property
     def rss(self) -> int:
         """Bytes of memory that the process holds."""
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
 
     def stop(self, *, kill: bool = False) -> float:
         """Seconds that its end took."""

@@ -1,4 +1,4 @@
-"""Ten minutes of mixed load: memory at each minute, and what was asked; BLOOMERY_SOAK seconds instead of 600."""
+"""Ten minutes (or BLOOMERY_SOAK seconds) of mixed load: memory at each tenth, and how much was asked."""
 
 from __future__ import annotations
 

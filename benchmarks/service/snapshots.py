@@ -1,4 +1,4 @@
-"""Checks at half load while a snapshot of 1 GB is written: their 99th percentile against an idle service's."""
+"""Checks at half load while 1 GB of snapshots is written: their 99th percentile against that of idling."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def run(folder: Path) -> str:
         busy = _checks(service, pause)
     now, before = quantile(busy, 0.99) * 1e3, quantile(idle, 0.99) * 1e3
     return (
-        f"p99 of a check {now:.2f} ms while 1 GB is written, {before:.2f} ms idle: {now / before:.1f}x; longest "
-        f"{max(busy) * 1e3:.1f} and {max(idle) * 1e3:.1f} ms ({len(busy):,} checks)"
+        f"p99 of a check {now:.2f} ms while 1 GB is written, {before:.2f} ms idle: {now / before:.1f}x; "
+        f"longest {max(busy) * 1e3:.1f} and {max(idle) * 1e3:.1f} ms ({len(busy):,} checks)"
     )
 
 

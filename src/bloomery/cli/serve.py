@@ -20,12 +20,8 @@ QUIET = "do not print the addresses"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--data", metavar="DIR", type=Path, help="folder of filters, log and registry")
-    parser.add_argument(
-        "--http", metavar="HOST:PORT", help="address of the HTTP port (127.0.0.1:8080); port 0 picks one"
-    )
-    parser.add_argument(
-        "--resp", metavar="HOST:PORT", help="address of the RESP port (127.0.0.1:6380); none: no such port"
-    )
+    parser.add_argument("--http", metavar="HOST:PORT", help="HTTP port (127.0.0.1:8080); port 0 picks one")
+    parser.add_argument("--resp", metavar="HOST:PORT", help="RESP port (127.0.0.1:6380); none: no such port")
     parser.add_argument(
         "--registry", metavar="URL", help="SQLAlchemy URL of the registry (SQLite in the data folder)"
     )

@@ -1,7 +1,8 @@
-"""The filter service's control plane: HTTP, registry, statistics, tokens. Needs the extra ``bloomery[server]``.
+"""The filter service's control plane: HTTP, registry, statistics, tokens.
 
-The data plane (the store of filters, its log, the RESP port) is native, in ``bloomery_server``. One process holds both; filters
-never leave the native half as objects, only keys, answers and the bytes of files cross over.
+It needs the extra ``bloomery[server]``. The data plane (the store of filters, its log, the RESP port) is
+native, in ``bloomery_server``. One process holds both; filters never leave the native half as objects, only
+keys, answers and the bytes of files cross over.
 
 * ``settings``: one typed object from flags, environment and a TOML file;
 * ``engine``: the native half, opened on a folder that nobody else has open;

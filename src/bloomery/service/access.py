@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from bloomery.service.engine import Service
 from bloomery.service.failures import Refused
 
 READ, WRITE, ADMIN = 1, 2, 4
@@ -29,7 +29,7 @@ class Grant(NamedTuple):
 
     def covers(self, name: str) -> bool:
         """Tell whether it is for filters of this name."""
-        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
+        return not self.patterns or bool(Service.covers(list(self.patterns), name))
 
 
 #: What everybody may do while there is no token.

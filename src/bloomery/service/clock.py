@@ -41,7 +41,7 @@ class Clock:
             await asyncio.sleep(every)
             try:
                 await asyncio.to_thread(step)
-            except Exception:  # the disk is full, the database away: the next turn may do better
+            except Exception:  # noqa: BLE001 - the disk is full, the database away: the next turn may do better
                 _LOG.exception("a step failed", extra={"step": step.__name__})
 
     def _second(self) -> None:
@@ -54,7 +54,8 @@ class Clock:
         """Write what filters tell of themselves, of those that changed or were asked since the last sample."""
         node = self._node
         node.sync()
-        seen = {number: (version, tuple(traffic)) for _, number, version, traffic in node.service.versions()}
+        rows = node.service.versions()
+        seen: dict[int, object] = {number: (version, tuple(traffic)) for _, number, version, traffic in rows}
         due = {number for number, what in seen.items() if self._sampled.get(number) != what}
         if not due:
             return

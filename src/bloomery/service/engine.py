@@ -35,7 +35,7 @@ class Engine:
             self._lock = _locked(folder)
         except OSError as error:
             raise StartError(f"{error.filename or folder}: {error.strerror}") from None
-        limits = settings.limits.model_dump(exclude={"requests"})
+        limits = settings.limits.model_dump(exclude={"requests", "file_bytes"})
         try:
             self.service: Any = Service(
                 folder,

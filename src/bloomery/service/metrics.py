@@ -40,7 +40,7 @@ class Metrics:
             "bloomery_http_seconds", "Time to answer", ("action",), buckets=_BUCKETS, registry=self._registry
         )
         ProcessCollector(registry=self._registry)
-        self._registry.register(self)  # type: ignore[arg-type]  # its one method is below
+        self._registry.register(self)
         self._known: dict[tuple[str, str, int], Any] = {}
         self._timed: dict[str, Any] = {}
 

@@ -27,7 +27,7 @@ def now() -> int:
 
 
 class Node:
-    """What makes, renames and drops filters: a name is taken in the registry first, for the whole of its nodes."""
+    """What makes, renames and drops filters: a name is taken in the registry first, for all its nodes."""
 
     def __init__(self, settings: Settings, engine: Engine, registry: Registry) -> None:
         """Take its parts; its name is drawn once and kept in the data folder."""

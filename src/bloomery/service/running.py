@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -124,8 +123,7 @@ async def _run(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        with contextlib.suppress(AttributeError):
-            await asyncio.to_thread(node.service.stop_resp)
+        await asyncio.to_thread(node.service.stop_resp)
         _LOG.info("stops")
 
 
@@ -137,7 +135,7 @@ def _stop(server: Server) -> None:
 def _listen_resp(node: Node) -> str:
     """Listen on the RESP port: its address."""
     address = node.settings.resp
-    if address == "none" or not hasattr(node.service, "listen_resp"):
+    if address == "none":
         return ""
     host, port = split_address(address)
     tls = None

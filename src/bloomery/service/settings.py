@@ -1,4 +1,4 @@
-"""Settings: one typed object, from flags, environment (``BLOOMERY_*``) and a TOML file, the first that says it."""
+"""Settings: one typed object, from flags, environment (``BLOOMERY_*``) and a TOML file, in this order."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ class Limits(BaseModel):
     total_bytes: int = Field(16 << 30, gt=0, description="bytes of all filters")
     filters: int = Field(1_000_000, gt=0, description="filters")
     request_bytes: int = Field(64 << 20, gt=0, description="bytes of one request, unpacked")
+    file_bytes: int = Field(1 << 30, gt=0, description="bytes of a filter that is restored by HTTP")
     batch_keys: int = Field(1_000_000, gt=0, description="keys of one request")
     key_bytes: int = Field(64 << 10, gt=0, description="bytes of one key")
     connections: int = Field(10_000, gt=0, description="connections to each port")
@@ -106,8 +107,8 @@ class Settings(BaseSettings):
     tls_cert: Path | None = Field(None, description="PEM file of the certificate, for both ports")
     tls_key: Path | None = Field(None, description="PEM file of its key")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    limits: Limits = Limits()
-    history: History = History()
+    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    history: History = Field(default_factory=lambda: History.model_validate({}))
 
     @classmethod
     def settings_customise_sources(

@@ -7,6 +7,7 @@
 //! * `names`: making, finding, dropping;
 //! * `keys`: keys in, answers out;
 //! * `files`: filters as bytes, merged, copied, backed up;
+//! * `ports`: the RESP port;
 //! * `told`: what a filter tells of itself;
 //! * `tokens`: who may do what.
 
@@ -21,6 +22,7 @@ mod files;
 mod keys;
 mod names;
 mod options;
+mod ports;
 mod tokens;
 mod told;
 

@@ -1,24 +1,30 @@
 //! The service, opened and closed.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::ports::Port;
 use super::raised;
-use super::tokens::Tokens;
-use crate::fault::{Fault, Result};
+use super::tokens::Doors;
+use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
 use crate::log::Durability;
-use crate::store::{Options, Store};
+use crate::store::{Options, Store, now};
 
 /// A store of named filters, and its RESP port.
 #[pyclass(frozen, module = "bloomery_server")]
 pub(crate) struct Service {
     pub(super) store: Arc<Store>,
-    pub(super) tokens: Arc<Tokens>,
+    pub(super) doors: Arc<Doors>,
+    pub(super) port: Mutex<Option<Port>>,
+    /// When time last passed for filters with a window, by their numbers.
+    passed: Mutex<HashMap<u64, f64>>,
 }
 
 /// Reads the caps that are given by name.
@@ -46,6 +52,33 @@ fn durability(name: &str) -> Result<Durability> {
         .ok_or_else(|| Fault::invalid(format!("durability must be always, everysec or off, got {name:?}")))
 }
 
+/// How often time passes for a window: so many times in its length, but once a second at most.
+const STEPS: f64 = 64.0;
+
+/// Lets time pass for filters with a window of time.
+fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
+    let now = now() as f64 / 1000.0;
+    let mut kept = HashMap::new();
+    for entry in store.entries() {
+        let Some(window) = entry.settings.spec.option("window").and_then(|text| text.parse::<f64>().ok()) else {
+            continue;
+        };
+        let last = passed.get(&entry.id).copied();
+        if last.is_none_or(|last| now - last >= (window / STEPS).max(1.0)) {
+            // One whose clock was set ahead by hand waits until it is reached.
+            match store.advance(&entry, now) {
+                Err(fault) if !matches!(fault.code, Code::Invalid | Code::Unsupported) => return Err(fault),
+                _ => {}
+            }
+            kept.insert(entry.id, now);
+        } else if let Some(last) = last {
+            kept.insert(entry.id, last);
+        }
+    }
+    *passed = kept;
+    Ok(())
+}
+
 #[pymethods]
 impl Service {
     /// Opens the store in `folder`; without one nothing is kept.
@@ -64,7 +97,7 @@ impl Service {
         let limits = self::limits(limits)?;
         let options = Options { folder, durability, limits, salvage, plain, checkpoint_bytes };
         let store = py.detach(|| Store::open(options)).map_err(|fault| raised(py, &fault))?;
-        Ok(Service { store: Arc::new(store), tokens: Arc::default() })
+        Ok(Service { store: Arc::new(store), doors: Arc::default(), port: Mutex::default(), passed: Mutex::default() })
     }
 
     /// What was left out on the way back, for `salvage`.
@@ -84,10 +117,13 @@ impl Service {
         self.ask(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
     }
 
-    /// What is due by the clock: filters whose time has come are dropped, and a checkpoint is written if one is due.
+    /// What is due by the clock: filters whose time has come are dropped, time passes for those with a window, and a
+    /// checkpoint is written if one is due.
     fn tick(&self, py: Python<'_>) -> PyResult<usize> {
+        let passed = &self.passed;
         self.ask(py, |store| {
             let dropped = store.drop_expired()?;
+            pass_time(store, &mut passed.lock())?;
             if store.is_due() {
                 store.checkpoint()?;
             }

@@ -1,63 +1,85 @@
 //! Who may do what: tokens by their digests, for both ports.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use parking_lot::RwLock;
 use pyo3::prelude::*;
-use sha2::{Digest, Sha256};
 
 use super::Service;
+use crate::resp::gate::matches;
+use crate::resp::{Gate, Grant, Tokens};
 
-/// What a token opens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    /// Number of the token.
-    pub(crate) id: u64,
-    /// Bits of scopes: read 1, write 2, admin 4.
-    pub(crate) scopes: u8,
-    /// Patterns of names; `*` stands for any text.
-    pub(crate) patterns: Vec<String>,
-}
+/// A token's number, with digest and grant.
+type Known = (u64, [u8; 32], Grant);
 
-/// The tokens that there are.
+/// The tokens that there are, which may change while clients are connected.
 #[derive(Default)]
-pub(crate) struct Tokens {
-    known: RwLock<Vec<([u8; 32], Grant)>>,
+pub(crate) struct Doors {
+    known: RwLock<Vec<Known>>,
+    epoch: AtomicU64,
 }
 
-impl Tokens {
-    /// What a token opens. Digests are compared whole, whatever token is given, so the time tells nothing.
-    pub(crate) fn open(&self, token: &[u8]) -> Option<Grant> {
-        let digest: [u8; 32] = Sha256::digest(token).into();
-        let mut found = None;
-        for (known, grant) in self.known.read().iter() {
-            let apart = known.iter().zip(&digest).fold(0, |apart, (a, b)| apart | (a ^ b));
-            if std::hint::black_box(apart) == 0 {
-                found = Some(grant.clone());
-            }
+impl Doors {
+    /// Number and grant of a token. Digests are compared whole, all of them, so the time tells nothing.
+    fn find(&self, token: &[u8]) -> Option<(u64, Grant)> {
+        let digest = Tokens::digest(token);
+        let alike = |known: &[u8; 32]| known.iter().zip(digest).fold(0, |apart, (a, b)| apart | (a ^ b)) == 0;
+        let known = self.known.read();
+        known
+            .iter()
+            .fold(None, |found, (id, known, grant)| if alike(known) { Some((*id, grant.clone())) } else { found })
+    }
+}
+
+impl Gate for Doors {
+    /// Nobody's token, which is empty, opens everything as long as there is no other.
+    fn open(&self, token: &[u8]) -> Option<Grant> {
+        if token.is_empty() {
+            return self.known.read().is_empty().then(Grant::all);
         }
-        found
+        self.find(token).map(|(_, grant)| grant)
     }
 
-    /// True where nobody needs one.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known.read().is_empty()
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
     }
 }
+
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+const ADMIN: u8 = 4;
 
 #[pymethods]
 impl Service {
     /// Says which tokens there are: SHA-256, number, bits of scopes (read 1, write 2, admin 4), patterns of names.
     fn set_tokens(&self, tokens: Vec<([u8; 32], u64, u8, Vec<String>)>) {
-        let grant = |(digest, id, scopes, patterns)| (digest, Grant { id, scopes, patterns });
-        *self.tokens.known.write() = tokens.into_iter().map(grant).collect();
+        let one = |(digest, id, scopes, patterns): ([u8; 32], u64, u8, Vec<String>)| {
+            let has = |bit: u8| scopes & bit != 0;
+            (id, digest, Grant { read: has(READ), write: has(WRITE), admin: has(ADMIN), patterns })
+        };
+        let tokens: Vec<Known> = tokens.into_iter().map(one).collect();
+        let mut known = self.doors.known.write();
+        if *known != tokens {
+            *known = tokens;
+            self.doors.epoch.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
-    /// Number, scopes and patterns of a token; none where it is not known.
+    /// Number, bits of scopes and patterns of a token; none where it is not known.
     fn open_token(&self, token: &[u8]) -> Option<(u64, u8, Vec<String>)> {
-        self.tokens.open(token).map(|grant| (grant.id, grant.scopes, grant.patterns))
+        let (id, grant) = self.doors.find(token)?;
+        let bit = |has: bool, bit: u8| if has { bit } else { 0 };
+        Some((id, bit(grant.read, READ) | bit(grant.write, WRITE) | bit(grant.admin, ADMIN), grant.patterns))
+    }
+
+    /// True where a name is of the form of one of the patterns.
+    #[staticmethod]
+    fn covers(patterns: Vec<String>, name: &str) -> bool {
+        patterns.iter().any(|pattern| matches(pattern.as_bytes(), name.as_bytes()))
     }
 
     /// True where there are tokens, so that everybody needs one.
     fn needs_token(&self) -> bool {
-        !self.tokens.is_empty()
+        !self.doors.known.read().is_empty()
     }
 }

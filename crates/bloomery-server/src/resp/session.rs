@@ -130,9 +130,16 @@ impl Session {
 
     /// As at the beginning of a connection, but for its number.
     pub(super) fn forget_client(&mut self) {
-        let open = self.server.options.gate.is_none();
-        self.grant = open.then(Grant::all);
-        self.token = None;
+        // A gate may be open to nobody's token, which is empty, until there are others.
+        (self.grant, self.token) = match &self.server.options.gate {
+            None => (Some(Grant::all()), None),
+            Some(gate) => {
+                let epoch = gate.epoch();
+                let grant = gate.open(b"");
+                let token = grant.is_some().then(|| (Vec::new(), epoch));
+                (grant, token)
+            }
+        };
         self.reply.three = false;
         self.transaction = None;
         self.transfer = Transfer::None;

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 try:
-    import pyarrow as arrow
+    import pyarrow as pa
     from pyarrow import ipc
 except ImportError:
     raise Refused("media-type", "Arrow needs the extra arrow on the service's side; send text") from None
@@ -28,13 +28,13 @@ def columns(body: bytes) -> Iterator[Any]:
                 if column.null_count:
                     raise Refused("invalid", "the column holds nulls, which are no keys")
                 yield column
-    except (arrow.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise Refused("invalid", f"the body is no Arrow stream: {error}") from None
 
 
 def words(column: Any) -> bytes:
     """Return the bytes of a column of 64-bit words."""
-    whole = arrow.array(column)
+    whole = pa.array(column)
     if len(whole) == 0:
         return b""
     start = whole.offset * 8
@@ -43,18 +43,18 @@ def words(column: Any) -> bytes:
 
 def answers(flags: bytes) -> bytes:
     """Return a stream of one column of booleans, from a byte a key."""
-    values = arrow.array([byte == 1 for byte in flags], type=arrow.bool_())
+    values = pa.array([byte == 1 for byte in flags], type=pa.bool_())
     return _stream(values, "answer")
 
 
 def numbers(values: list[int]) -> bytes:
     """Return a stream of one column of numbers."""
-    return _stream(arrow.array(values, type=arrow.uint64()), "count")
+    return _stream(pa.array(values, type=pa.uint64()), "count")
 
 
 def _stream(column: Any, name: str) -> bytes:
-    batch = arrow.record_batch([column], names=[name])
-    sink = arrow.BufferOutputStream()
+    batch = pa.record_batch([column], names=[name])
+    sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())

@@ -1,4 +1,4 @@
-"""Every request passes here: it gets a number, is held against what its sender may do, is counted, and answered."""
+"""Every request passes here: numbered, held against what its sender may do, counted, answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bloomery.service import access
 from bloomery.service.engine import Fault
@@ -52,8 +52,7 @@ class Gateway:
         action, status = "other", 499
         self._at_work += 1
         try:
-            if self._at_work > self._limits.requests:
-                raise Refused("overloaded", "too many requests are at work; try again")
+            self._admit()
             action, answer = await self._answered(scope, receive, send, request)
             status = 200
             if answer is not None:
@@ -67,7 +66,7 @@ class Gateway:
             status = await self._refuse(
                 send, request, fault.code, str(fault), self._node.extra_of(fault, scope)
             )
-        except Exception as error:  # the one place where what nobody foresaw becomes an answer
+        except Exception as error:  # noqa: BLE001 - the one place where what nobody foresaw becomes an answer
             _LOG.exception(
                 "request failed", extra={"request": request.decode(), "error": type(error).__name__}
             )
@@ -77,6 +76,10 @@ class Gateway:
         finally:
             self._at_work -= 1
             self._metrics.request(action, scope["method"], status, time.perf_counter() - begun)
+
+    def _admit(self) -> None:
+        if self._at_work > self._limits.requests:
+            raise Refused("overloaded", "too many requests are at work; try again")
 
     async def _refuse(
         self, send: Send, request: bytes, code: str, text: str, extra: dict[str, object]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-code,pre{font:13px/1.4 ui-monospace,monospace}h3 code{font-size:15px}pre{background:#f4f4f2;padding:.6rem;overflow:auto}
+_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;color:#222}
+code{font:13px/1.4 ui-monospace,monospace}h3 code{font-size:15px}
 table{border-collapse:collapse}td{padding:.1rem .8rem .1rem 0;vertical-align:top}.method{color:#0a6}"""
 
 

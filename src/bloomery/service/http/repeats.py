@@ -25,7 +25,7 @@ class Repeats:
         self._kept: OrderedDict[tuple[int, str, bytes], tuple[float, bytes, Answer | None]] = OrderedDict()
 
     def begin(self, who: int, path: str, key: bytes, body: bytes) -> Answer | None:
-        """Return the answer that was given before; None where this is the first, which is `done` or `failed`."""
+        """Return the answer that was given before; None for the first, which is then `done` or `failed`."""
         if not 0 < len(key) <= _LONGEST:
             raise Refused("invalid", f"an Idempotency-Key has 1 to {_LONGEST} characters")
         place, now, digest = (

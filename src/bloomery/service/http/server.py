@@ -23,7 +23,7 @@ _DRAIN = 10
 
 
 class Guarded(HttpToolsProtocol):
-    """A connection that is closed when a request takes too long to arrive, or an answer too long to be taken."""
+    """A connection, closed when a request takes too long to arrive or an answer too long to be taken."""
 
     #: When the request that is arriving began; None between requests.
     begun: float | None = None
@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         self._receive, self._ready = settings.limits.receive, ready
         super().__init__(
             uvicorn.Config(
-                app,  # type: ignore[arg-type]  # the same, in other words
+                app,
                 http=Guarded,
                 ws="none",
                 lifespan="off",
@@ -111,4 +111,4 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 begun, stuck = getattr(connection, "begun", None), getattr(connection, "stuck", None)
                 if (begun is not None and begun < late) or (stuck is not None and stuck < late):
-                    connection.transport.abort()  # type: ignore[union-attr]
+                    connection.transport.abort()

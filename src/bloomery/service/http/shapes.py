@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 NAME = r"^[A-Za-z0-9._:-]{1,128}$"
 Name = Annotated[str, Field(pattern=NAME, max_length=128, description="1 to 128 of A-Z a-z 0-9 . _ : -")]
-Key = StrictStr | StrictInt | StrictFloat | StrictBool | list[Any]
+NameInPath = Annotated[str, Path(pattern=NAME, max_length=128)]
 #: The largest number of 64 bits with a sign: beyond what any filter holds.
 _MOST = (1 << 63) - 1
 
@@ -65,7 +66,7 @@ class Copy(Asked):
 class Time(Asked):
     """A time of a filter with a window."""
 
-    now: float = Field(ge=0, le=1e12, description="seconds")
+    now: float | None = Field(None, ge=0, le=1e12, description="seconds; the clock's unasked")
 
 
 class NewToken(Asked):
@@ -78,14 +79,20 @@ class NewToken(Asked):
     )
 
 
-class OneKey(BaseModel):
-    """A key, or several."""
-
-    key: Key | None = None
-    keys: list[Key] | None = None
-    values: list[int] | None = Field(
-        None, description="with add: a label or value a key, for kinds that have such"
-    )
+_KEY = {"anyOf": [{"type": kind} for kind in ("string", "integer", "number", "boolean", "array")]}
+#: A body with a key, or with several.
+SOME_KEYS = {
+    "type": "object",
+    "properties": {
+        "key": _KEY,
+        "keys": {"type": "array", "items": _KEY},
+        "values": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0},
+            "description": "with add: a label or value a key, for kinds that have such",
+        },
+    },
+}
 
 
 class Filter(BaseModel):

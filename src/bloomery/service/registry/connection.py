@@ -1,4 +1,4 @@
-"""The registry's database: reached, brought up to date, and asked; one noun's questions stand in a file of their own."""
+"""The registry's database: reached and brought up to date; each table has a file of its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def now() -> int:
 
 
 class Registry:
-    """Filters, statistics, tokens and nodes in SQL. Every call waits for the database: not for an event loop."""
+    """Filters, statistics, tokens and nodes in SQL. Every call waits for the database."""
 
     def __init__(self, url: str) -> None:
         """Connect, and bring the tables up to date; ``StartError`` says what stands in the way."""
@@ -59,10 +59,14 @@ class Registry:
         self.snapshots = Snapshots(session)
         self.tokens = Tokens(session)
 
-    def ping(self) -> None:
-        """Raise where the database does not answer."""
-        with self.engine.connect() as connection:
-            connection.execute(text("SELECT 1"))
+    def answers(self) -> bool:
+        """Tell whether the database does."""
+        try:
+            with self.engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return False
+        return True
 
     def close(self) -> None:
         """Give the connections back."""

@@ -74,8 +74,8 @@ class Filters:
         with self._session() as session:
             rows = session.execute(
                 select(FilterRow.name, Node.http).join(Node, FilterRow.node == Node.id).where(Node.id != node)
-            ).all()
-        return {name: address for name, address in rows}
+            )
+            return dict(rows.tuples())
 
     def put(self, node: str, info: dict[str, Any]) -> bool:
         """Write a filter's row as the store tells it; False where another node has the name."""

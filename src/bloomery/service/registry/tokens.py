@@ -38,7 +38,7 @@ class Tokens:
         self._session = session
 
     def create(self, name: str, scopes: Sequence[str], patterns: Sequence[str]) -> str | None:
-        """Draw a token and keep its digest: the token, which nobody can ask for again; None for a taken name."""
+        """Draw a token and keep its digest; nobody can ask for it again. None for a name that is taken."""
         token = f"bloomery_{secrets.token_urlsafe(32)}"
         row = TokenRow(
             name=name,

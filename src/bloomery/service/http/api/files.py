@@ -1,0 +1,89 @@
+"""Filters as files, and a copy of them all."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from bloomery.service import backup
+from bloomery.service.failures import Refused
+from bloomery.service.http import bodies, bulk, shapes
+from bloomery.service.http.shapes import NameInPath
+from bloomery.service.http.wire import header
+
+if TYPE_CHECKING:
+    from bloomery.service.node import Node
+
+CONTAINER = "application/vnd.bloomery"
+TAR = "application/x-tar"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+class Files:
+    """Routes of files."""
+
+    def __init__(self, node: Node) -> None:
+        """Take the node."""
+        self._node, self._service = node, node.service
+        self.router = router = APIRouter(tags=["files"])
+        dump = "/v1/filters/{name}/dump"
+        file: Any = {"response_class": Response}
+        router.add_api_route(
+            dump,
+            self.dump,
+            responses={200: {"content": {CONTAINER: _BINARY}, "description": "a file"}},
+            **file,
+        )
+        router.add_api_route(
+            dump,
+            self.restore,
+            methods=["PUT"],
+            status_code=201,
+            response_model=shapes.Filter,
+            openapi_extra={"requestBody": {"required": True, "content": {CONTAINER: _BINARY}}},
+        )
+        router.add_api_route("/v1/filters/{name}/secret", self.secret)
+        router.add_api_route(
+            "/v1/backup",
+            self.backup,
+            responses={200: {"content": {TAR: _BINARY}, "description": "a tar"}},
+            **file,
+        )
+
+    def dump(self, request: Request, name: NameInPath) -> Response:
+        """The filter as a file, which bloomery.open reads; a keyed one with its secret."""
+        tag = bulk.etag(self._service, name)
+        given = header(request.scope, b"if-none-match")
+        if given is not None and bulk.matches(given, tag):
+            return Response(status_code=304, headers={"etag": tag.decode()})
+        return Response(self._service.dump(name), headers={"etag": tag.decode()}, media_type=CONTAINER)
+
+    async def restore(self, request: Request, name: NameInPath, *, replace: bool = False) -> Any:
+        """Put the filter in a file under a name."""
+        most = min(self._node.settings.limits.filter_bytes, self._node.settings.limits.file_bytes)
+        data = await bodies.read(request.scope, request.receive, most)
+        return await asyncio.to_thread(self._node.restore, name, data, replace=replace)
+
+    def secret(self, name: NameInPath) -> dict[str, Any]:
+        """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash keys elsewhere."""
+        seed, own, base = self._service.hashing(name)
+        return {"seed": seed, "secret": None if own is None else own.hex(), "hash": base}
+
+    def backup(self) -> Response:
+        """A copy of all filters, and of the registry if it is a file, as of now: a tar for bloomery restore."""
+        if self._service.durability is None:
+            raise Refused("unsupported", "the service keeps nothing")
+        folder = tempfile.mkdtemp(prefix="backup-", dir=self._node.settings.data)
+        try:
+            path = backup.write(self._node, folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        return FileResponse(path, media_type=TAR, filename="bloomery.tar", background=gone)

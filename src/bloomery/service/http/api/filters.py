@@ -1,0 +1,176 @@
+"""Making, listing, changing and dropping filters."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from bloomery import registry as structures
+from bloomery.service.access import READ, WRITE, Grant
+from bloomery.service.engine import Fault
+from bloomery.service.failures import Refused
+from bloomery.service.http import bulk, shapes
+from bloomery.service.http.shapes import NameInPath
+from bloomery.service.http.wire import header
+from bloomery.service.node import kind_of
+
+if TYPE_CHECKING:
+    from bloomery.service.node import Node
+
+_MOST = 1000
+_LATEST = 1 << 62
+_FILTER = "/v1/filters/{name}"
+
+
+class Filters:
+    """Routes of filters."""
+
+    def __init__(self, node: Node) -> None:
+        """Take the node."""
+        self._node, self._service = node, node.service
+        self.router = router = APIRouter(tags=["filters"])
+        told: Any = {"response_model": shapes.Filter}
+        router.add_api_route("/v1/filters", self.listed, response_model=shapes.Page)
+        router.add_api_route("/v1/filters", self.create, methods=["POST"], status_code=201, **told)
+        router.add_api_route(_FILTER, self.inspect, **told)
+        router.add_api_route(_FILTER, self.change, methods=["PATCH"], **told)
+        router.add_api_route(_FILTER, self.delete, methods=["DELETE"], status_code=204)
+        router.add_api_route(f"{_FILTER}/clear", self.clear, methods=["POST"], status_code=204)
+        router.add_api_route(f"{_FILTER}/advance", self.advance, methods=["POST"], status_code=204)
+        router.add_api_route(f"{_FILTER}/merge", self.merge, methods=["POST"], **told)
+        router.add_api_route(f"{_FILTER}/clone", self.clone, methods=["POST"], status_code=201, **told)
+        router.add_api_route(f"{_FILTER}/history", self.history)
+
+    def listed(
+        self,
+        request: Request,
+        prefix: Annotated[str, Query(max_length=128)] = "",
+        after: Annotated[str, Query(max_length=128)] = "",
+        limit: Annotated[int, Query(ge=1, le=_MOST)] = 100,
+    ) -> Any:
+        """Filters in order of their names, a page at a time; their cells are not counted."""
+        grant = _grant(request)
+        names: list[str] = []
+        while len(names) <= limit:
+            more = self._service.names(prefix=prefix, after=after, most=_MOST + 1)
+            names += [name for name in more if grant.covers(name)]
+            if len(more) <= _MOST:
+                break
+            after = more[-1]
+        infos = [info for name in names[:limit] if (info := self._told(name)) is not None]
+        return {"filters": infos, "next": names[limit - 1] if len(names) > limit else None}
+
+    def create(self, request: Request, new: Annotated[shapes.NewFilter, Body()], response: Response) -> Any:
+        """Make a filter."""
+        _grant(request).check(WRITE, new.name)
+        kind = new.kind or kind_of(grow=new.grow, window=new.window)
+        info = self._node.create(new.name, kind, _options(new, kind), **self._settings(new))
+        response.headers["location"] = f"/v1/filters/{new.name}"
+        response.headers["etag"] = bulk.etag(self._service, new.name).decode()
+        return info
+
+    def inspect(self, request: Request, name: NameInPath) -> Any:
+        """What a filter is and holds; its cells are counted."""
+        self._node.check_here(name)
+        tag = bulk.etag(self._service, name)
+        given = header(request.scope, b"if-none-match")
+        if given is not None and bulk.matches(given, tag):
+            return Response(status_code=304, headers={"etag": tag.decode()})
+        info = shapes.Filter(**self._service.info(name))
+        return Response(info.model_dump_json(), headers={"etag": tag.decode()}, media_type="application/json")
+
+    def change(self, request: Request, name: NameInPath, wanted: shapes.Change) -> Any:
+        """Give a filter another name, or a time at which it is dropped."""
+        self._service.version(name)
+        if "expire" in wanted.model_fields_set:
+            self._service.expire(name, _milliseconds(wanted.expire))
+        if wanted.name is not None and wanted.name != name:
+            _grant(request).check(WRITE, wanted.name)
+            self._node.rename(name, wanted.name, replace=wanted.replace)
+        return self._node.put(wanted.name or name)
+
+    def delete(self, name: NameInPath) -> Response:
+        """Drop a filter, and its statistics."""
+        if not self._node.delete(name):
+            raise Refused("missing", "not found")
+        return Response(status_code=204)
+
+    def clear(self, name: NameInPath) -> Response:
+        """Forget every key."""
+        self._service.clear(name)
+        return Response(status_code=204)
+
+    def advance(self, name: NameInPath, wanted: shapes.Time) -> Response:
+        """Let time pass for a filter with a window; it passes by itself, too."""
+        self._service.advance(name, time.time() if wanted.now is None else wanted.now)
+        return Response(status_code=204)
+
+    def merge(self, request: Request, name: NameInPath, wanted: shapes.Source) -> Any:
+        """Take the keys of another filter in."""
+        _grant(request).check(READ, wanted.source)
+        self._service.merge(name, wanted.source)
+        return self._service.info(name)
+
+    def clone(self, request: Request, name: NameInPath, wanted: shapes.Copy) -> Any:
+        """Put a copy under another name."""
+        _grant(request).check(WRITE, wanted.name)
+        return self._node.clone(wanted.name, name, replace=wanted.replace)
+
+    def history(
+        self,
+        name: NameInPath,
+        since: Annotated[int, Query(ge=0, le=_LATEST)] = 0,
+        until: Annotated[int, Query(ge=0, le=_LATEST)] = _LATEST,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = _MOST,
+    ) -> dict[str, list[shapes.Sample]]:
+        """Statistics over time, the newest first; times in milliseconds since 1970."""
+        self._service.version(name)
+        samples = self._node.registry.snapshots.of(name, since=since, until=until, most=limit)
+        return {"samples": [shapes.Sample(**sample) for sample in samples]}
+
+    def _told(self, name: str) -> dict[str, Any] | None:
+        try:
+            info: dict[str, Any] = self._service.info(name, counted=False)
+        except Fault:  # dropped meanwhile
+            return None
+        return info
+
+    def _settings(self, new: shapes.NewFilter) -> dict[str, Any]:
+        return {
+            "seed": secrets.randbits(64) if new.seed is None else new.seed,
+            "keyed": not self._node.settings.plain if new.keyed is None else new.keyed,
+            "strict": new.strict,
+            "expires": _milliseconds(new.expire),
+        }
+
+
+def _grant(request: Request) -> Grant:
+    grant: Grant = request.scope["bloomery"][0]
+    return grant
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else int((time.time() + seconds) * 1000)
+
+
+def _options(new: shapes.NewFilter, kind: str) -> dict[str, str]:
+    """Return the parameters of the kind as texts; the native half refuses those it does not have."""
+    try:
+        known = {name for name, *_ in structures.row_named(kind)["parameters"]}
+    except KeyError:
+        known = set()
+    options = {name: _text(value) for name, value in new.options.items()}
+    sized = "capacity" if "capacity" in known else "initial_capacity"
+    for name, value in ((sized, new.capacity), ("fpr", new.fpr), ("window", new.window)):
+        if value is not None:
+            options[name] = _text(value)
+    return options
+
+
+def _text(value: float | str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else repr(value)

@@ -1,0 +1,72 @@
+"""Keys in, answers out, described: `bloomery.service.http.bulk` answers before FastAPI hears of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from bloomery.service.http import shapes
+from bloomery.service.http.shapes import NameInPath
+
+if TYPE_CHECKING:
+    from bloomery.service.node import Node
+
+_TEXTS = {
+    "add": "Add keys: for each whether it was certainly new.",
+    "check": "Look for keys: for each whether it is probably there.",
+    "remove": "Remove keys: for each whether it was not certainly absent.",
+    "count": "Occurrences of each key.",
+}
+_NUMBER = {"type": "integer"}
+_ANSWERS: dict[str, dict[str, Any]] = {
+    "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER},
+    "check": {"found": {}, "keys": _NUMBER, "yes": _NUMBER},
+    "remove": {"removed": {}, "keys": _NUMBER, "yes": _NUMBER},
+    "count": {"count": _NUMBER, "counts": {"type": "array", "items": _NUMBER}, "keys": _NUMBER},
+}
+_TEXT = {"schema": {"type": "string"}}
+
+
+class Keys:
+    """Routes of keys."""
+
+    def __init__(self, node: Node) -> None:
+        """Take the node."""
+        self._service = node.service
+        self.router = APIRouter(tags=["keys"])
+        self.router.add_api_route("/v1/filters/{name}/positions", self.positions)
+        for action, text in _TEXTS.items():
+            self._describe(action, text)
+
+    def positions(
+        self, name: NameInPath, key: Annotated[str, Query(max_length=4096)]
+    ) -> dict[str, list[int]]:
+        """The cells of a text."""
+        return {"positions": self._service.positions(name, key.encode())}
+
+    def _describe(self, action: str, text: str) -> None:
+        content = {
+            "application/json": {"schema": shapes.SOME_KEYS},
+            "text/plain": {"schema": {"type": "string", "description": "a key a line"}},
+            "application/x-ndjson": {"schema": {"type": "string", "description": "a key a line, in JSON"}},
+        }
+        answers = {
+            "application/json": {"schema": {"type": "object", "properties": _ANSWERS[action]}},
+            "application/octet-stream": _TEXT,
+            "application/x-ndjson": _TEXT,
+        }
+        form = "one bit a key, the first in the lowest bit of the first byte; or as Accept asks"
+        self.router.add_api_route(
+            f"/v1/filters/{{name}}/{action}",
+            _never,
+            methods=["POST"],
+            name=action,
+            description=text,
+            responses={200: {"description": form, "content": answers}},
+            openapi_extra={"requestBody": {"required": True, "content": content}},
+        )
+
+
+def _never(name: NameInPath) -> None:  # the gateway answers
+    del name

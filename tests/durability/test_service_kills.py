@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from killing import rounds
+from durability.killing import rounds
 
 redis = pytest.importorskip("redis", reason="redis-py, with which the service is asked, is not installed")
 pytest.importorskip("bloomery_server", reason="the native half of the service is not installed")

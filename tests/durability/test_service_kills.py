@@ -104,10 +104,16 @@ class Expected:
             assert not client.exists(name), f"{name} was dropped and acknowledged"
 
 
-def test_no_acknowledged_change_is_lost_when_the_service_is_killed(tmp_path):
-    rng = random.Random(20)
-    service, expected = Service(tmp_path), Expected()
+@pytest.fixture
+def service(tmp_path):
+    service = Service(tmp_path)
     service.start()
+    yield service
+    service.kill()
+
+
+def test_no_acknowledged_change_is_lost_when_the_service_is_killed(service):
+    rng, expected = random.Random(20), Expected()
     first = service.client()
     first.execute_command("BF.RESERVE", "added", "0.001", "1000")
     first.execute_command("CF.RESERVE", "counted", "100000")
@@ -130,4 +136,3 @@ def test_no_acknowledged_change_is_lost_when_the_service_is_killed(tmp_path):
         service.start()
         expected.check(service.client())
     print(f"{len(expected.added) + len(expected.counted)} keys acknowledged")
-    service.kill()

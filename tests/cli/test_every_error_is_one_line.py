@@ -164,6 +164,17 @@ def test_an_output_may_have_any_name(ask, folder, command):
     assert (folder / os.fsdecode(NAME)).exists()
 
 
+@pytest.mark.parametrize("words", [["info", NAME], ["merge", b"new", NAME, NAME], ["check", NAME, b"lines"]])
+def test_a_name_that_is_not_utf8_is_shown_escaped(ask, folder, words):
+    """Where there is no such file, and where it is none of ours."""
+    (folder / "lines").write_bytes(b"a\n")
+    missing = sound(ask(*words), codes=(2,))
+    (folder / os.fsdecode(NAME)).write_bytes(b"no filter" * 20)
+    strange = sound(ask(*words), codes=(2,))
+    for text in (missing, strange):
+        assert r"\xff\xfe\x1b[2Jname: " in text
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
 def test_what_the_terminal_cannot_say_is_escaped(ask, encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}

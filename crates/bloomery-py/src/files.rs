@@ -8,7 +8,7 @@ use bloomery_core::cells::Memory;
 use bloomery_core::container::file::{Opened, Writer};
 use bloomery_core::container::header::Span;
 use bloomery_core::container::{Parsed, Verify};
-use bloomery_core::error::{Error, Result};
+use bloomery_core::error::{Error, Result, shown};
 use bloomery_core::registry;
 use bloomery_core::structure::Loadable;
 use pyo3::exceptions::PyTypeError;
@@ -193,8 +193,8 @@ fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
 /// Puts the path in front of a format error.
 fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
     result.map_err(|error| match error {
-        Error::Format(message) if !message.starts_with(&*path.to_string_lossy()) => {
-            Error::Format(format!("{}: {message}", path.display()))
+        Error::Format(message) if !message.starts_with(&shown(path)) => {
+            Error::Format(format!("{}: {message}", shown(path)))
         }
         other => other,
     })

@@ -307,12 +307,19 @@ def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, 
 
 
 @pytest.mark.parametrize("module", ["app", "parser", "dedup.job", "filters.state", "io.blocks", "stops"])
-def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module):
+@pytest.mark.parametrize("within", ["a class", "a module"])
+def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module, within):
+    """Also where CPython 3.11 wraps it in a RuntimeError: while attributes of a class learn their names."""
     code = f"""if True:
         import sys
+        class Name:
+            def __set_name__(self, owner, name):
+                raise KeyboardInterrupt
         class Stop:
             def find_spec(self, name, path, target=None):
                 if name == 'bloomery.cli.{module}':
+                    if {within!r} == 'a class':
+                        type('Made', (), {{'name': Name()}})
                     raise KeyboardInterrupt
         from bloomery.cli import main
         sys.meta_path.insert(0, Stop())
@@ -325,14 +332,20 @@ def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module
 
 @pytest.mark.parametrize("module", ["_core", "errors", "cli", "cli.app"])
 @pytest.mark.parametrize("start", ["script", "-m"])
-def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start):
+@pytest.mark.parametrize("within", ["a class", "a module"])
+def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start, within):
     """From the first line of the package on, started either way; before, Python says it in its own way."""
     (tmp_path / "sitecustomize.py").write_text(
         f"""if True:
         import os, signal, sys
+        class Name:
+            def __set_name__(self, owner, name):
+                os.kill(os.getpid(), signal.SIGINT)
         class Stop:
             def find_spec(self, name, path, target=None):
                 if name == 'bloomery.{module}':
+                    if {within!r} == 'a class':
+                        type('Made', (), {{'name': Name()}})
                     os.kill(os.getpid(), signal.SIGINT)
         sys.meta_path.insert(0, Stop())"""
     )

@@ -60,7 +60,7 @@ fuzz: setup  ## Run each fuzz target for TIME seconds (60); needs a C++ compiler
 asan: setup  ## Run the core's tests and the inputs kept for fuzzing under AddressSanitizer
 	scripts/sanitize.sh address
 
-tsan: setup  ## Run the core's tests that start threads under ThreadSanitizer
+tsan: setup  ## Run the core's tests under ThreadSanitizer
 	scripts/sanitize.sh thread
 
 check: build  ## Run every static check: format, lints, types, stubs, imports, examples

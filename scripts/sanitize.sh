@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs the core's tests under a sanitizer: `address` all of them and the inputs kept for fuzzing, `thread` those
-# that start threads.
+# Runs the core's tests under a sanitizer: `address` with the inputs kept for fuzzing, too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,11 +19,12 @@ thread)
     # Locks and joins of the standard library as it is shipped are invisible to ThreadSanitizer, which then takes
     # every thread for a race: it is built anew, from its source.
     if [[ ! -e "$(rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ]]; then
-        echo "tsan: the source of the standard library is missing; install it with: rustup component add rust-src" >&2
+        echo "tsan: the source of the standard library is missing; install it with: rustup component add rust-src," \
+            "or see fuzz/README.md" >&2
         exit 1
     fi
     export TSAN_OPTIONS=halt_on_error=1
-    RUSTFLAGS="-Zsanitizer=thread" "${test[@]}" -Zbuild-std -- thread
+    RUSTFLAGS="-Zsanitizer=thread" "${test[@]}" -Zbuild-std
     ;;
 *)
     echo "usage: scripts/sanitize.sh address|thread" >&2

@@ -2,56 +2,24 @@
 
 Buffers are as long as the length that is stated needs, so what is read is there; offsets, views, indices,
 bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out:
-negative numbers, missing buffers, offsets that go back, indices beyond the dictionary, capsules used twice.
+negative numbers, missing buffers, offsets that go back, views of no buffer, indices beyond the dictionary,
+capsules used twice. Where none is told, rows that were added are found as what `rows` reads of them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from driver import Input, fuzz
+from rows import RELEASE, Array, Schema, key
 
 import bloomery  # after the driver, whose hooks it needs
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 FILTER = bloomery.CountingBloomFilter(4000)
-_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Schema(ctypes.Structure):
-    """ArrowSchema."""
-
-
-Schema._fields_ = [
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_char_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.c_void_p),
-    ("dictionary", ctypes.POINTER(Schema)),
-    ("release", _RELEASE),
-    ("private_data", ctypes.c_void_p),
-]
-
-
-class Array(ctypes.Structure):
-    """ArrowArray."""
-
-
-Array._fields_ = [
-    ("length", ctypes.c_int64),
-    ("null_count", ctypes.c_int64),
-    ("offset", ctypes.c_int64),
-    ("n_buffers", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-    ("children", ctypes.c_void_p),
-    ("dictionary", ctypes.POINTER(Array)),
-    ("release", _RELEASE),
-    ("private_data", ctypes.c_void_p),
-]
-
 _STREAM_SCHEMA = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Schema))
 _STREAM_NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Array))
 _STREAM_ERROR = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -64,27 +32,27 @@ class Stream(ctypes.Structure):
         ("get_schema", _STREAM_SCHEMA),
         ("get_next", _STREAM_NEXT),
         ("get_last_error", _STREAM_ERROR),
-        ("release", _RELEASE),
+        ("release", RELEASE),
         ("private_data", ctypes.c_void_p),
     )
 
 
-@_RELEASE
+@RELEASE
 def release_schema(schema: int) -> None:
     """Mark as released; the memory is Python's."""
-    Schema.from_address(schema).release = _RELEASE()
+    Schema.from_address(schema).release = RELEASE()
 
 
-@_RELEASE
+@RELEASE
 def release_array(array: int) -> None:
     """As above."""
-    Array.from_address(array).release = _RELEASE()
+    Array.from_address(array).release = RELEASE()
 
 
-@_RELEASE
+@RELEASE
 def release_stream(stream: int) -> None:
     """As above."""
-    Stream.from_address(stream).release = _RELEASE()
+    Stream.from_address(stream).release = RELEASE()
 
 
 _NEW = ctypes.pythonapi.PyCapsule_New
@@ -132,6 +100,7 @@ class Lender:
         self.dictionary = source.below(6) == 0
         self.indices = source.choice(["c", "C", "s", "i", "I", "l", "L", "u", "g"])
         self.chunks = source.below(4)
+        self.columns: list[Array] = []
         #: Of a struct: what the fields are, structs among them.
         self.fields = self.format_of_fields(0) if self.format == "+s" else []
 
@@ -216,7 +185,10 @@ class Lender:
         made = bytearray()
         for _ in range(count):
             length = self.source.below(40)
-            if length <= 12:
+            if self.lies and self.source.below(4) == 0:
+                made += (length - 4).to_bytes(4, "little", signed=True)
+                made += self.source.take(12).ljust(12, b"\0")
+            elif length <= 12:
                 made += length.to_bytes(4, "little") + self.source.take(length).ljust(12, b"\0")
             else:
                 at = self.source.below(DATA - length)
@@ -271,8 +243,21 @@ class Lender:
     def column(self) -> Array:
         """The array of the column, or its next chunk."""
         if self.fields and not self.dictionary:
-            return self.struct(self.fields, self.source.below(40))
-        return self.array(self.indices if self.dictionary else self.format)
+            made = self.struct(self.fields, self.source.below(40))
+        else:
+            made = self.array(self.indices if self.dictionary else self.format)
+        self.columns.append(made)
+        return made
+
+    def told(self) -> Iterator[Any]:
+        """Of each column that was lent the first and the last row that is a key."""
+        values = self.format if self.dictionary else None
+        kind = self.fields or (self.indices if values else self.format)
+        for made in self.columns:
+            for row in {0, made.length - 1} if made.length else ():
+                told = key(kind, made, row, values)
+                if told is not None:
+                    yield told
 
     def capsule(self, struct: Any, name: bytes) -> Any:
         """The capsule of a structure, or one of another name."""
@@ -339,6 +324,9 @@ def target(source: Input) -> None:
             continue
         if answer is not None:
             len(answer)
+        elif not lender.lies:
+            for row in lender.told():
+                assert row in FILTER, row
     if FILTER.num_added > 3500:
         FILTER.clear()
 

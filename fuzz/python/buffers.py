@@ -62,19 +62,26 @@ def numpy(source: Input) -> Any:
                 wide = view.view(np.uint32)
                 if source.below(4):
                     np.remainder(wide, 0x110000, out=wide)
+    return shaped(source, made, rows)
+
+
+def shaped(source: Input, made: Any, rows: int) -> Any:
+    """The array in another shape, stride or order, or one field of its records."""
     shape = source.below(12)
     if shape == 0:
-        return made.reshape(1, -1)
-    if shape == 1:
-        return made[:1].reshape(()) if rows else made
-    if shape < 6:
-        return made[:: (-1, 2, 3, -2)[shape - 2]]
-    if shape == 6:
-        return np.broadcast_to(made[:1], (5,)) if rows else made
-    if shape == 7:
-        return np.ma.masked_array(made, False) if kind.names is None else made
-    if shape == 8:
+        made = made.reshape(1, -1)
+    elif shape == 1:
+        made = made[:1].reshape(()) if rows else made
+    elif shape < 6:
+        made = made[:: (-1, 2, 3, -2)[shape - 2]]
+    elif shape == 6:
+        made = np.broadcast_to(made[:1], (5,)) if rows else made
+    elif shape == 7:
+        made = np.ma.masked_array(made, False) if made.dtype.names is None else made
+    elif shape == 8:
         made.flags.writeable = False
+    elif made.dtype.names:  # the only way to items of no width
+        made = made[source.choice(made.dtype.names)]
     return made
 
 
@@ -128,12 +135,11 @@ def target(source: Input) -> None:
         return
     assert len(found) == len(hashes) == len(keys)
     assert all(found)
-    if isinstance(keys, np.ndarray) and keys.dtype.kind in "biufSUOMmT" and keys.dtype.names is None:
-        try:
-            single = [bloomery.hash_key(key) for key in keys]
-        except ValueError:  # what NumPy itself cannot hand out
-            return
-        assert single == [int(hashed) for hashed in hashes]
+    try:
+        single = [bloomery.hash_key(key) for key in keys]
+    except (NotImplementedError, ValueError):  # what Python or NumPy itself cannot hand out
+        return
+    assert single == [int(hashed) for hashed in hashes]
 
 
 if __name__ == "__main__":

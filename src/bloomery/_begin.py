@@ -1,6 +1,7 @@
 """Ctrl-C from the first lines of the package on, where it starts as a command; imported before all else."""
 
 import _signal  # type: ignore[import-not-found] # what is made of it in Python takes 1 ms, in which Ctrl-C comes
+import os
 import sys
 
 __all__ = ["hand_over"]
@@ -15,7 +16,8 @@ def _started_as_command() -> bool:
 def _interrupted(_number: int, _frame: object) -> None:
     """One line and the exit code of the command line, which is not yet there to say so itself."""
     sys.stderr.write("bloomery: interrupted\n")
-    sys.exit(130)
+    sys.stderr.flush()
+    os._exit(130)  # CPython 3.11 makes a RuntimeError of what is raised while a class is made
 
 
 def _answer() -> None:

@@ -164,6 +164,17 @@ def test_an_output_may_have_any_name(ask, folder, command):
     assert (folder / os.fsdecode(NAME)).exists()
 
 
+@pytest.mark.parametrize("words", [["info", NAME], ["merge", b"new", NAME, NAME], ["check", NAME, b"lines"]])
+def test_a_name_that_is_not_utf8_is_shown_escaped(ask, folder, words):
+    """Where there is no such file, and where it is none of ours."""
+    (folder / "lines").write_bytes(b"a\n")
+    missing = sound(ask(*words), codes=(2,))
+    (folder / os.fsdecode(NAME)).write_bytes(b"no filter" * 20)
+    strange = sound(ask(*words), codes=(2,))
+    for text in (missing, strange):
+        assert r"\xff\xfe\x1b[2Jname: " in text
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
 def test_what_the_terminal_cannot_say_is_escaped(ask, encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
@@ -296,12 +307,19 @@ def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, 
 
 
 @pytest.mark.parametrize("module", ["app", "parser", "dedup.job", "filters.state", "io.blocks", "stops"])
-def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module):
+@pytest.mark.parametrize("within", ["a class", "a module"])
+def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module, within):
+    """Also where CPython 3.11 wraps it in a RuntimeError: while attributes of a class learn their names."""
     code = f"""if True:
         import sys
+        class Name:
+            def __set_name__(self, owner, name):
+                raise KeyboardInterrupt
         class Stop:
             def find_spec(self, name, path, target=None):
                 if name == 'bloomery.cli.{module}':
+                    if {within!r} == 'a class':
+                        type('Made', (), {{'name': Name()}})
                     raise KeyboardInterrupt
         from bloomery.cli import main
         sys.meta_path.insert(0, Stop())
@@ -314,14 +332,20 @@ def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module
 
 @pytest.mark.parametrize("module", ["_core", "errors", "cli", "cli.app"])
 @pytest.mark.parametrize("start", ["script", "-m"])
-def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start):
+@pytest.mark.parametrize("within", ["a class", "a module"])
+def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start, within):
     """From the first line of the package on, started either way; before, Python says it in its own way."""
     (tmp_path / "sitecustomize.py").write_text(
         f"""if True:
         import os, signal, sys
+        class Name:
+            def __set_name__(self, owner, name):
+                os.kill(os.getpid(), signal.SIGINT)
         class Stop:
             def find_spec(self, name, path, target=None):
                 if name == 'bloomery.{module}':
+                    if {within!r} == 'a class':
+                        type('Made', (), {{'name': Name()}})
                     os.kill(os.getpid(), signal.SIGINT)
         sys.meta_path.insert(0, Stop())"""
     )

@@ -233,3 +233,17 @@ def test_a_refused_removal_carries_the_key_whole(variant: Variant, key: Any) -> 
     with pytest.raises(KeyError) as caught:
         variant.make(100).remove(key)
     assert caught.value.args == (key,)
+
+
+@pytest.mark.parametrize("point", [0xFFFFFFFF, 0x110000])
+def test_a_record_with_text_of_no_character_is_refused(point: int) -> None:
+    """Of which NumPy says SystemError."""
+    codes = np.array([65, 1, point, 2, 66, 3], np.uint32)
+    records = codes.view([("text", "U1"), ("count", "i4")])
+    made = bloomery.BloomFilter(9)
+    for call in (made.add, bloomery.hash_key, made.__contains__):
+        with pytest.raises(bloomery.KeyTypeError, match=r"NumPy cannot read this numpy\.void"):
+            call(records[1])
+    for batch in (made.update, made.contains_many, bloomery.hash_many):
+        with pytest.raises(bloomery.KeyTypeError, match="item 1 of the batch"):
+            batch(records)

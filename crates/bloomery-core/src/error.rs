@@ -1,5 +1,6 @@
 //! The one error type. Each message names the value at fault and the remedy.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub enum Error {
     /// The filter is past its capacity and was asked to be strict, or cannot grow further.
     Capacity(String),
     /// The operating system refused; the path is part of the message.
-    Io(std::io::Error, String),
+    Io(std::io::Error, OsString),
 }
 
 impl Error {
@@ -54,7 +55,7 @@ impl Error {
 
     /// Attaches the path to an operating-system error.
     pub fn io(error: std::io::Error, path: &Path) -> Self {
-        Error::Io(error, path.display().to_string())
+        Error::Io(error, path.into())
     }
 }
 
@@ -67,9 +68,19 @@ impl fmt::Display for Error {
             | Error::Format(m)
             | Error::ReadOnly(m)
             | Error::Capacity(m) => f.write_str(m),
-            Error::Io(e, path) => write!(f, "{path}: {e}"),
+            Error::Io(e, path) => write!(f, "{}: {e}", shown(path)),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// A name as messages show it: what is no UTF-8 as `\xff`, so that two names never look alike.
+pub fn shown(name: impl AsRef<OsStr>) -> String {
+    let mut text = String::new();
+    for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}

@@ -1,6 +1,7 @@
 //! From core errors to the exceptions of `bloomery.errors`, where the tree is defined.
 
 use bloomery_core::Error;
+use bloomery_core::error::shown;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -87,7 +88,7 @@ pub(crate) fn convert(py: Python<'_>, error: Error) -> PyErr {
                     .map_or_else(|_| e.to_string(), |text| text.to_string());
                 PyErr::new::<pyo3::exceptions::PyOSError, _>((errno, text, path))
             }
-            None => PyErr::new::<pyo3::exceptions::PyOSError, _>(format!("{path}: {e}")),
+            None => PyErr::new::<pyo3::exceptions::PyOSError, _>(format!("{}: {e}", shown(path))),
         },
     }
 }

@@ -27,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bloomery.cli.app import run
 
         return run(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:  # while modules were on their way
+    except (KeyboardInterrupt, RuntimeError) as error:  # while modules were on their way
+        # CPython 3.11 makes a RuntimeError of what is raised while a class is made.
+        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         sys.stderr.write("bloomery: interrupted\n")
         return 130

@@ -123,6 +123,19 @@ def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> Non
     assert abs(off) <= SIGMAS / math.sqrt(trials), variant.id
 
 
+@pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
+def test_above_a_rate_of_a_tenth_the_mean_is_as_exact_as_the_law(variant: Variant) -> None:
+    """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys that are taken for known."""
+    trials, items, exact = 16 * SCALE, 250_000, 0.007
+    told = []
+    for seed in range(trials):
+        made = variant.make(10_000, 0.3, seed=seed)
+        told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count()[0])
+    off, deviation = float(np.mean(told)) / items - 1, float(np.std(told, ddof=1)) / items
+    print(f"{variant.id}: off by {100 * off:+.2f} %, deviation {100 * deviation:.2f} %")
+    assert abs(off) <= exact * 0.3 / (1 - 0.3) + SIGMAS * deviation / math.sqrt(trials), variant.id
+
+
 #: Keys of the first filter alone, of both, and of the second alone, as shares of those of the union.
 OVERLAPS = [(0.5, 0.0, 0.5), (0.45, 0.1, 0.45), (0.25, 0.5, 0.25), (0.1, 0.2, 0.7), (0.0, 0.3, 0.7)]
 

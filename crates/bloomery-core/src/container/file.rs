@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::header::Parsed;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 
 /// A path that names another file each of so many times is not worth waiting for.
 const ATTEMPTS: u32 = 100;
@@ -34,7 +34,7 @@ fn regular(file: &File, path: &Path) -> Result<()> {
 }
 
 fn irregular(path: &Path) -> Error {
-    Error::format(format!("{}: not a regular file, so not a bloomery file", path.display()))
+    Error::format(format!("{}: not a regular file, so not a bloomery file", shown(path)))
 }
 
 /// True when `path` names the file that is open as `file`.

@@ -7,7 +7,7 @@ use crate::cells::Memory;
 use crate::container::file::Opened;
 use crate::container::header::Span;
 use crate::container::{Parsed, Verify};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::registry;
 use crate::structure::Loadable;
 
@@ -127,8 +127,8 @@ pub fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
 /// Puts the path in front of a format error.
 pub fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
     result.map_err(|error| match error {
-        Error::Format(message) if !message.starts_with(&*path.to_string_lossy()) => {
-            Error::Format(format!("{}: {message}", path.display()))
+        Error::Format(message) if !message.starts_with(&shown(path)) => {
+            Error::Format(format!("{}: {message}", shown(path)))
         }
         other => other,
     })

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use super::Job;
 use crate::cells::allocation::reserve;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::parallel::workers;
 
 /// Bits of a hash that choose the bucket: shards are whole buckets.
@@ -41,7 +41,7 @@ struct Spill {
 
 /// What goes wrong with the file, by its folder: it has no name.
 fn failed(folder: &Path) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::Io(error, format!("{}: the temporary file of a build", folder.display()))
+    move |error| Error::Io(error, format!("{}: the temporary file of a build", shown(folder)).into())
 }
 
 impl<const W: usize> Records<W> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits};
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::PyUnicodeEncodeError;
+use pyo3::exceptions::{PyException, PyMemoryError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
@@ -163,7 +163,7 @@ fn encode_numpy(key: &Bound<'_, PyAny>, name: &str, depth: usize, sink: &mut imp
     if key.hasattr("__array_finalize__")? || !key.hasattr("item")? || !key.hasattr("dtype")? {
         return Ok(false);
     }
-    let item = key.call_method0("item")?;
+    let item = key.call_method0("item").map_err(|error| unread(key, name, error))?;
     if matches!(name, "void" | "record")
         && let Ok(parts) = item.cast::<PyTuple>()
         && hides_dates(key, parts)?
@@ -177,6 +177,18 @@ fn encode_numpy(key: &Bound<'_, PyAny>, name: &str, depth: usize, sink: &mut imp
         return encode_long(int, sink).map(|()| true);
     }
     encode_builtin(&item, depth, sink)
+}
+
+/// The error for a scalar that NumPy itself cannot read, such as a record with text of what is no character: NumPy's own
+/// is a SystemError.
+#[cold]
+fn unread(key: &Bound<'_, PyAny>, name: &str, error: PyErr) -> PyErr {
+    let py = key.py();
+    if !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyMemoryError>(py) {
+        return error;
+    }
+    let why = error.cause(py).unwrap_or(error);
+    key_type(py, format!("NumPy cannot read this numpy.{name} ({}); leave it out", why.value(py)))
 }
 
 /// Whether some of the `parts` that a record's item() gives may be numbers in the place of dates: those of some units

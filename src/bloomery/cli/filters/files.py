@@ -69,7 +69,9 @@ def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
     if getattr(args, "memory", None) is not None and args.expected is None:
         del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
     wrong = [
-        f"--{name} {want} (it has {have})" for name, (want, have) in asked.items() if want not in {None, have}
+        f"--{name} {want} (it has {'none' if have is None else have})"
+        for name, (want, have) in asked.items()
+        if want not in {None, have}
     ]
     if wrong:
         raise Refusal(

@@ -81,6 +81,8 @@ pub struct Server {
     pub saving: AtomicBool,
     /// When the last one was, in seconds since 1970.
     pub saved: AtomicU64,
+    /// Bytes of filters that clients are sent, or send, in pieces.
+    pub on_their_way: AtomicU64,
     pub(super) clients: Clients,
     port: u16,
     spare: Mutex<Vec<Buffers>>,
@@ -98,6 +100,7 @@ impl Server {
             turn: RwLock::new(()),
             saving: AtomicBool::new(false),
             saved: AtomicU64::new(now / 1000),
+            on_their_way: AtomicU64::new(0),
             clients: Clients::default(),
             port,
             spare: Mutex::new(Vec::new()),

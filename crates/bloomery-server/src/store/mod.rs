@@ -20,6 +20,7 @@ use crate::fault::Result;
 use crate::limits::Limits;
 use crate::log::Log;
 
+mod absent;
 mod backup;
 mod catalogue;
 pub mod checkpoint;

@@ -8,8 +8,8 @@ use super::super::session::{Done, Halt, Session};
 use super::arguments::{integer, is, real};
 use super::{Command, ONE, command, flag, wrong_arity};
 use crate::fault::{Code, Fault};
-use crate::kind;
-use crate::store::{Entry, Flavour, Settings};
+use crate::kind::{self, Flavour, Settings};
+use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;

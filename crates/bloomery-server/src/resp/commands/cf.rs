@@ -1,5 +1,321 @@
-//! To come.
+//! `CF.*`, as `RedisBloom` has it. What a filter is made of is chosen by what it must do: remove, count, and grow by
+//! stages.
 
-use super::Command;
+use std::sync::Arc;
 
-pub(super) const COMMANDS: &[Command] = &[];
+use bloomery_core::registry::{VARIANTS, Variant};
+
+use super::super::gate::Scope;
+use super::super::parse::Args;
+use super::super::session::{Done, Halt, Session};
+use super::arguments::{integer, is};
+use super::{Command, ONE, command, flag, wrong_arity};
+use crate::fault::{Code, Fault};
+use crate::kind::{Flavour, Settings};
+use crate::store::Entry;
+
+const WRITE: u16 = flag::WRITE | flag::FAST;
+const READ: u16 = flag::FAST;
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("cf.reserve", -3, WRITE, ONE, Scope::Write, reserve, "Makes a filter of a capacity"),
+    command("cf.add", 3, WRITE, ONE, Scope::Write, add, "Adds a key, also one that is there"),
+    command("cf.addnx", 3, WRITE, ONE, Scope::Write, add_absent, "Adds a key unless it is there"),
+    command("cf.insert", -4, WRITE, ONE, Scope::Write, insert, "Adds keys to a filter, which is made as it is told"),
+    command("cf.insertnx", -4, WRITE, ONE, Scope::Write, insert_absent, "Adds the keys that are not there"),
+    command("cf.exists", 3, READ, ONE, Scope::Read, exists, "Tells whether a key may be there"),
+    command("cf.mexists", -3, READ, ONE, Scope::Read, exist, "Tells of each key whether it may be there"),
+    command("cf.del", 3, WRITE, ONE, Scope::Write, remove, "Removes a key once"),
+    command("cf.count", 3, READ, ONE, Scope::Read, count, "How often a key was added"),
+    command("cf.info", 2, flag::SLOW, ONE, Scope::Read, info, "What is known of a filter"),
+    command("cf.debug", 2, flag::SLOW, ONE, Scope::Read, debug, "What is known of a filter, in a line"),
+    command("cf.compact", -2, READ, ONE, Scope::Write, compact, "Does nothing: removing keys does it"),
+];
+
+/// What is refused everywhere else, too: larger filters are made by kind.
+const MOST: i64 = 1 << 30;
+/// Rate of a filter whose every stage is full.
+const RATE: f64 = 0.01;
+/// Stages beside the first.
+const MOST_EXPANSIONS: u64 = 32;
+
+/// What a filter is made with.
+struct Made {
+    capacity: i64,
+    bucket: i64,
+    iterations: i64,
+    expansion: i64,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Made { capacity: 1024, bucket: 2, iterations: 20, expansion: 1 }
+    }
+}
+
+/// The row of what removes, counts, and grows by stages.
+fn row() -> Option<&'static Variant> {
+    let does = |row: &Variant| ["add", "remove", "count", "grow"].iter().all(|what| row.capabilities.contains(what));
+    let staged = |row: &Variant| row.fixed.iter().any(|(name, _)| *name == "max_stages");
+    VARIANTS.iter().find(|row| does(row) && staged(row))
+}
+
+fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
+    let row = row().ok_or_else(|| Halt::text("Couldn't create filter!"))?;
+    // Buckets have 1, 2, 4 or 8 slots: as many as asked for, or the next of these.
+    let bucket = (made.bucket.clamp(1, 8) as u64).next_power_of_two();
+    let spec = session
+        .spec(row.name)?
+        .with("capacity", made.capacity)
+        .with("fpr", RATE)
+        .with("max_stages", MOST_EXPANSIONS)
+        .with("bucket_size", bucket);
+    let numbers = [("bucket", made.bucket), ("iterations", made.iterations), ("expansion", made.expansion)];
+    let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect();
+    session.create(name, Settings { flavour: Flavour::Cuckoo, notes, ..Settings::of(spec) })
+}
+
+fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
+    match session.find_as(name, Flavour::Cuckoo)? {
+        Some(entry) => Ok(entry),
+        None => make(session, name, made),
+    }
+}
+
+fn capacity_of(word: &[u8]) -> Done<i64> {
+    let capacity = integer(word).filter(|capacity| (1..=MOST).contains(capacity));
+    capacity.ok_or_else(|| Halt::text("Bad capacity"))
+}
+
+fn reserve(session: &mut Session, args: Args<'_>) -> Done {
+    if args.len().is_multiple_of(2) {
+        return Err(wrong_arity("cf.reserve"));
+    }
+    let mut made = Made { capacity: capacity_of(args.at(2))?, ..Made::default() };
+    for at in (3..args.len()).step_by(2) {
+        let number = |name: &str, most: i64, least: i64| {
+            let number = integer(args.at(at + 1)).filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| Halt::text(format!("Couldn't parse {name}")))
+        };
+        let word = args.at(at);
+        if is(word, "BUCKETSIZE") {
+            made.bucket = number("BUCKETSIZE", 255, 1)?;
+        } else if is(word, "MAXITERATIONS") {
+            made.iterations = number("MAXITERATIONS", 65_535, 1)?;
+        } else if is(word, "EXPANSION") {
+            made.expansion = number("EXPANSION", 32_768, 0)?;
+        } else {
+            return Err(Halt::text("Unknown argument received"));
+        }
+    }
+    if made.capacity < made.bucket * 2 {
+        return Err(Halt::text("Capacity must be at least (BucketSize * 2)"));
+    }
+    if session.find_as(args.at(1), Flavour::Cuckoo)?.is_some() {
+        return Err(Halt::text("ERR item exists"));
+    }
+    make(session, args.at(1), &made)?;
+    session.reply.ok();
+    Ok(())
+}
+
+/// What became of a key.
+enum Became {
+    Added,
+    Present,
+    Refused,
+}
+
+/// Adds one of the keys whose hashes are at hand.
+fn store_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -> Done<Became> {
+    let store = session.server.store.clone();
+    let hash = session.hashes[at];
+    let done = if absent {
+        store.add_absent(entry, hash)
+    } else {
+        store.add(entry, &[hash], &mut session.flags[at..=at]).map(Some)
+    };
+    match done {
+        Ok(Some(lsn)) => {
+            session.note(lsn);
+            Ok(Became::Added)
+        }
+        Ok(None) => Ok(Became::Present),
+        Err(fault) if matches!(fault.code, Code::Full | Code::Limit) => Ok(Became::Refused),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+fn add_one(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
+    let entry = get_or_make(session, args.at(1), &Made::default())?;
+    session.ready(&entry)?;
+    session.hash(&entry, args.from(2))?;
+    match store_key(session, &entry, 0, absent)? {
+        Became::Refused => return Err(Halt::text("Filter is full")),
+        became => session.reply.boolean(matches!(became, Became::Added)),
+    }
+    Ok(())
+}
+
+fn add(session: &mut Session, args: Args<'_>) -> Done {
+    add_one(session, args, false)
+}
+
+fn add_absent(session: &mut Session, args: Args<'_>) -> Done {
+    add_one(session, args, true)
+}
+
+fn insert(session: &mut Session, args: Args<'_>) -> Done {
+    insert_all(session, args, false)
+}
+
+fn insert_absent(session: &mut Session, args: Args<'_>) -> Done {
+    insert_all(session, args, true)
+}
+
+fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
+    let arity = || wrong_arity(if absent { "cf.insertnx" } else { "cf.insert" });
+    let (mut made, mut create, mut at) = (Made::default(), true, 2);
+    loop {
+        let word = args.at(at);
+        at += 1;
+        if at > args.len() {
+            return Err(arity());
+        } else if is(word, "ITEMS") {
+            break;
+        } else if is(word, "NOCREATE") {
+            create = false;
+        } else if is(word, "CAPACITY") {
+            if at >= args.len() {
+                return Err(arity());
+            }
+            made.capacity = capacity_of(args.at(at))?;
+            at += 1;
+        } else {
+            return Err(Halt::text("Unknown argument received"));
+        }
+    }
+    if at >= args.len() {
+        return Err(arity());
+    }
+    let entry = match session.find_as(args.at(1), Flavour::Cuckoo)? {
+        Some(entry) => entry,
+        None if create => make(session, args.at(1), &made)?,
+        None => return Err(Fault::missing().into()),
+    };
+    session.ready(&entry)?;
+    session.hash(&entry, args.from(at))?;
+    session.reply.array(session.hashes.len());
+    for at in 0..session.hashes.len() {
+        let became = store_key(session, &entry, at, absent)?;
+        let reply = &mut session.reply;
+        match (became, absent) {
+            (Became::Added, false) => reply.boolean(true),
+            (Became::Refused, false) if reply.three => reply.boolean(false),
+            (Became::Added, true) => reply.integer(1),
+            (Became::Present, _) => reply.integer(0),
+            (Became::Refused, _) => reply.integer(-1),
+        }
+    }
+    Ok(())
+}
+
+/// The filter, unless it is not there or of the other sort: it has no keys, then.
+fn find(session: &mut Session, name: &[u8]) -> Done<Option<Arc<Entry>>> {
+    Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom))
+}
+
+fn look(session: &mut Session, args: Args<'_>) -> Done {
+    match find(session, args.at(1))? {
+        None => {
+            session.flags.clear();
+            session.flags.resize(args.len() - 2, 0);
+        }
+        Some(entry) => {
+            session.hash(&entry, args.from(2))?;
+            session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+        }
+    }
+    Ok(())
+}
+
+fn exists(session: &mut Session, args: Args<'_>) -> Done {
+    look(session, args)?;
+    session.reply.boolean(session.flags[0] != 0);
+    Ok(())
+}
+
+fn exist(session: &mut Session, args: Args<'_>) -> Done {
+    look(session, args)?;
+    session.reply.booleans(&session.flags);
+    Ok(())
+}
+
+fn remove(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = session.find_as(args.at(1), Flavour::Cuckoo)?.ok_or_else(|| Halt::text("Not found"))?;
+    session.ready(&entry)?;
+    session.hash(&entry, args.from(2))?;
+    let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
+    session.note(lsn);
+    session.reply.boolean(session.flags[0] != 0);
+    Ok(())
+}
+
+fn count(session: &mut Session, args: Args<'_>) -> Done {
+    let mut counts = [0];
+    if let Some(entry) = find(session, args.at(1))? {
+        session.hash(&entry, args.from(2))?;
+        entry.look().count(&session.hashes, &mut counts)?;
+    }
+    session.reply.count(counts[0]);
+    Ok(())
+}
+
+/// What `CF.INFO` tells, and `CF.DEBUG` in its own words.
+fn facts(session: &mut Session, name: &[u8]) -> Done<[(&'static str, u64); 8]> {
+    use std::sync::atomic::Ordering;
+    let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
+    let filter = entry.look();
+    let number = |name: &str| super::number_of(filter.as_ref(), name);
+    let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
+    let stages = number("stages").unwrap_or(1);
+    Ok([
+        ("Size", filter.nbytes()),
+        ("Number of buckets", number("num_buckets").unwrap_or(0)),
+        ("Number of filters", stages),
+        ("Number of items inserted", filter.num_added()),
+        ("Number of items deleted", entry.traffic.removed.load(Ordering::Relaxed)),
+        ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
+        ("Expansion rate", note("expansion", 1)),
+        ("Max iterations", note("iterations", 20)),
+    ])
+}
+
+fn info(session: &mut Session, args: Args<'_>) -> Done {
+    let facts = facts(session, args.at(1))?;
+    session.reply.map(facts.len());
+    for (name, number) in facts {
+        session.reply.simple(name);
+        session.reply.count(number);
+    }
+    Ok(())
+}
+
+fn debug(session: &mut Session, args: Args<'_>) -> Done {
+    let [_, buckets, filters, items, deletes, bucket, expansion, iterations] =
+        facts(session, args.at(1))?.map(|(_, number)| number);
+    let line = format!(
+        "bktsize:{bucket} buckets:{buckets} items:{items} deletes:{deletes} filters:{filters} \
+         max_iterations:{iterations} expansion:{expansion}"
+    );
+    session.reply.text(&line);
+    Ok(())
+}
+
+fn compact(session: &mut Session, args: Args<'_>) -> Done {
+    if session.find_as(args.at(1), Flavour::Cuckoo)?.is_none() {
+        return Err(Halt::text("Cuckoo filter was not found"));
+    }
+    session.reply.ok();
+    Ok(())
+}

@@ -1,11 +1,266 @@
-//! To come.
+//! Filters as bytes: whole, by `BLOOM.DUMP` and `BLOOM.RESTORE`, or in pieces as `RedisBloom` has them.
+//!
+//! A piece is asked for by a number: 0 asks for the head, and is answered with 1; `p` asks for what stands from byte
+//! `p - 1` on, and is answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they
+//! came with.
 
-use super::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) const COMMANDS: &[Command] = &[];
+use bloomery_core::container::{Parsed, Verify};
+
+use super::super::gate::Scope;
+use super::super::parse::Args;
+use super::super::server::Server;
+use super::super::session::{Done, Halt, Session};
+use super::arguments::{integer, is};
+use super::{Command, ONE, command, flag, wrong_arity};
+use crate::fault::{Code, Fault};
+use crate::kind::{self, Flavour, Kind, Settings, Spec, settings};
+use crate::store::Entry;
+
+const WRITE: u16 = flag::WRITE | flag::SLOW;
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("bloom.dump", 2, flag::SLOW, ONE, Scope::Read, dump, "The file of a filter"),
+    command("bloom.restore", -3, WRITE, ONE, Scope::Write, restore, "Makes a filter of a file: name bytes [REPLACE]"),
+    command("bf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Bloom), "A filter in pieces"),
+    command("cf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Cuckoo), "A filter in pieces"),
+    command(
+        "bf.loadchunk",
+        4,
+        WRITE,
+        ONE,
+        Scope::Write,
+        |s, a| load(s, a, Flavour::Bloom),
+        "Takes a piece of a filter",
+    ),
+    command(
+        "cf.loadchunk",
+        4,
+        WRITE,
+        ONE,
+        Scope::Write,
+        |s, a| load(s, a, Flavour::Cuckoo),
+        "Takes a piece of a filter",
+    ),
+];
+
+/// Largest piece.
+const PIECE: usize = 16 << 20;
+/// Bytes of all filters that are on their way in pieces.
+const MOST: u64 = 1 << 30;
+/// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
+const HEAD: &[u8; 8] = b"BLOOMERY";
 
 /// Bytes of a filter on their way.
 pub(in crate::resp) enum Transfer {
     /// None.
     None,
+    /// Out: the filter as it was when its head was asked for.
+    Out(Outgoing),
+    /// In: for this name.
+    In(Box<Incoming>),
+}
+
+/// A filter that goes out.
+pub(in crate::resp) struct Outgoing {
+    id: u64,
+    bytes: Vec<u8>,
+    _reserved: Reserved,
+}
+
+/// A filter that comes in.
+pub(in crate::resp) struct Incoming {
+    name: Vec<u8>,
+    settings: Settings,
+    bytes: Vec<u8>,
+    total: usize,
+    _reserved: Reserved,
+}
+
+/// A share of [`MOST`].
+pub(in crate::resp) struct Reserved(Arc<Server>, u64);
+
+impl Reserved {
+    fn new(server: &Arc<Server>, bytes: u64) -> Done<Self> {
+        let taken: &AtomicU64 = &server.on_their_way;
+        if taken.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes) > MOST {
+            taken.fetch_sub(bytes, Ordering::AcqRel);
+            let text =
+                format!("ERR filters of {bytes} bytes more cannot be on their way in pieces: all may have {MOST}");
+            return Err(Halt::text(text));
+        }
+        Ok(Reserved(server.clone(), bytes))
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.0.on_their_way.fetch_sub(self.1, Ordering::AcqRel);
+    }
+}
+
+/// The file of a filter.
+fn file_of(filter: &dyn Kind) -> Result<Vec<u8>, Fault> {
+    let container = filter.container();
+    let head = container.head()?;
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(container.nbytes());
+    room.map_err(|_| Fault::new(Code::Limit, "no memory for the bytes of the filter"))?;
+    container.write_with(&head, &mut bytes).map_err(|error| Fault::new(Code::Io, error.to_string()))?;
+    Ok(bytes)
+}
+
+fn dump(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = session.get(args.at(1))?;
+    let filter = entry.look();
+    let most = session.server.store.options.limits.request_bytes;
+    let nbytes = filter.container().nbytes();
+    if nbytes > most {
+        let text = format!("ERR the file has {nbytes} bytes, an answer at most {most}: use BF.SCANDUMP");
+        return Err(Halt::text(text));
+    }
+    let bytes = file_of(filter.as_ref())?;
+    drop(filter);
+    session.reply.bulk(&bytes);
+    Ok(())
+}
+
+/// The filter in the bytes of a file, and what it is made of.
+fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), Fault> {
+    let header = Parsed::new(bytes, Verify::Header)?.header;
+    let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
+    let store = &session.server.store;
+    let secret = keyed.then(|| store.master().secret_of(seed));
+    let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|fault| {
+        if keyed && fault.code == Code::Invalid {
+            return Fault::invalid(
+                "the filter is keyed with the secret of another service; make filters to exchange with keyed no",
+            );
+        }
+        fault
+    })?;
+    Ok((Spec { kind: filter.variant().name.to_string(), seed, keyed, ..Spec::default() }, filter))
+}
+
+fn restore(session: &mut Session, args: Args<'_>) -> Done {
+    let replace = match args.len() {
+        3 => false,
+        4 if is(args.at(3), "REPLACE") => true,
+        4 => return Err(Halt::text("ERR syntax error")),
+        _ => return Err(wrong_arity("bloom.restore")),
+    };
+    let (spec, filter) = filter_in(session, args.at(2))?;
+    let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
+    session.note(lsn);
+    session.rest();
+    session.reply.ok();
+    Ok(())
+}
+
+fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+    let at = integer(args.at(2)).ok_or_else(|| {
+        Halt::text(if flavour == Flavour::Bloom { "Second argument must be numeric" } else { "Invalid position" })
+    })?;
+    let entry = session.find_as(args.at(1), flavour)?.ok_or_else(Fault::missing)?;
+    if at == 0 {
+        return begin(session, &entry);
+    }
+    let piece: &[u8] = match &session.transfer {
+        Transfer::Out(Outgoing { id, bytes, .. }) if *id == entry.id => {
+            let from = usize::try_from(at - 1).unwrap_or(usize::MAX).min(bytes.len());
+            &bytes[from..bytes.len().min(from.saturating_add(PIECE))]
+        }
+        _ => return Err(Halt::text("ERR a dump begins with 0, on the same connection")),
+    };
+    session.reply.array(2);
+    session.reply.integer(if piece.is_empty() { 0 } else { at + piece.len() as i64 });
+    session.reply.bulk(piece);
+    if piece.is_empty() {
+        session.transfer = Transfer::None;
+    }
+    Ok(())
+}
+
+/// Answers with the head, and keeps what follows it.
+fn begin(session: &mut Session, entry: &Entry) -> Done {
+    session.transfer = Transfer::None;
+    let filter = entry.look();
+    let reserved = Reserved::new(&session.server, filter.container().nbytes() as u64)?;
+    let bytes = file_of(filter.as_ref())?;
+    drop(filter);
+    let mut head = HEAD.to_vec();
+    head.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    head.extend_from_slice(settings::line(&entry.name(), entry.created, &entry.settings).as_bytes());
+    session.transfer = Transfer::Out(Outgoing { id: entry.id, bytes, _reserved: reserved });
+    session.reply.array(2);
+    session.reply.integer(1);
+    session.reply.bulk(&head);
+    Ok(())
+}
+
+fn bad() -> Halt {
+    Halt::text("ERR received bad data")
+}
+
+/// The settings and the length that a head tells.
+fn head_of(bytes: &[u8]) -> Option<(Settings, u64)> {
+    let (total, line) = bytes.strip_prefix(HEAD)?.split_first_chunk::<8>()?;
+    let (_, _, settings) = settings::parse(std::str::from_utf8(line).ok()?).ok()?;
+    // What notes are called is written into lines of the log and of the manifest.
+    let plain = |(name, _): &(String, u64)| name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase());
+    let modest = settings.notes.len() <= 8 && settings.notes.iter().all(plain);
+    modest.then_some((settings, u64::from_le_bytes(*total)))
+}
+
+fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+    let at = integer(args.at(2)).filter(|&at| at > 0).ok_or_else(|| {
+        Halt::text(if flavour == Flavour::Bloom { "Second argument must be numeric" } else { "Invalid position" })
+    })?;
+    let piece = args.at(3);
+    if at == 1 {
+        if session.find(args.at(1))?.is_some() {
+            return Err(bad());
+        }
+        let (settings, total) = head_of(piece).filter(|(settings, _)| settings.flavour == flavour).ok_or_else(bad)?;
+        session.transfer = Transfer::None;
+        if total > session.server.store.options.limits.filter_bytes {
+            return Err(Halt::text("ERR Insufficient memory to create filter"));
+        }
+        let reserved = Reserved::new(&session.server, total)?;
+        let (name, bytes) = (args.at(1).to_vec(), Vec::new());
+        let total = total as usize;
+        session.transfer = Transfer::In(Box::new(Incoming { name, settings, bytes, total, _reserved: reserved }));
+        session.reply.ok();
+        return Ok(());
+    }
+    let Transfer::In(incoming) = &mut session.transfer else { return Err(Fault::missing().into()) };
+    if incoming.name != args.at(1) {
+        return Err(Fault::missing().into());
+    }
+    if (at as u64).checked_sub(1 + piece.len() as u64) != Some(incoming.bytes.len() as u64) {
+        return Err(Halt::text("ERR invalid offset - no link found"));
+    }
+    if incoming.bytes.len() + piece.len() > incoming.total {
+        return Err(Halt::text("ERR invalid chunk - Too big for current filter"));
+    }
+    incoming.bytes.extend_from_slice(piece);
+    if incoming.bytes.len() == incoming.total {
+        complete(session)?;
+    }
+    session.reply.ok();
+    Ok(())
+}
+
+/// Makes a filter of the bytes that have come in.
+fn complete(session: &mut Session) -> Done {
+    let Transfer::In(incoming) = std::mem::replace(&mut session.transfer, Transfer::None) else { return Ok(()) };
+    let (spec, filter) = filter_in(session, &incoming.bytes)?;
+    // What it is made of stands in the file; how it is treated, in the head.
+    let settings = Settings { spec, ..incoming.settings };
+    let (_, lsn) = session.server.store.restore(&incoming.name, settings, filter, false)?;
+    session.note(lsn);
+    session.rest();
+    Ok(())
 }

@@ -1,0 +1,250 @@
+"""Whatever comes in on the port, and however slowly: answered, refused or closed, and nobody else notices."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+
+import pytest
+import redis
+from service.resp.serving import Raw, Service
+
+PING = b"*1\r\n$4\r\nPING\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (b"*1\r\n$x\r\n", "invalid bulk length"),
+        (b"*1\r\n$99999999999\r\n", "invalid bulk length"),
+        (b"*99999999\r\n", "invalid multibulk length"),
+        (b"*1\r\n:1\r\n", "expected '$', got ':'"),
+        (b'ECHO "a\r\n', "unbalanced quotes in request"),
+        (b"x" * 70_000, "too big inline request"),
+    ],
+)
+def test_what_is_no_command_is_told_and_closes(service: Service, sent, text):
+    raw = service.socket()
+    raw.send(PING + sent)
+    assert raw.rest() == b"+PONG\r\n" + f"-ERR Protocol error: {text}\r\n".encode()
+
+
+@pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_http_is_closed_without_a_word_more(service: Service, sent):
+    raw = service.socket()
+    raw.send(sent + PING)
+    assert b"PONG" not in raw.rest()
+
+
+def test_lines_are_commands_too(service: Service):
+    raw = service.socket()
+    raw.ask(b"PING\r\n\r\n", b"+PONG\r\n")
+    raw.ask(b'ECHO "a\\x41\\n"\n', b"$3\r\naA\n\r\n")
+
+
+def test_a_command_may_come_byte_by_byte(service: Service):
+    raw = service.socket()
+    raw.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in PING * 3:
+        raw.send(bytes([byte]))
+        time.sleep(0.001)
+    assert raw.take(21) == b"+PONG\r\n" * 3
+
+
+def test_answers_keep_the_order_of_commands_however_many_come_at_once(service: Service):
+    raw = service.socket()
+    count = 20_000
+    sent = b"".join(b"*2\r\n$4\r\nECHO\r\n$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(count))
+    threading.Thread(target=raw.send, args=(sent,)).start()
+    expected = b"".join(b"$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(count))
+    assert raw.take(len(expected)) == expected
+
+
+def test_random_bytes_end_nothing(service: Service):
+    draw = random.Random(14)
+    parts = [
+        b"*",
+        b"$",
+        b"\r\n",
+        b"1",
+        b"3",
+        b"-1",
+        b"BF.ADD",
+        b"\x00",
+        b"EXEC",
+        b"MULTI",
+        b'"',
+        PING,
+        b"99999",
+    ]
+    for _ in range(150):
+        raw = Raw(service.port)
+        raw.send(b"".join(draw.choice(parts) for _ in range(draw.randrange(60))))
+        raw.socket.shutdown(socket.SHUT_WR)
+        raw.rest()
+        raw.close()
+    assert service.client().ping()
+
+
+def test_slow_senders_and_slow_readers_are_let_go_and_others_go_on(start):
+    service = start(receive=400)
+    client = service.client()
+    client.bf().reserve("slow", 0.01, 1000)
+    dripping = [service.socket() for _ in range(50)]
+    for raw in dripping:
+        raw.send(b"*2\r\n$4\r\nEC")
+    deaf = Raw(service.port)
+    deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.socket.settimeout(0.2)
+    try:
+        while True:  # until nothing more fits anywhere
+            deaf.send(b"*2\r\n$4\r\nECHO\r\n$8000\r\n" + bytes(8000) + b"\r\n")
+    except TimeoutError:
+        pass
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    for i in range(100):
+        client.bf().add("slow", i)
+    for raw in dripping:
+        raw.socket.settimeout(10)
+        assert raw.rest() == b""
+    deadline = time.monotonic() + 10
+    while client.info("clients")["connected_clients"] > 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_stated_lengths_take_no_memory_before_bytes_come(start):
+    service = start()
+    before = service.memory()
+    held = [service.socket() for _ in range(200)]
+    for raw in held:
+        raw.send(b"*1000000\r\n$60000000\r\nabc")
+    assert service.client().ping()
+    assert service.memory() - before < 200 * (200 << 10)
+
+
+def test_idle_connections_cost_little(start):
+    service = start()
+    assert service.client().ping()
+    before = service.memory()
+    held = [service.socket() for _ in range(500)]
+    for raw in held:
+        raw.ask(PING, b"+PONG\r\n")
+    assert (service.memory() - before) / 500 < 12_000
+
+
+def test_one_connection_too_many_is_told(start):
+    service = start(connections=2)
+    held = [service.socket(), service.socket()]
+    for raw in held:
+        raw.ask(PING, b"+PONG\r\n")
+    assert service.socket().rest() == b"-ERR max number of clients reached\r\n"
+    held[0].close()
+    for _ in range(200):  # until the service has noticed
+        raw = service.socket()
+        raw.send(PING)
+        if raw.reply() == b"+PONG\r\n":
+            return
+        time.sleep(0.02)
+    pytest.fail("the place of a connection that was closed is not given to another")
+
+
+@pytest.mark.parametrize(
+    ("setting", "sent", "text"),
+    [
+        ({"batch_keys": 10}, ["BF.MADD", "caps", *range(11)], "at most 10 keys"),
+        ({"key_bytes": 10}, ["BF.ADD", "caps", "x" * 11], "at most 10 bytes"),
+        ({"filter_bytes": 10_000}, ["BF.RESERVE", "caps", 0.01, 100_000], "Insufficient memory"),
+    ],
+)
+def test_caps_are_told(start, setting, sent, text):
+    client = start(**setting).client()
+    with pytest.raises(redis.ResponseError, match=text):
+        client.execute_command(*sent)
+    assert client.ping()
+
+
+def test_growth_ends_at_the_cap(start):
+    client = start(filter_bytes=50_000).client()
+    client.bf().reserve("grown", 0.01, 100)
+    with pytest.raises(redis.ResponseError, match="problem inserting"):
+        for first in range(0, 100_000, 1000):
+            answers = client.bf().madd("grown", *range(first, first + 1000))
+            if isinstance(answers[-1], Exception):
+                raise answers[-1]
+    assert client.bf().info("grown").size <= 50_000
+
+
+def test_a_service_that_stops_answers_what_came_in(start, tmp_path):
+    service = start(tmp_path, "always")
+    raw = service.socket()
+    raw.ask(PING, b"+PONG\r\n")
+    raw.ask(b"*3\r\n$6\r\nBF.ADD\r\n$1\r\nb\r\n$1\r\nx\r\n", b":1\r\n")
+    service.stop()
+    assert raw.rest() == b""
+    again = start(tmp_path, "always")
+    assert again.client().bf().exists("b", "x")
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(start, tmp_path):
+    service = start(tmp_path, "always")
+    client = service.client()
+    client.bf().reserve("kept", 0.001, 100_000)
+    added = []
+
+    def add(number: int) -> None:
+        mine = service.client()
+        try:
+            for i in range(100_000):
+                mine.bf().add("kept", f"{number}:{i}")
+                added.append(f"{number}:{i}")
+        except redis.RedisError:
+            pass
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.7)
+    service.kill()
+    for thread in threads:
+        thread.join()
+    assert len(added) > 10
+    client = start(tmp_path, "always").client()
+    assert all(client.bf().mexists("kept", *added))
+
+
+def test_transactions_are_done_as_one(service: Service):
+    """Two keys that are always added together are never seen apart from within a transaction."""
+    setup = service.client()
+    setup.bf().reserve("one", 1e-9, 100_000)
+    setup.bf().reserve("two", 1e-9, 100_000)
+    ended = threading.Event()
+    count = [0]
+
+    def write() -> None:
+        client = service.client()
+        while not ended.is_set():
+            with client.pipeline(transaction=True) as pipe:
+                pipe.bf().add("one", count[0])
+                pipe.bf().add("two", count[0])
+                pipe.execute()
+            count[0] += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    apart = 0
+    try:
+        for _ in range(500):
+            with setup.pipeline(transaction=True) as pipe:
+                pipe.bf().card("one")
+                pipe.bf().card("two")
+                one, two = pipe.execute()
+            apart += one != two
+    finally:
+        ended.set()
+        writer.join()
+    assert count[0] > 50
+    assert apart == 0

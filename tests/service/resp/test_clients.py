@@ -53,7 +53,7 @@ def test_many_tasks_share_one_service(service: Service):
             return await asyncio.gather(*[work(client, number) for number in range(50)])
 
     new = sum(asyncio.run(everybody()))
-    # Keys that were found although they are new, at a rate below 0.0001 of 10,000: 9 or more have probability 1e-6.
+    # At most 1 of 10,000 is expected to be found although it is new: 9 or more have a probability of 1e-6.
     assert new > 10_000 - 9
     assert service.client().bf().card("tasks") == new
 
@@ -189,7 +189,8 @@ import { createClient } from 'redis';
 const client = createClient({ url: process.argv[2] });
 await client.connect();
 await client.bf.reserve('node', 0.01, 1000);
-const out = [await client.bf.add('node', 'x'), await client.bf.exists('node', 'x'), await client.bf.exists('node', 'y'),
+const out = [
+  await client.bf.add('node', 'x'), await client.bf.exists('node', 'x'), await client.bf.exists('node', 'y'),
   await client.bf.mAdd('node', ['x', 'z']), (await client.bf.info('node'))['Number of items inserted'] ?? 2,
   await client.cf.add('nodecf', 'x'), await client.cf.count('nodecf', 'x')];
 console.log(JSON.stringify(out));

@@ -1,7 +1,7 @@
 """The reply of every command, in both versions of the protocol, against a table.
 
-Replies of ``BF.*`` and ``CF.*`` are those of RedisBloom 2.8 and of Redis 8; replies to other commands those of Redis 7.
-A table's row is the words of a command and what is answered: bytes in version 2, and in version 3 where it differs.
+Replies of ``BF.*`` and ``CF.*`` are those of RedisBloom 2.8 and of Redis 8, others those of Redis 7. A row of a
+table is a command and what is answered: bytes in version 2, and in version 3 where it differs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INFO2 = (
     "+Number of items inserted\r\n:1\r\n+Expansion rate\r\n"
 )
 
-# Rows are done in order on one service: the command, the answer, and the answer of version 3 where it is another.
+# Rows are done in order on one service: the command, the answer, that of version 3 where it is another.
 BF = [
     ("BF.RESERVE b 0.01 100", OK),
     ("BF.RESERVE b 0.01 100", EXISTS),

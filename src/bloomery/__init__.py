@@ -70,6 +70,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bloomery import plan as plan
     from bloomery import theory as theory
+    from bloomery.client import AsyncClient as AsyncClient
+    from bloomery.client import Client as Client
 else:
 
     def __getattr__(name):  # noqa: ANN001, ANN202 - type checkers read the imports above
@@ -80,6 +82,10 @@ else:
             message = "SpectralFilter is called SpectralBloomFilter; the old name goes with version 1"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return SpectralBloomFilter
+        if name in {"Client", "AsyncClient"}:
+            from bloomery import client
+
+            return getattr(client, name)
         if name not in {"plan", "theory"}:
             raise AttributeError(f"module 'bloomery' has no attribute {name!r}")
         from importlib import import_module

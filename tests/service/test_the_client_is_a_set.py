@@ -1,0 +1,96 @@
+"""`bloomery.Client` and `AsyncClient` against a real service."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import threading
+
+import pytest
+
+import bloomery
+from bloomery.client import ServiceError
+
+KEYS = ["ada", "grace", 5, 1.5, True, ("a", 1), "with\nline", "é"]
+
+
+def test_a_remote_filter_has_the_methods_of_a_set(service):
+    with bloomery.Client(service.url) as client:
+        seen = client.create("client:seen", 1000, fpr=0.001, kind="counting")
+        assert seen.add("ada") is True
+        assert seen.add("ada") is False
+        assert "ada" in seen
+        assert "alan" not in seen
+        assert seen.add_many(KEYS)[1:] == [True] * (len(KEYS) - 1)
+        assert seen.contains_many([*KEYS, "alan"]) == [True] * len(KEYS) + [False]
+        assert seen.contains_many([f"absent-{i}" for i in range(50)]) == [False] * 50
+        assert seen.count("grace") == 1
+        assert seen.remove("grace") is True
+        assert "grace" not in seen
+        assert seen.info()["num_added"] >= len(KEYS)
+        assert "client:seen" in client
+        assert "client:none" not in client
+        assert list(client.names("client:")) == ["client:seen"]
+        client.delete("client:seen")
+        with pytest.raises(ServiceError) as refused:
+            seen.add("x")
+        assert (refused.value.status, refused.value.code) == (404, "missing")
+
+
+def test_keys_are_those_of_a_filter_in_the_process(service):
+    with bloomery.Client(service.url) as client:
+        remote = client.create("client:keys", 1000, keyed=False, seed=7)
+        remote.update(KEYS)
+        local = bloomery.loads(remote.dump())
+        assert all(key in local for key in KEYS)
+        assert "alan" not in local
+        local.update(["alan"])
+        copy = client.filter("client:copy")
+        copy.restore(local.to_bytes())
+        assert "alan" in copy
+        remote.merge("client:copy")
+        assert "alan" in remote
+
+
+def test_an_event_loop_has_a_client_too(service):
+    async def work():
+        async with bloomery.AsyncClient(service.url) as client:
+            seen = await client.create("client:async", 1000)
+            assert await seen.add("ada")
+            assert await seen.contains("ada")
+            assert await seen.add_many(KEYS[1:]) == [True] * (len(KEYS) - 1)
+            assert await asyncio.gather(*(seen.contains(key) for key in KEYS)) == [True] * len(KEYS)
+            return [name async for name in client.names("client:async")]
+
+    assert asyncio.run(work()) == ["client:async"]
+
+
+def test_what_the_service_is_too_busy_for_is_sent_again():
+    asked = []
+
+    class Busy(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.headers["idempotency-key"])
+            self.rfile.read(int(self.headers["content-length"]))
+            body = b'{"new": true}' if len(asked) > 2 else b'{"code": "overloaded"}'
+            self.send_response(200 if len(asked) > 2 else 503)
+            self.send_header("retry-after", "0")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Busy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with bloomery.Client(f"http://127.0.0.1:{server.server_port}") as client:
+        assert client.filter("x").add("ada") is True
+        assert len(asked) == 3
+        assert len(set(asked)) == 1
+        assert asked[0]
+    with bloomery.Client(f"http://127.0.0.1:{server.server_port}", retries=0) as client:
+        asked.clear()
+        with pytest.raises(ServiceError):
+            client.filter("x").add("ada")
+    server.shutdown()

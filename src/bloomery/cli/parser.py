@@ -9,7 +9,23 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import build, check, completion, dedup, info, insert, man, merge, plan, seen, serve, sync
+from bloomery.cli import (
+    backup,
+    build,
+    check,
+    completion,
+    dedup,
+    info,
+    insert,
+    man,
+    merge,
+    plan,
+    restore,
+    seen,
+    serve,
+    sync,
+    token,
+)
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
@@ -44,6 +60,9 @@ COMMANDS: dict[str, Command] = {
     "merge": merge,
     "sync": sync,
     "serve": serve,
+    "token": token,
+    "backup": backup,
+    "restore": restore,
     "plan": plan,
     "completion": completion,
     "man": man,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HELP = "run the filter service: HTTP and RESP ports over named filters"
 DETAIL = """Needs the extra bloomery[server]. Everything may also stand in the environment (BLOOMERY_DATA,
-BLOOMERY_LIMITS__FILTER_BYTES ...) or in a TOML file; an option comes first, then the environment, then the file."""
+BLOOMERY_LIMITS__FILTER_BYTES ...) or in a TOML file; options come first, then the environment."""
 EXAMPLE = "bloomery serve --data filters --durability always"
 QUIET = "do not print the addresses"
 

@@ -1,0 +1,110 @@
+"""``bloomery restore``: a copy of a service, put back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bloomery import _folders
+from bloomery.cli import remote
+from bloomery.cli.failures import Refusal
+from bloomery.cli.report import report
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "put a copy of a service back, into an empty folder or a running service"
+DETAIL = """With --data the folder becomes what the service had, secrets and registry included. With --url
+each filter is sent to a running service, which must have the secret.key that keyed it."""
+EXAMPLE = "bloomery restore --data new filters.tar"
+QUIET = "print nothing"
+
+_INDEX = "index.json"
+_MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9]+-[0-9]+\.bloom)")
+_FOLDERS = frozenset({"data", "data/filters", "data/log"})
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="what bloomery backup wrote")
+    parser.add_argument("--data", metavar="DIR", type=Path, help="data folder to be made")
+    remote.add_address(parser, default=None)
+    parser.add_argument(
+        "--replace", action="store_true", help="with --url: in place of filters of the same names"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Put everything back; what is no such file is refused before anything is written."""
+    if (args.data is None) == (args.url is None):
+        raise Refusal("give either --data DIR or --url URL")
+    try:
+        with tarfile.open(args.file) as tar:
+            index = _index(tar, args.file)
+            if args.data is None:
+                count = _send(tar, index, args.url, replace=args.replace)
+            else:
+                count = _unpack(tar, args.data)
+    except tarfile.TarError as error:
+        raise Refusal(f"{args.file}: not what bloomery backup writes: {error}") from None
+    what = "filters sent" if args.data is None else "files written"
+    report(args, {"file": str(args.file), "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
+    return 0
+
+
+def _index(tar: tarfile.TarFile, file: Path) -> dict[str, Any]:
+    try:
+        member = tar.extractfile(_INDEX)
+        index: dict[str, Any] = json.loads(member.read()) if member is not None else {}
+        if index["version"] != 1:
+            raise Refusal(f"{file}: written by a newer release; use that one")
+    except (KeyError, ValueError, TypeError):
+        raise Refusal(f"{file}: not what bloomery backup writes") from None
+    return index
+
+
+def _members(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    members = []
+    for member in tar:
+        if member.isreg() and _MEMBER.fullmatch(member.name):
+            members.append(member)
+        elif member.name != _INDEX and not (member.isdir() and member.name in _FOLDERS):
+            raise Refusal(f"the file holds {member.name!r}, which no backup does; nothing was written")
+    return members
+
+
+def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
+    if folder.exists() and any(folder.iterdir()):
+        raise Refusal(f"{folder}: not empty; give a folder that is to be made")
+    members = _members(tar)
+    for name in ("filters", "log"):
+        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The manifest comes last: a folder without one is an empty store.
+    for member in sorted(members, key=lambda one: one.name == "data/manifest"):
+        path = folder / member.name.removeprefix("data/")
+        source = tar.extractfile(member)
+        if source is None:
+            continue
+        with path.open("wb") as out:
+            path.chmod(0o600)
+            shutil.copyfileobj(source, out, 1 << 20)
+    for part in (folder / "filters", folder):
+        _folders.sync(part)
+    return len(members)
+
+
+def _send(tar: tarfile.TarFile, index: dict[str, Any], url: str, *, replace: bool) -> int:
+    known = {member.name: member for member in _members(tar)}
+    for name, file in index["filters"].items():
+        source = tar.extractfile(known[file])
+        if source is None:
+            continue
+        path = f"/v1/filters/{quote(name, safe='')}/dump?replace={str(replace).lower()}"
+        with remote.asked(url, path, "PUT", source.read()):
+            pass
+    return len(index["filters"])

@@ -1,0 +1,90 @@
+"""``bloomery token``: who may ask a service what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli.failures import Refusal
+from bloomery.cli.report import report
+from bloomery.cli.serve import missing
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "make, list and revoke tokens of the filter service"
+DETAIL = """Without a token everybody on this machine may do everything, and the service listens to no other.
+A token is told once; only its digest is kept. A running service knows within a second."""
+EXAMPLE = "bloomery token create crawler --scope read --scope write --pattern 'crawl:*'"
+QUIET = "print the token alone"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the token")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        choices=("read", "write", "admin"),
+        help="read: look up; write: change keys, make and drop filters; admin: the service itself; repeat",
+    )
+    parser.add_argument(
+        "--pattern", action="append", metavar="NAMES", help="filters it is for, as logs:*; repeat"
+    )
+    parser.add_argument("--data", metavar="DIR", type=Path, help="data folder of the service")
+    parser.add_argument("--registry", metavar="URL", help="SQLAlchemy URL of its registry")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="its TOML file of settings")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it in the registry."""
+    if (args.name is None) != (args.action == "list"):
+        raise Refusal("create and revoke take the NAME of a token, list takes none")
+    if (args.scope or args.pattern) and args.action != "create":
+        raise Refusal("--scope and --pattern are of use with create only")
+    try:
+        from bloomery.service.failures import StartError
+        from bloomery.service.registry import Registry
+        from bloomery.service.settings import load
+    except ImportError as error:
+        raise Refusal(missing(error)) from None
+    try:
+        settings = load(args.config, data=args.data, registry=args.registry)
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        registry = Registry(settings.registry_url)
+    except StartError as error:
+        raise Refusal(str(error)) from None
+    try:
+        _ACTIONS[args.action](args, registry.tokens)
+    finally:
+        registry.close()
+    return 0
+
+
+def _create(args: argparse.Namespace, tokens: Any) -> None:
+    token = tokens.create(args.name, args.scope or ["read"], args.pattern or [])
+    if token is None:
+        raise Refusal(f"there is a token {args.name!r}; revoke it first, or choose another name")
+    if args.json:
+        report(args, {"name": args.name, "token": token}, [], stdout_is_free=True)
+    else:
+        print(token)
+
+
+def _list(args: argparse.Namespace, tokens: Any) -> None:
+    rows = tokens.listed()
+    lines = [
+        f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
+        for row in rows
+    ]
+    report(args, {"tokens": rows}, lines, stdout_is_free=True)
+
+
+def _revoke(args: argparse.Namespace, tokens: Any) -> None:
+    if not tokens.revoke(args.name):
+        raise Refusal(f"no token is called {args.name!r}")
+    report(args, {"revoked": args.name}, [f"{args.name}: revoked"], stdout_is_free=True)
+
+
+_ACTIONS = {"create": _create, "list": _list, "revoke": _revoke}

@@ -77,6 +77,20 @@ def start(tmp_path):
 
 
 @pytest.fixture(scope="module")
+def new_service(tmp_path_factory):
+    """A function that starts a service for the tests of a file."""
+    running = []
+
+    def begin(*options, **environment):
+        running.append(Running(tmp_path_factory.mktemp("service"), *options, **environment))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """One service for the tests of a file; they use names of their own."""
     one = Running(tmp_path_factory.mktemp("service"))

@@ -46,7 +46,7 @@ def test_the_first_token_closes_both_ports_to_who_has_none(start):
     open_before.execute_command("BF.ADD", "seen", "ada")
     made = service.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
     assert service.http.get("/v1/filters").status_code == 401
-    with pytest.raises(redis.RedisError, match="NOAUTH|uthenticat"):
+    with pytest.raises(redis.RedisError, match=r"NOAUTH|uthenticat"):
         open_before.execute_command("BF.EXISTS", "seen", "ada")
     with resp(service, password=made["token"]) as client:
         assert client.execute_command("BF.EXISTS", "seen", "ada") == 1
@@ -56,7 +56,7 @@ def test_the_first_token_closes_both_ports_to_who_has_none(start):
     ).json()["token"]
     with (
         resp(service, password=reader) as client,
-        pytest.raises(redis.ResponseError, match="NOPERM|no permissions"),
+        pytest.raises(redis.ResponseError, match=r"NOPERM|no permissions"),
     ):
         client.execute_command("BF.ADD", "logs:1", "ada")
     assert service.http.delete("/v1/tokens/r", headers=bearer).status_code == 204

@@ -51,7 +51,7 @@ class Clock:
         self._node.service.set_tokens(self._node.registry.tokens.known())
 
     def sample(self) -> None:
-        """Write what filters tell of themselves, of those that changed or were asked since the last sample."""
+        """Write what filters tell of themselves: those that changed or were asked since the last time."""
         node = self._node
         node.sync()
         rows = node.service.versions()

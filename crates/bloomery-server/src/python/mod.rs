@@ -7,9 +7,9 @@
 //! * `names`: making, finding, dropping;
 //! * `keys`: keys in, answers out;
 //! * `files`: filters as bytes, merged, copied, backed up;
-//! * `ports`: the RESP port;
+//! * `port`, `ports`: the RESP port;
 //! * `told`: what a filter tells of itself;
-//! * `tokens`: who may do what.
+//! * `doors`, `tokens`: who may do what.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -18,10 +18,12 @@ use pyo3::prelude::*;
 use crate::fault::{Fault as Refusal, Result};
 use crate::store::{Lsn, Store};
 
+mod doors;
 mod files;
 mod keys;
 mod names;
 mod options;
+mod port;
 mod ports;
 mod tokens;
 mod told;

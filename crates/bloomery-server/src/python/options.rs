@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::ports::Port;
+use super::doors::Doors;
+use super::port::Port;
 use super::raised;
-use super::tokens::Doors;
 use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
 use crate::log::Durability;

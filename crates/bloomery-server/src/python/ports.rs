@@ -1,45 +1,15 @@
-//! The RESP port, on threads of its own.
+//! The RESP port, opened and closed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::runtime::{Builder, Runtime};
 
+use super::port::{self, Port};
 use super::{Service, raised};
-use crate::fault::{Code, Fault, Result};
-use crate::resp::{self, Gate, Listener};
-
-/// How long clients have to take their last answers.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// A port that is listened on, and the threads that do.
-pub(super) struct Port {
-    runtime: Runtime,
-    listener: Listener,
-}
-
-/// What TLS needs, from two PEM files.
-fn tls(certificate: &PathBuf, key: &PathBuf) -> Result<Arc<ServerConfig>> {
-    let wrong = |path: &PathBuf, why: String| Fault::new(Code::Io, format!("{}: {why}", path.display()));
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
-        .map_err(|error| wrong(certificate, error.to_string()))?;
-    let own = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| wrong(certificate, error.to_string()))?
-        .with_no_client_auth()
-        .with_single_cert(chain, own)
-        .map_err(|error| wrong(certificate, error.to_string()))?;
-    Ok(Arc::new(config))
-}
+use crate::fault::Fault;
+use crate::resp::{Gate, Options};
 
 #[pymethods]
 impl Service {
@@ -58,12 +28,8 @@ impl Service {
         let gate: Arc<dyn Gate> = self.doors.clone();
         let store = self.store.clone();
         let open = || {
-            let tls = tls.map(|(certificate, key)| self::tls(&certificate, &key)).transpose()?;
-            let options = resp::Options { address, tls, gate: Some(gate), keys, flush };
-            let runtime = Builder::new_multi_thread().enable_all().thread_name("bloomery-resp").build();
-            let runtime = runtime.map_err(|error| Fault::new(Code::Io, error.to_string()))?;
-            let listener = runtime.block_on(resp::listen(store, options))?;
-            Ok(Port { runtime, listener })
+            let tls = tls.map(|(certificate, key)| port::tls(&certificate, &key)).transpose()?;
+            Port::open(store, Options { address, tls, gate: Some(gate), keys, flush })
         };
         let port = py.detach(open).map_err(|fault: Fault| raised(py, &fault))?;
         let address = port.listener.address();
@@ -75,8 +41,7 @@ impl Service {
     fn stop_resp(&self, py: Python<'_>) {
         py.detach(|| {
             if let Some(port) = self.port.lock().take() {
-                port.runtime.block_on(port.listener.stop(GRACE));
-                port.runtime.shutdown_timeout(GRACE);
+                port.close();
             }
         });
     }
@@ -86,7 +51,7 @@ impl Service {
         let port = self.port.lock();
         let Some(port) = port.as_ref() else { return (0, 0, 0, 0) };
         let c = &port.listener.server().counters;
-        let told = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let told = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (c.connected.load(Ordering::Relaxed), told(&c.connections), told(&c.rejected), told(&c.commands))
     }
 }

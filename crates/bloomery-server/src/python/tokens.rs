@@ -1,49 +1,13 @@
 //! Who may do what: tokens by their digests, for both ports.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::RwLock;
 use pyo3::prelude::*;
 
 use super::Service;
+use super::doors::Known;
+use crate::resp::Grant;
 use crate::resp::gate::matches;
-use crate::resp::{Gate, Grant, Tokens};
-
-/// A token's number, with digest and grant.
-type Known = (u64, [u8; 32], Grant);
-
-/// The tokens that there are, which may change while clients are connected.
-#[derive(Default)]
-pub(crate) struct Doors {
-    known: RwLock<Vec<Known>>,
-    epoch: AtomicU64,
-}
-
-impl Doors {
-    /// Number and grant of a token. Digests are compared whole, all of them, so the time tells nothing.
-    fn find(&self, token: &[u8]) -> Option<(u64, Grant)> {
-        let digest = Tokens::digest(token);
-        let alike = |known: &[u8; 32]| known.iter().zip(digest).fold(0, |apart, (a, b)| apart | (a ^ b)) == 0;
-        let known = self.known.read();
-        known
-            .iter()
-            .fold(None, |found, (id, known, grant)| if alike(known) { Some((*id, grant.clone())) } else { found })
-    }
-}
-
-impl Gate for Doors {
-    /// Nobody's token, which is empty, opens everything as long as there is no other.
-    fn open(&self, token: &[u8]) -> Option<Grant> {
-        if token.is_empty() {
-            return self.known.read().is_empty().then(Grant::all);
-        }
-        self.find(token).map(|(_, grant)| grant)
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Acquire)
-    }
-}
 
 const READ: u8 = 1;
 const WRITE: u8 = 2;

@@ -14,7 +14,7 @@ from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 from bloomery.service.http import bodies, bulk
 from bloomery.service.http.repeats import Repeats
-from bloomery.service.http.wire import JSON, Answer, header, problem
+from bloomery.service.http.wire import JSON, Answer, Marked, header, problem
 
 if TYPE_CHECKING:
     from bloomery.service.http.wire import App, Receive, Scope, Send
@@ -47,49 +47,34 @@ class Gateway:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        begun = time.perf_counter()
-        request = f"{self._run}-{next(self._numbers):x}".encode()
-        action, status = "other", 499
+        begun, action = time.perf_counter(), "other"
+        request = f"{self._run}-{next(self._numbers):x}"
+        marked = Marked(send, request.encode())
         self._at_work += 1
         try:
             self._admit()
-            action, answer = await self._answered(scope, receive, send, request)
-            status = 200
+            action, answer = await self._answered(scope, receive, marked, request)
             if answer is not None:
-                status = answer.status
-                await answer.send(send, request)
+                await answer.send(marked)
         except bodies.Disconnected:
             pass
         except Refused as refused:
-            status = await self._refuse(send, request, refused.code, str(refused), refused.extra)
+            await _refuse(marked, request, refused.code, str(refused), refused.extra)
         except Fault as fault:
-            status = await self._refuse(
-                send, request, fault.code, str(fault), self._node.extra_of(fault, scope)
-            )
+            await _refuse(marked, request, fault.code, str(fault), self._node.extra_of(fault, scope))
         except Exception as error:  # noqa: BLE001 - the one place where what nobody foresaw becomes an answer
-            _LOG.exception(
-                "request failed", extra={"request": request.decode(), "error": type(error).__name__}
-            )
-            status = await self._refuse(
-                send, request, "internal", "the service failed; its log says more", {}
-            )
+            _LOG.exception("request failed", extra={"request": request, "error": type(error).__name__})
+            await _refuse(marked, request, "internal", "the service failed; its log says more", {})
         finally:
             self._at_work -= 1
-            self._metrics.request(action, scope["method"], status, time.perf_counter() - begun)
+            self._metrics.request(action, scope["method"], marked.status, time.perf_counter() - begun)
 
     def _admit(self) -> None:
         if self._at_work > self._limits.requests:
             raise Refused("overloaded", "too many requests are at work; try again")
 
-    async def _refuse(
-        self, send: Send, request: bytes, code: str, text: str, extra: dict[str, object]
-    ) -> int:
-        answer = problem(code, text, request=request.decode(), **extra)
-        await answer.send(send, request)
-        return answer.status
-
     async def _answered(
-        self, scope: Scope, receive: Receive, send: Send, request: bytes
+        self, scope: Scope, receive: Receive, send: Send, request: str
     ) -> tuple[str, Answer | None]:
         path: str = scope["path"]
         method: str = scope["method"]
@@ -139,6 +124,11 @@ class Gateway:
             raise Refused("denied", "pages of other origins are not answered")
         if not self._service.needs_token() and not self._node.is_own_host(header(scope, b"host")):
             raise Refused("denied", "without tokens only requests to localhost are answered")
+
+
+async def _refuse(send: Marked, request: str, code: str, text: str, extra: dict[str, object]) -> None:
+    if not send.begun:
+        await problem(code, text, request=request, **extra).send(send)
 
 
 def _take_for_json(scope: Scope) -> None:

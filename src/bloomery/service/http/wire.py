@@ -26,16 +26,33 @@ class Answer(NamedTuple):
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
-    async def send(self, send: Send, request: bytes) -> None:
+    async def send(self, send: Send) -> None:
         """Hand it to the server."""
         headers: Headers = [
             (b"content-type", self.kind),
             (b"content-length", str(len(self.body)).encode()),
-            (b"x-request-id", request),
             *self.headers,
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+class Marked:
+    """What takes an answer, with the request's number on it; and which status it had, 499 without any."""
+
+    status = 499
+    begun = False
+
+    def __init__(self, send: Send, request: bytes) -> None:
+        """Put the number on what goes to ``send``."""
+        self._send, self._request = send, request
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        """Hand a message on."""
+        if message["type"] == "http.response.start":
+            self.begun, self.status = True, message["status"]
+            message["headers"] = [*message["headers"], (b"x-request-id", self._request)]
+        await self._send(message)
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:

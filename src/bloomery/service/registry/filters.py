@@ -75,7 +75,7 @@ class Filters:
             rows = session.execute(
                 select(FilterRow.name, Node.http).join(Node, FilterRow.node == Node.id).where(Node.id != node)
             )
-            return dict(rows.tuples())
+            return {row.name: row.http for row in rows}
 
     def put(self, node: str, info: dict[str, Any]) -> bool:
         """Write a filter's row as the store tells it; False where another node has the name."""

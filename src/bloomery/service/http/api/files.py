@@ -46,7 +46,9 @@ class Files:
             methods=["PUT"],
             status_code=201,
             response_model=shapes.Filter,
-            openapi_extra={"requestBody": {"required": True, "content": {CONTAINER: _BINARY}}},
+            openapi_extra={
+                "requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}
+            },
         )
         router.add_api_route("/v1/filters/{name}/secret", self.secret)
         router.add_api_route(
@@ -71,12 +73,12 @@ class Files:
         return await asyncio.to_thread(self._node.restore, name, data, replace=replace)
 
     def secret(self, name: NameInPath) -> dict[str, Any]:
-        """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash keys elsewhere."""
+        """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash alike."""
         seed, own, base = self._service.hashing(name)
         return {"seed": seed, "secret": None if own is None else own.hex(), "hash": base}
 
     def backup(self) -> Response:
-        """A copy of all filters, and of the registry if it is a file, as of now: a tar for bloomery restore."""
+        """A copy of all filters, and of the registry if it is a file: a tar for bloomery restore."""
         if self._service.durability is None:
             raise Refused("unsupported", "the service keeps nothing")
         folder = tempfile.mkdtemp(prefix="backup-", dir=self._node.settings.data)

@@ -1,0 +1,115 @@
+"""Two processes of the service on one real PostgreSQL: one owner a name, and the way to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import redis
+
+
+def program(name):
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+@pytest.fixture(scope="module")
+def database():
+    """A PostgreSQL of its own, on a socket in a folder of its own."""
+    if not program("initdb"):
+        pytest.skip("PostgreSQL is not installed (on Debian: apt-get install postgresql)")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    # PostgreSQL refuses to run as root.
+    user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if os.geteuid() == 0 else []
+    if user:
+        shutil.chown(folder, "nobody", "nogroup")
+    options = ["-U", "bloomery", "-A", "trust", "-N"]
+    made = subprocess.run(
+        [*user, program("initdb"), "-D", folder / "data", *options], capture_output=True, cwd="/"
+    )
+    assert made.returncode == 0, made.stderr
+    settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
+    with (folder / "log").open("wb") as log:
+        words = [*user, program("postgres"), "-D", folder / "data", *settings]
+        process = subprocess.Popen(words, stdout=log, stderr=log, cwd="/")
+    deadline = time.monotonic() + 30
+    while not (folder / ".s.PGSQL.5432").exists():
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield f"postgresql+psycopg://bloomery@/postgres?host={folder}"
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def eventually(check, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline, "not within the time"
+        time.sleep(0.05)
+    return found
+
+
+def test_two_nodes_share_names_and_tokens(start, database):
+    with ThreadPoolExecutor(2) as both:
+        first, second = both.map(lambda folder: start("--registry", database, folder=folder), ("one", "two"))
+    assert first.node != second.node
+    first.create("mine")
+    first.http.post("/v1/filters/mine/add", json={"key": "ada"})
+
+    taken = second.http.post("/v1/filters", json={"name": "mine", "capacity": 10})
+    assert taken.status_code == 421
+    assert taken.json()["code"] == "elsewhere"
+    assert taken.headers["location"] == f"{first.url}/v1/filters/mine"
+
+    def told(path, method="post"):
+        answer = second.http.request(method, path, json={"key": "ada"} if method == "post" else None)
+        return answer if answer.status_code == 421 else None
+
+    answer = eventually(lambda: told("/v1/filters/mine/check"))
+    assert answer.headers["location"] == f"{first.url}/v1/filters/mine/check"
+    followed = first.http.post(answer.headers["location"], json={"key": "ada"})
+    assert followed.json() == {"found": True}
+    for path in ("/v1/filters/mine", "/v1/filters/mine/history", "/v1/filters/mine/dump"):
+        assert told(path, "get").headers["location"] == first.url + path
+
+    host, _, port = second.resp.rpartition(":")
+    with redis.Redis(host, int(port)) as client, pytest.raises(redis.ResponseError, match="mine lives on"):
+        client.execute_command("BF.ADD", "mine", "alan")
+
+    # Many at once: each name has one owner, the other is told.
+    names = [f"race:{i}" for i in range(20)]
+
+    def race(service):
+        return [service.http.post("/v1/filters", json={"name": n, "capacity": 10}).status_code for n in names]
+
+    with ThreadPoolExecutor(2) as both:
+        outcomes = list(zip(*both.map(race, (first, second)), strict=True))
+    assert all(sorted(pair) == [201, 421] for pair in outcomes), outcomes
+
+    # What RESP makes on one node, the other knows a moment later.
+    with redis.Redis(host, int(port)) as client:
+        client.execute_command("BF.ADD", "by:resp", "ada")
+    eventually(lambda: first.http.get("/v1/filters/by:resp").status_code == 421)
+
+    second.http.delete("/v1/filters/by:resp")
+    eventually(
+        lambda: first.http.post("/v1/filters", json={"name": "by:resp", "capacity": 9}).status_code == 201
+    )
+
+    token = first.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()[
+        "token"
+    ]
+    eventually(lambda: second.http.get("/v1/filters").status_code == 401)
+    bearer = {"authorization": f"Bearer {token}"}
+    nodes = second.http.get("/v1/nodes", headers=bearer).json()["nodes"]
+    assert {node["http"] for node in nodes} == {first.url, second.url}
+    assert first.restart().http.get("/v1/filters/mine", headers=bearer).status_code == 200

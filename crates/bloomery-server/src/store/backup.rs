@@ -1,16 +1,14 @@
 //! A copy of the store on a running service.
 
-use std::fs::{self, File};
+use std::collections::HashSet;
+use std::fs;
 use std::path::Path;
 
 use super::Store;
-use super::checkpoint::{Done, filters, logs, path};
+use super::checkpoint::{Done, filters, io, logs};
 use super::manifest::Manifest;
-use crate::fault::{Code, Fault, Result};
-
-fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
-    move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
-}
+use super::writing::sync;
+use crate::fault::{Fault, Result};
 
 impl Store {
     /// Writes a checkpoint and copies it into `target`, from which a store opens. Clients go on meanwhile; what they
@@ -27,10 +25,11 @@ impl Store {
         for part in [filters(target), logs(target)] {
             fs::create_dir_all(&part).map_err(io(&part))?;
         }
-        for row in &manifest.rows {
-            let to = path(target, row.id, row.file);
-            done.bytes += fs::copy(path(&folder, row.id, row.file), &to).map_err(io(&to))?;
-            File::open(&to).and_then(|file| file.sync_all()).map_err(io(&to))?;
+        let files: HashSet<_> =
+            manifest.rows.iter().map(|row| (row.place.path(&folder, row.id), row.place.path(target, row.id))).collect();
+        for (from, to) in files {
+            done.bytes += fs::copy(from, &to).map_err(io(&to))?;
+            sync(&to)?;
             done.files += 1;
         }
         let key = target.join("secret.key");

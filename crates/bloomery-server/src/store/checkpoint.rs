@@ -2,17 +2,21 @@
 //!
 //! A file's name is never used again, so a crash leaves the files of the old manifest whole.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::manifest::{Manifest, Row};
+use super::writing::Writing;
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::Kind;
 use crate::log::segment;
+
+/// Bundles over which small filters may lie before they are gathered in one again.
+const BUNDLES: usize = 16;
 
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,51 +37,24 @@ pub(super) fn logs(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// The file of a filter.
-pub(super) fn path(folder: &Path, id: u64, file: u64) -> PathBuf {
-    filters(folder).join(format!("{id}-{file}.bloom"))
+/// The number of a file of filters.
+fn number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
+    own.map_or_else(|| name.strip_suffix(".bundle"), |(_, file)| Some(file))?.parse().ok()
 }
 
-/// The number of a filter's file.
-fn number(path: &Path) -> Option<(u64, u64)> {
-    let (id, file) = path.file_name()?.to_str()?.strip_suffix(".bloom")?.split_once('-')?;
-    Some((id.parse().ok()?, file.parse().ok()?))
-}
-
-fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
+pub(super) fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
     move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
-}
-
-/// Writes a filter to a new file; what is still in the kernel's hands is left there.
-fn write(path: &Path, filter: &dyn Kind) -> Result<u64> {
-    let container = filter.container();
-    let head = container.head()?;
-    let written = || {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut out = BufWriter::with_capacity(1 << 16, options.open(path)?);
-        container.write_with(&head, &mut out)?;
-        out.flush()
-    };
-    written().map_err(io(path))?;
-    Ok(container.nbytes() as u64)
-}
-
-fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(io(path))
 }
 
 impl Store {
     /// Writes a filter whole, on disk when it returns: the number of its file; none without a folder.
     pub(super) fn write_file(&self, entry: &Entry, filter: &dyn Kind) -> Result<Option<u64>> {
         let Some(folder) = &self.options.folder else { return Ok(None) };
-        let file = self.next_file.fetch_add(1, Ordering::Relaxed);
-        let path = path(folder, entry.id, file);
-        write(&path, filter)?;
-        sync(&path)?;
-        sync(&filters(folder))?;
+        let mut writing = Writing::new(folder, &self.next_file);
+        let file = writing.own(entry.id, filter)?;
+        writing.finish()?;
         Ok(Some(file))
     }
 
@@ -94,58 +71,36 @@ impl Store {
         let _one = self.checkpointing.lock();
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
-        let mut done = Done::default();
-        let mut written = Vec::new();
+        let mut writing = Writing::new(folder, &self.next_file);
         let entries: Vec<Arc<Entry>> = self.names.read().values().cloned().collect();
+        let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
+        let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;
         for entry in entries {
-            self.save(folder, &entry, &mut done, &mut written)?;
+            let (lsn, place) = entry.saved();
+            if place.file == 0 || lsn != entry.lsn.load(Ordering::Relaxed) || (scattered && place.len > 0) {
+                writing.add(&entry)?;
+            }
         }
-        written.drain(..).try_for_each(|path: PathBuf| sync(&path))?;
-        let manifest = self.manifest(folder, boundary, &mut done, &mut written)?;
-        written.drain(..).try_for_each(|path| sync(&path))?;
-        sync(&filters(folder))?;
+        writing.finish()?;
+        let manifest = self.manifest(boundary, &mut writing)?;
         manifest.write(folder)?;
         self.checkpointed.store(logged, Ordering::Relaxed);
         self.remove_old(folder, &manifest)?;
-        Ok(done)
+        Ok(writing.done)
     }
 
-    /// Writes one filter, if it changed since it was written.
-    fn save(&self, folder: &Path, entry: &Entry, done: &mut Done, written: &mut Vec<PathBuf>) -> Result<()> {
-        let (lsn, file) = entry.saved();
-        if file != 0 && lsn == entry.lsn.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let file = self.next_file.fetch_add(1, Ordering::Relaxed);
-        let path = path(folder, entry.id, file);
-        let (lsn, bytes) = entry.saving(|filter| (entry.lsn.load(Ordering::Relaxed), write(&path, filter)));
-        done.bytes += bytes?;
-        done.files += 1;
-        entry.note_saved(lsn, file);
-        written.push(path);
-        Ok(())
-    }
-
-    /// The catalogue as it is at one moment, each filter with a file.
-    fn manifest(&self, folder: &Path, boundary: u64, done: &mut Done, written: &mut Vec<PathBuf>) -> Result<Manifest> {
+    /// The catalogue as it is at one moment, each filter on disk.
+    fn manifest(&self, boundary: u64, writing: &mut Writing<'_>) -> Result<Manifest> {
         let _one = self.changing.lock();
         let entries: Vec<Arc<Entry>> = self.names.read().values().cloned().collect();
-        let mut rows = Vec::with_capacity(entries.len());
-        for entry in &entries {
-            if entry.saved().1 == 0 {
-                self.save(folder, entry, done, written)?;
-            }
-            let (lsn, file) = entry.saved();
-            rows.push(Row {
-                id: entry.id,
-                lsn,
-                file,
-                expires: entry.expires().unwrap_or(0),
-                name: entry.name(),
-                created: entry.created,
-                settings: entry.settings.clone(),
-            });
-        }
+        entries.iter().filter(|entry| entry.saved().1.file == 0).try_for_each(|entry| writing.add(entry))?;
+        writing.finish()?;
+        let rows = entries.iter().map(|entry| {
+            let (lsn, place) = entry.saved();
+            let (expires, settings) = (entry.expires().unwrap_or(0), entry.settings.clone());
+            Row { id: entry.id, lsn, place, expires, name: entry.name(), created: entry.created, settings }
+        });
+        let rows = rows.collect();
         Ok(Manifest {
             next_id: self.next_id.load(Ordering::Relaxed),
             next_file: self.next_file.load(Ordering::Relaxed),
@@ -157,13 +112,12 @@ impl Store {
 
     /// Removes files and segments that neither the manifest nor a later record needs. What stays by a fault is removed next time.
     fn remove_old(&self, folder: &Path, manifest: &Manifest) -> Result<()> {
-        let needed: std::collections::HashSet<(u64, u64)> =
-            manifest.rows.iter().map(|row| (row.id, row.file)).collect();
-        let folder_of_filters = filters(folder);
-        for found in fs::read_dir(&folder_of_filters).map_err(io(&folder_of_filters))?.flatten() {
-            let old = |(id, file)| file < manifest.next_file && !needed.contains(&(id, file));
-            if number(&found.path()).is_some_and(old) {
-                let _ = fs::remove_file(found.path());
+        let needed: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
+        let all = filters(folder);
+        for found in fs::read_dir(&all).map_err(io(&all))?.flatten() {
+            let path = found.path();
+            if number(&path).is_some_and(|file| file < manifest.next_file) && !needed.contains(&path) {
+                let _ = fs::remove_file(path);
             }
         }
         for (first, path) in segment::list(&logs(folder))? {

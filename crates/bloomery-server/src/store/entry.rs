@@ -1,5 +1,6 @@
 //! [`Entry`]: one named filter.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bloomery_core::key::{Domain, DomainHasher, KeyHasher};
@@ -23,6 +24,30 @@ pub struct Traffic {
     pub removed: AtomicU64,
 }
 
+/// Where a filter lies on disk: in a file of its own, or, if it is small, in a bundle of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// Number of the file; 0 where there is none yet.
+    pub(super) file: u64,
+    /// Its first byte in a bundle.
+    pub(super) at: u64,
+    /// Its bytes in a bundle; 0 in a file of its own.
+    pub(super) len: u64,
+}
+
+impl Place {
+    /// The path of the file.
+    pub(super) fn path(&self, folder: &Path, id: u64) -> PathBuf {
+        let name = if self.len == 0 { format!("{id}-{}.bloom", self.file) } else { format!("{}.bundle", self.file) };
+        folder.join("filters").join(name)
+    }
+
+    /// A file of its own.
+    pub(super) fn own(file: u64) -> Self {
+        Place { file, at: 0, len: 0 }
+    }
+}
+
 /// One named filter. Its number never changes and is never used again; its name may change.
 pub struct Entry {
     /// Its number, by which logs and files know it.
@@ -44,8 +69,8 @@ pub struct Entry {
     pub(super) counted: AtomicU64,
     /// Number of the last record of the log that changed it.
     pub(super) lsn: AtomicU64,
-    /// Number of the last record that its file on disk holds, and the number of that file; 0 where it has none.
-    saved: Mutex<(u64, u64)>,
+    /// Number of the last record that what lies on disk holds, and where that lies.
+    saved: Mutex<(u64, Place)>,
     /// True while its file is written; changes wait.
     saving: AtomicBool,
     idle: Notify,
@@ -66,7 +91,7 @@ impl Entry {
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
-            saved: Mutex::new((0, 0)),
+            saved: Mutex::new((0, Place::default())),
             saving: AtomicBool::new(false),
             idle: Notify::new(),
         }
@@ -125,14 +150,14 @@ impl Entry {
         }
     }
 
-    /// Number of the last record that its file holds, and the number of the file.
-    pub(super) fn saved(&self) -> (u64, u64) {
+    /// Number of the last record that what lies on disk holds, and where that lies.
+    pub(super) fn saved(&self) -> (u64, Place) {
         *self.saved.lock()
     }
 
-    /// Notes that `file` holds what all records up to `lsn` have made of it.
-    pub(super) fn note_saved(&self, lsn: u64, file: u64) {
-        *self.saved.lock() = (lsn, file);
+    /// Notes where what all records up to `lsn` have made of it lies on disk.
+    pub(super) fn note_saved(&self, lsn: u64, place: Place) {
+        *self.saved.lock() = (lsn, place);
     }
 
     /// Does `work` with the filter, which nobody changes meanwhile.

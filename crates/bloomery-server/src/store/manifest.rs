@@ -4,7 +4,7 @@
 //! bloomery-manifest 1
 //! next ID FILE           numbers that were never used
 //! from BOUNDARY KNOWN    first record of the log that is needed; last one whose change of the catalogue is in here
-//! filter ID LSN FILE EXPIRES NAME CREATED FLAVOUR STRICT NOTES SPEC...
+//! filter ID LSN FILE AT LEN EXPIRES NAME CREATED FLAVOUR STRICT NOTES SPEC...    AT and LEN of those in a bundle
 //! end CRC-32             of all lines before
 //! ```
 
@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
+use super::entry::Place;
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{Settings, settings};
 
@@ -24,7 +25,7 @@ const VERSION: &str = "1";
 pub(super) struct Row {
     pub(super) id: u64,
     pub(super) lsn: u64,
-    pub(super) file: u64,
+    pub(super) place: Place,
     pub(super) expires: u64,
     pub(super) name: String,
     pub(super) created: u64,
@@ -73,15 +74,17 @@ impl Manifest {
         let mut manifest = Manifest::default();
         for line in body.lines().skip(1) {
             let (what, rest) = line.split_once(' ').ok_or_else(wrong)?;
-            let mut words = rest.splitn(if what == "filter" { 5 } else { 2 }, ' ');
+            let mut words = rest.splitn(if what == "filter" { 7 } else { 2 }, ' ');
             let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).ok_or_else(wrong);
             match what {
                 "next" => (manifest.next_id, manifest.next_file) = (number()?, number()?),
                 "from" => (manifest.boundary, manifest.known) = (number()?, number()?),
                 "filter" => {
-                    let (id, lsn, file, expires) = (number()?, number()?, number()?, number()?);
+                    let (id, lsn) = (number()?, number()?);
+                    let place = Place { file: number()?, at: number()?, len: number()? };
+                    let expires = number()?;
                     let (name, created, settings) = settings::parse(words.next().ok_or_else(wrong)?)?;
-                    manifest.rows.push(Row { id, lsn, file, expires, name, created, settings });
+                    manifest.rows.push(Row { id, lsn, place, expires, name, created, settings });
                 }
                 _ => return Err(wrong()),
             }
@@ -95,7 +98,10 @@ impl Manifest {
             format!("{HEAD}{VERSION}\nnext {} {}\nfrom {} {}", self.next_id, self.next_file, self.boundary, self.known);
         for row in &self.rows {
             let line = settings::line(&row.name, row.created, &row.settings);
-            text.push_str(&format!("\nfilter {} {} {} {} {line}", row.id, row.lsn, row.file, row.expires));
+            text.push_str(&format!(
+                "\nfilter {} {} {} {} {} {} {line}",
+                row.id, row.lsn, row.place.file, row.place.at, row.place.len, row.expires
+            ));
         }
         let crc = crc32fast::hash(text.as_bytes());
         text.push_str(&format!("\nend {crc:08x}\n"));
@@ -124,7 +130,7 @@ mod tests {
     fn a_manifest_reads_back_and_a_changed_one_is_refused() -> Result<()> {
         let folder = tempfile::tempdir().map_err(|e| Fault::new(Code::Io, e.to_string()))?;
         let settings = Settings::of(Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 7));
-        let row = Row { id: 3, lsn: 9, file: 4, expires: 0, name: "a:b".into(), created: 1, settings };
+        let row = Row { id: 3, lsn: 9, place: Place::own(4), expires: 0, name: "a:b".into(), created: 1, settings };
         let manifest = Manifest { next_id: 5, next_file: 6, boundary: 7, known: 8, rows: vec![row] };
         manifest.write(folder.path())?;
         let read = Manifest::read(folder.path())?;

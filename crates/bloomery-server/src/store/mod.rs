@@ -6,7 +6,7 @@
 //! * `secrets`: what keyed filters are keyed with;
 //! * `reading`: what is told without waiting;
 //! * `backup`: a copy of it all, while it runs;
-//! * `checkpoint`, `manifest`, `replay`: the files, and the way back from them.
+//! * `checkpoint`, `writing`, `manifest`, `replay`: the files, and the way back from them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,6 +32,7 @@ mod replay;
 mod secrets;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 pub use crate::kind::{Flavour, Settings};
 pub use entry::{Entry, Traffic};

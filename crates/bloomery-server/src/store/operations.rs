@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::entry::Place;
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::Kind;
@@ -72,7 +73,7 @@ impl Store {
         self.recount(entry, filter.nbytes());
         let file = self.write_file(entry, filter.as_ref())?.unwrap_or(0);
         let lsn = self.log.append(&Record::Replaced { id: entry.id, file })?;
-        entry.note_saved(lsn, file);
+        entry.note_saved(lsn, Place::own(file));
         entry.lsn.store(lsn, Ordering::Relaxed);
         Ok(Lsn(lsn))
     }

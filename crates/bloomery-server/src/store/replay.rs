@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
-use super::checkpoint::{filters, logs, path};
+use super::checkpoint::{filters, logs};
+use super::entry::Place;
 use super::manifest::{Manifest, Row};
 use super::{Entry, Master, Options, Store};
 use crate::fault::{Code, Fault, Result};
@@ -67,24 +68,55 @@ impl Store {
 
     /// The filter in a file of the folder.
     fn read_file(&self, folder: &Path, id: u64, file: u64, spec: &Spec) -> Result<Box<dyn kind::Kind>> {
-        kind::open(&path(folder, id, file), self.secret_of(spec), self.options.limits.filter_bytes)
+        let path = Place::own(file).path(folder, id);
+        kind::open(&path, self.secret_of(spec), self.options.limits.filter_bytes)
     }
 
     fn read_files(&mut self, folder: &Path, manifest: &Manifest) -> Result<()> {
+        let bundles = Bundles { folder, read: Mutex::new(HashMap::new()) };
         let results = Mutex::new(Vec::with_capacity(manifest.rows.len()));
         workers::queue(manifest.rows.iter(), THREADS, |row| {
-            let filter = self.read_file(folder, row.id, row.file, &row.settings.spec);
+            let filter = match row.place.len {
+                0 => self.read_file(folder, row.id, row.place.file, &row.settings.spec),
+                _ => self.read_bundled(&bundles, row),
+            };
             results.lock().push((row, filter));
         });
         for (row, filter) in results.into_inner() {
             match filter {
                 Ok(filter) => self.put(restored(row, filter)),
                 Err(fault) => {
-                    self.leave_out(folder, &path(folder, row.id, row.file), format!("{}: {fault}", row.name))?;
+                    // A bundle stays: others lie in it. What is left out of it is gone with the next checkpoint.
+                    let file = row.place.path(folder, row.id);
+                    let text = format!("{}: {}: {fault}", row.name, file.display());
+                    if row.place.len == 0 {
+                        self.leave_out(folder, &file, text)?;
+                    } else {
+                        self.leave_out_copy(folder, &file, text)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// The filter in a bundle.
+    fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
+        let bytes = bundles.of(row)?;
+        let end = row.place.at.checked_add(row.place.len).unwrap_or(u64::MAX);
+        let range = usize::try_from(row.place.at).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
+        let bytes = bytes.get(range).ok_or_else(|| Fault::new(Code::Format, "the bundle is cut short"))?;
+        kind::load(bytes, self.secret_of(&row.settings.spec), self.options.limits.filter_bytes)
+    }
+
+    /// [`Store::leave_out`] of a part of a file.
+    fn leave_out_copy(&mut self, folder: &Path, file: &Path, what: String) -> Result<()> {
+        let aside = folder.join("damaged");
+        if self.options.salvage {
+            let name = file.file_name().unwrap_or_default();
+            let _ = fs::create_dir_all(&aside).and_then(|()| fs::copy(file, aside.join(name)));
+        }
+        self.leave_out(folder, &aside.join("nothing"), what)
     }
 
     /// Notes what cannot be read and puts its file aside, or refuses to go on without it.
@@ -235,10 +267,30 @@ fn cut(path: &Path, at: u64) -> Result<()> {
     done().map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))
 }
 
+/// Bundles, each read once.
+struct Bundles<'a> {
+    folder: &'a Path,
+    read: Mutex<HashMap<u64, Arc<Vec<u8>>>>,
+}
+
+impl Bundles<'_> {
+    fn of(&self, row: &Row) -> Result<Arc<Vec<u8>>> {
+        let mut read = self.read.lock();
+        if let Some(bytes) = read.get(&row.place.file) {
+            return Ok(bytes.clone());
+        }
+        let path = row.place.path(self.folder, row.id);
+        let bytes = fs::read(&path).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))?;
+        let bytes = Arc::new(bytes);
+        read.insert(row.place.file, bytes.clone());
+        Ok(bytes)
+    }
+}
+
 fn restored(row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
     let entry = Entry::new(row.id, &row.name, row.settings.clone(), row.created, filter);
     entry.set_expires(Some(row.expires).filter(|&at| at != 0));
     entry.lsn.store(row.lsn, Ordering::Relaxed);
-    entry.note_saved(row.lsn, row.file);
+    entry.note_saved(row.lsn, row.place);
     Arc::new(entry)
 }

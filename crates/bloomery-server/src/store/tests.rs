@@ -225,38 +225,59 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
+/// Two filters of so many keys, the last byte of the file of one changed.
+fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = temporary();
-    {
-        let store = opened(folder.path())?;
-        for name in ["a", "b"] {
-            store.create(
-                name.as_bytes(),
-                Settings::of(Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 100)),
-            )?;
-        }
-        store.checkpoint()?;
+    let store = opened(folder.path())?;
+    for name in ["a", "b"] {
+        let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", capacity);
+        store.create(name.as_bytes(), Settings::of(spec))?;
     }
-    let path = fs::read_dir(folder.path().join("filters"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .min()
-        .unwrap_or_default();
+    store.checkpoint()?;
+    drop(store);
+    let files = fs::read_dir(folder.path().join("filters")).into_iter().flatten().flatten().map(|e| e.path());
+    let path = files.filter(|path| path.to_string_lossy().ends_with(suffix)).min().unwrap_or_default();
     let mut bytes = fs::read(&path).unwrap_or_default();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     fs::write(&path, bytes).unwrap_or_default();
-    let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
-    assert!(fault.text.contains("--salvage") && fault.text.contains(".bloom"), "{fault}");
-    let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
-    let store = Store::open(salvage)?;
-    assert_eq!((store.len(), store.salvaged.len()), (1, 1));
-    drop(store);
-    assert_eq!(opened(folder.path())?.len(), 1);
-    assert!(folder.path().join("damaged").join(path.file_name().unwrap_or_default()).is_file());
+    Ok((folder, path))
+}
+
+#[test]
+fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
+    for (capacity, suffix) in [(100_000, ".bloom"), (100, ".bundle")] {
+        let (folder, path) = damaged(capacity, suffix)?;
+        let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+        assert!(fault.text.contains("--salvage") && fault.text.contains(suffix), "{fault}");
+        let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
+        let store = Store::open(salvage)?;
+        assert_eq!((store.len(), store.salvaged.len()), (1, 1));
+        drop(store);
+        assert_eq!(opened(folder.path())?.len(), 1);
+        assert!(folder.path().join("damaged").join(path.file_name().unwrap_or_default()).is_file());
+    }
+    Ok(())
+}
+
+#[test]
+fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
+    let folder = temporary();
+    let store = opened(folder.path())?;
+    let mut draws = Draws(4);
+    let entries = (0..40).map(|number| {
+        let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 100);
+        Ok(store.create(format!("f{number}").as_bytes(), Settings::of(spec))?.0)
+    });
+    let entries = entries.collect::<Result<Vec<_>>>()?;
+    for entry in &entries {
+        store.add(entry, &[draws.next()], &mut [0])?;
+        store.checkpoint()?;
+        assert!(fs::read_dir(folder.path().join("filters")).into_iter().flatten().count() <= 18);
+    }
+    let before = seen(&store);
+    drop((entries, store));
+    assert!(seen(&opened(folder.path())?) == before);
     Ok(())
 }
 

@@ -95,7 +95,7 @@ fn column<'py, O: Operation>(
     }
     if let Some(frame) = Frame::of(keys)? {
         return match frame.lend() {
-            Ok(lent) => arrow(operation, keys, import::open(hasher, &lent)?, wanted),
+            Ok(lent) => arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted),
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 arrow(operation, keys, Chunks::one(hasher, frame.rows(hasher)?), wanted)
             }
@@ -116,7 +116,7 @@ fn column<'py, O: Operation>(
         }
         lent => lent?,
     };
-    arrow(operation, keys, import::open(hasher, &lent)?, wanted)
+    arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted)
 }
 
 /// The refusal of an item of an array of texts that is none.

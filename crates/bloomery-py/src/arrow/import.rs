@@ -192,7 +192,7 @@ fn check_columns(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<()> {
 /// The refusal of what has fewer than two columns; names the one it has, where that can be told.
 #[cold]
 pub(crate) fn too_few_columns(keys: &Bound<'_, PyAny>) -> PyErr {
-    let names = keys.getattr("columns").or_else(|_| keys.getattr("column_names")).and_then(|names| names.try_iter());
+    let names = keys.getattr("column_names").or_else(|_| keys.getattr("columns")).and_then(|names| names.try_iter());
     let name = names.ok().and_then(|mut names| names.next()?.ok()).filter(|name| name.is_instance_of::<PyString>());
     let name = name.and_then(|name| Some(name.repr().ok()?.to_string())).filter(|name| name.len() <= LONGEST_NAME);
     let column = name.map_or_else(String::new, |name| format!(", frame[{name}]"));

@@ -37,9 +37,43 @@ pub(crate) trait Operation {
     const REFUSES_NULLS: bool = false;
 }
 
+/// An operation of which only its answers are known: batches are compiled once for these, and not for each operation of
+/// each structure, which was a quarter of the extension. It is called for 32,768 keys or more at a time.
+pub(super) trait AnyOperation<T> {
+    /// [`Operation::run`].
+    fn work(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()>;
+    /// [`Operation::SKIPS_NULLS`].
+    fn skips_nulls(&self) -> bool;
+    /// [`Operation::REFUSES_NULLS`].
+    fn refuses_nulls(&self) -> bool;
+}
+
+impl<O: Operation> AnyOperation<O::Out> for O {
+    fn work(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [O::Out]>) -> PyResult<()> {
+        self.run(py, source, out)
+    }
+
+    fn skips_nulls(&self) -> bool {
+        O::SKIPS_NULLS
+    }
+
+    fn refuses_nulls(&self) -> bool {
+        O::REFUSES_NULLS
+    }
+}
+
 /// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
 pub(crate) fn run<'py, O: Operation>(
     operation: &O,
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    wanted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    run_any::<O::Out>(operation, hasher, keys, wanted)
+}
+
+fn run_any<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
@@ -62,31 +96,31 @@ pub(crate) fn run<'py, O: Operation>(
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1 {
         match buffer::open(hasher, keys)? {
             Opened::Column(column, _keep) if wanted => {
-                return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
+                return answers::like_buffer(keys, column.len(), |out| operation.work(py, &column, Some(out)));
             }
             Opened::Column(column, _keep) => {
-                operation.run(py, &column, None)?;
+                operation.work(py, &column, None)?;
                 return Ok(py.None().into_bound(py));
             }
             Opened::Objects => {}
             Opened::Texts => texts = true,
         }
     }
-    let iterated = if texts { iterated::<O, true> } else { iterated::<O, false> };
+    let iterated = if texts { iterated::<T, true> } else { iterated::<T, false> };
     let answer = iterated(operation, hasher, keys, wanted)?;
     if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }
 }
 
 /// A column that speaks the Arrow interface, or a table of them.
-fn column<'py, O: Operation>(
-    operation: &O,
+fn column<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if answers::is_pandas_floats(keys)? {
-        let answer = run(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
+        let answer = run_any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
         return answers::like_series(keys, answer);
     }
     if answers::is_polars_objects(keys)? {
@@ -111,7 +145,7 @@ fn column<'py, O: Operation>(
                 return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
             }
             let values = keys.call_method0("to_numpy")?;
-            let answer = run(operation, hasher, &values, wanted)?;
+            let answer = run_any(operation, hasher, &values, wanted)?;
             return answers::like_series(keys, answer);
         }
         lent => lent?,
@@ -126,8 +160,8 @@ fn missing(py: Python<'_>) -> PyErr {
 }
 
 /// A list or a tuple: its length is known and its items can be had without an iterator.
-fn listed<'py, O: Operation>(
-    operation: &O,
+fn listed<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     items: &Items<'_, 'py>,
     wanted: bool,
@@ -136,16 +170,16 @@ fn listed<'py, O: Operation>(
     let len = items.keys.len()?;
     let mut hashes = zeroed(HASHED_AT_A_TIME.min(len)).or_raise(py)?;
     let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
-    let mut answer = O::Out::gather(py, if wanted { len } else { 0 })?;
+    let mut answer = T::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
         let (n, error) = hash_items(hasher, items, start, &mut hashes[..room]);
         if wanted {
-            operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
+            operation.work(py, &&hashes[..n], Some(&mut outs[..n]))?;
             answer.extend(&outs[..n])?;
         } else {
-            operation.run(py, &&hashes[..n], None)?;
+            operation.work(py, &&hashes[..n], None)?;
         }
         if let Some(error) = error {
             return Err(at(py, start + n, error));
@@ -177,12 +211,12 @@ fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut
 }
 
 /// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
-fn iterated<O: Operation, const TEXTS: bool>(
-    operation: &O,
+fn iterated<T: Answer, const TEXTS: bool>(
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'_, PyAny>,
     wanted: bool,
-) -> PyResult<Vec<O::Out>> {
+) -> PyResult<Vec<T>> {
     let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
     let mut hashes = Vec::new();
@@ -205,10 +239,10 @@ fn iterated<O: Operation, const TEXTS: bool>(
         let start = answer.len();
         if wanted {
             reserve(&mut answer, hashes.len()).or_raise(py)?;
-            answer.resize(start + hashes.len(), O::Out::default());
-            operation.run(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
+            answer.resize(start + hashes.len(), T::default());
+            operation.work(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
         } else {
-            operation.run(py, &hashes.as_slice(), None)?;
+            operation.work(py, &hashes.as_slice(), None)?;
         }
         if let Some(error) = error {
             return Err(at(py, done + hashes.len(), error));
@@ -226,15 +260,15 @@ fn iterated<O: Operation, const TEXTS: bool>(
 const PORTION: usize = 1 << 22;
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.
-pub(crate) fn arrow<'py, O: Operation>(
-    operation: &O,
+pub(super) fn arrow<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     keys: &Bound<'py, PyAny>,
     mut chunks: Chunks,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     let mut ready = Vec::new();
-    while O::REFUSES_NULLS
+    while operation.refuses_nulls()
         && let Some(chunk) = chunks.next(py)?
     {
         if chunk.has_nulls() {
@@ -246,28 +280,29 @@ pub(crate) fn arrow<'py, O: Operation>(
     let mut parts = Vec::new();
     while let Some(chunk) = ready.next().map_or_else(|| chunks.next(py), |chunk| Ok(Some(chunk)))? {
         if !wanted && !chunk.has_nulls() {
-            operation.run(py, &*chunk.source, None)?;
+            operation.work(py, &*chunk.source, None)?;
         } else if wanted || !matches!(chunk.nulls, Nulls::All) {
             parts.extend(portions(operation, py, &chunk, wanted)?);
         }
         py.check_signals()?;
     }
-    if wanted {
-        answers::like_arrow(keys, parts, chunks.streamed, O::Out::ARROW_TYPE)
-    } else {
-        Ok(py.None().into_bound(py))
-    }
+    if wanted { answers::like_arrow(keys, parts, chunks.streamed, T::ARROW_TYPE) } else { Ok(py.None().into_bound(py)) }
 }
 
 /// One chunk, a portion at a time; the column of its answers, if they are wanted.
-fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: bool) -> PyResult<Option<ArrowColumn>> {
+fn portions<T: Answer>(
+    operation: &dyn AnyOperation<T>,
+    py: Python<'_>,
+    chunk: &Chunk,
+    wanted: bool,
+) -> PyResult<Option<ArrowColumn>> {
     let len = chunk.source.len();
     let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
-    let skips = O::SKIPS_NULLS && chunk.has_nulls();
-    let mut column = wanted.then(|| Writer::with_room::<O::Out>(py, len, chunk.has_nulls())).transpose()?;
+    let skips = operation.skips_nulls() && chunk.has_nulls();
+    let mut column = wanted.then(|| Writer::with_room::<T>(py, len, chunk.has_nulls())).transpose()?;
     let mut marks = zeros::<u8>(py, room(chunk.has_nulls()))?;
     let mut hashes = zeros::<u64>(py, room(skips))?;
-    let mut outs = zeros::<O::Out>(py, room(wanted))?;
+    let mut outs = zeros::<T>(py, room(wanted))?;
     for start in (0..len).step_by(PORTION) {
         let rows = PORTION.min(len - start);
         let valid = marks.get_mut(..rows).unwrap_or_default();
@@ -278,7 +313,7 @@ fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: 
             py.detach(|| part.fill(0, &mut hashes[..rows]));
             keys_alone(operation, py, &mut hashes[..rows], valid, wanted.then_some(&mut *out))?;
         } else {
-            operation.run(py, &part, wanted.then_some(&mut *out))?;
+            operation.work(py, &part, wanted.then_some(&mut *out))?;
         }
         if let Some(column) = &mut column {
             turns::over(py, rows, || column.append(out, valid));
@@ -287,7 +322,7 @@ fn portions<O: Operation>(operation: &O, py: Python<'_>, chunk: &Chunk, wanted: 
     }
     // 40 MB of pages go back.
     turns::over(py, len, || drop((marks, hashes, outs)));
-    Ok(column.map(Writer::finish::<O::Out>))
+    Ok(column.map(Writer::finish::<T>))
 }
 
 /// Room for the rows of a portion, which takes the system 5 ms.
@@ -296,12 +331,12 @@ fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T
 }
 
 /// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
-fn keys_alone<O: Operation>(
-    operation: &O,
+fn keys_alone<T: Answer>(
+    operation: &dyn AnyOperation<T>,
     py: Python<'_>,
     hashes: &mut [u64],
     valid: &[u8],
-    mut out: Option<&mut [O::Out]>,
+    mut out: Option<&mut [T]>,
 ) -> PyResult<()> {
     let rows = || (0..valid.len()).filter(|&i| valid[i] != 0);
     // No row moves behind its place, so that no second copy is needed; nor does an answer on its way back.
@@ -312,10 +347,10 @@ fn keys_alone<O: Operation>(
             number += 1;
         }
     });
-    operation.run(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
+    operation.work(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
         turns::over(py, valid.len(), || {
-            out[number..].fill(O::Out::default());
+            out[number..].fill(T::default());
             for i in rows().rev() {
                 number -= 1;
                 out[i] = std::mem::take(&mut out[number]);

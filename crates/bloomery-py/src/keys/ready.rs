@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::HASHED_AT_A_TIME;
-use super::batch::{self, Operation};
+use super::batch::{self, AnyOperation, Operation};
 use super::buffer::{self, Opened};
 use super::column::Column;
 use super::filters;
@@ -85,6 +85,10 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 
 /// Runs `operation` over a batch of hashes.
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    run_any::<O::Out>(operation, hashes)
+}
+
+fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
     filters::refuse(hashes)?;
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
@@ -93,7 +97,7 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
         && let Opened::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {
         let ready = view(py, &column)?;
-        return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
+        return answers::like_buffer(hashes, ready.len(), |out| operation.work(py, &ready, Some(out)));
     }
     if import::speaks(hashes)? {
         return batch::arrow(operation, hashes, Chunks::one(&hasher, column(hashes)?), true);
@@ -107,6 +111,6 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
         }
     }
     let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
-    operation.run(py, &values.as_slice(), Some(&mut out))?;
-    O::Out::to_list(py, &out)
+    operation.work(py, &values.as_slice(), Some(&mut out))?;
+    T::to_list(py, &out)
 }

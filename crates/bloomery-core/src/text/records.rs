@@ -59,13 +59,14 @@ fn records_of(block: &[u8]) -> impl Iterator<Item = Record> {
 }
 
 /// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
-/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once.
+/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once. Compiled once, as a call is
+/// nothing beside a chunk.
 pub(super) fn partition(
     hasher: &KeyHasher,
     block: &[u8],
     mut kept: Option<&mut Vec<u8>>,
     mut dropped: Option<&mut Vec<u8>>,
-    mut answer: impl FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
+    answer: &mut dyn FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
 ) -> Result<Tally> {
     let mut records = [Record::default(); CHUNK];
     let (mut hashes, mut mask) = ([0u64; CHUNK], [0u8; CHUNK]);
@@ -105,12 +106,12 @@ pub fn add<F: Addable>(
     dropped: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
     let hasher = *filter.hasher();
-    partition(&hasher, block, kept, dropped, |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
+    partition(&hasher, block, kept, dropped, &mut |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
 }
 
 /// Gives `take` the hashes of the records of `block`, some at a time; returns how many there are.
 pub fn hashed(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
-    partition(hasher, block, None, None, |_, hashes, _| take(hashes)).map(|tally| tally.records)
+    partition(hasher, block, None, None, &mut |_, hashes, _| take(hashes)).map(|tally| tally.records)
 }
 
 /// Checks every record of `block`; found ones are copied to `found`, the others to `absent`.
@@ -120,7 +121,7 @@ pub fn check<F: Filter>(
     found: Option<&mut Vec<u8>>,
     absent: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
-    partition(filter.hasher(), block, found, absent, |_, hashes, mask| {
+    partition(filter.hasher(), block, found, absent, &mut |_, hashes, mask| {
         filter.contains_hashes(hashes, mask);
         Ok(())
     })
@@ -131,7 +132,7 @@ pub fn check<F: Filter>(
 pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
-    let tally = partition(&hasher, block, None, None, |_, hashes, mask| {
+    let tally = partition(&hasher, block, None, None, &mut |_, hashes, mask| {
         if once {
             for (&hash, new) in hashes.iter().zip(mask.iter_mut()) {
                 *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);

@@ -127,19 +127,26 @@ pub fn check<F: Filter>(
     })
 }
 
+/// Adds `hashes`, marking those that were new. With `once`, known ones are not added again: for structures in which
+/// copies take slots.
+#[inline(never)]
+pub fn add_marked<F: Addable>(filter: &mut F, hashes: &[u64], mask: &mut [u8], once: bool) -> Result<()> {
+    if !once {
+        return filter.add_hashes(hashes, Some(mask));
+    }
+    for (&hash, new) in hashes.iter().zip(mask) {
+        *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
+    }
+    Ok(())
+}
+
 /// Adds every record of `block` and returns the hashes of those that were not new. With `once`, those
 /// are not added again: for structures in which copies take slots.
 pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
     let tally = partition(&hasher, block, None, None, &mut |_, hashes, mask| {
-        if once {
-            for (&hash, new) in hashes.iter().zip(mask.iter_mut()) {
-                *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
-            }
-        } else {
-            filter.add_hashes(hashes, Some(mask))?;
-        }
+        add_marked(filter, hashes, mask, once)?;
         reserve(&mut seen, hashes.len())?;
         seen.extend(hashes.iter().zip(mask.iter()).filter(|(_, new)| **new == 0).map(|(hash, _)| *hash));
         Ok(())

@@ -58,6 +58,9 @@ fn records_of(block: &[u8]) -> impl Iterator<Item = Record> {
     })
 }
 
+/// Marks records, given with the hashes of their keys, that are selected.
+pub(super) type Answer<'a> = dyn FnMut(&[Record], &[u64], &mut [u8]) -> Result<()> + 'a;
+
 /// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
 /// and the rest to `dropped`, both in order. Runs of neighbours are copied at once. Compiled once, as a call is
 /// nothing beside a chunk.
@@ -66,7 +69,7 @@ pub(super) fn partition(
     block: &[u8],
     mut kept: Option<&mut Vec<u8>>,
     mut dropped: Option<&mut Vec<u8>>,
-    answer: &mut dyn FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
+    answer: &mut Answer<'_>,
 ) -> Result<Tally> {
     let mut records = [Record::default(); CHUNK];
     let (mut hashes, mut mask) = ([0u64; CHUNK], [0u8; CHUNK]);

@@ -38,7 +38,7 @@ for target in "${targets[@]}"; do
     flags="${RUSTFLAGS:-}"
     # A shared library needs musl's, not its own copy of it.
     [[ $target == *-musl ]] && flags+=" -C target-feature=-crt-static"
-    RUSTFLAGS="$flags" maturin build --release --locked --quiet --zig \
+    RUSTFLAGS="$flags" maturin build --release --locked --quiet --zig --compression-level 9 \
         --target "$target" --compatibility "$platform" --out dist
     echo "wheels: $(ls -1t dist/*.whl | head -n 1)"
 done

@@ -23,7 +23,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup build demo serve test test-interpreters test-free-threaded test-durability test-rivals fuzz asan tsan check bench stubs \
-	format wheels clean
+	format wheels sources clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,8 +81,13 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
 	scripts/wheels.sh
 
+sources: build  ## Build the source distribution, with the manual pages, into dist/
+	rm -rf man && mkdir man
+	$(BIN)/python -m bloomery man --quiet --output man
+	$(BIN)/maturin sdist --out dist
+
 clean:  ## Remove the virtual environment and everything built
-	rm -rf .venv build target dist fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f src/bloomery/*.so
 
 $(STAMPS)/tools: requirements/service.txt requirements/test.txt requirements/dev.txt scripts/setup.sh

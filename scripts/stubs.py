@@ -56,6 +56,8 @@ def mended(text: str) -> str:
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
     # What constructors take to tell what was meant is for nobody to give.
     text = re.sub(r",\s*\*\*unknown\b[^,)\n]*", "", text)
+    # Nor is there a constructor that only tells what to call in its place.
+    text = re.sub(r"    def __new__\([^)]*\*_keys[^)]*\)[^\n]*: \.\.\.\n", "", text)
     text = re.sub(r"(def __i\w+__\(self, other: )object(, /\) -> )None", r"\1Self\2Self", text)
     text = re.sub(r"(def __(?:and|or|sub|xor|le|lt|ge|gt)__\(self, other: )object", r"\1Self", text)
     text = re.sub(r"(def __(?:contains|getitem|setitem)__\(self, key: )(?:object|Any)", r"\1Key", text)

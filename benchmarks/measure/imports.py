@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,9 @@ def _wheel(result: Result) -> None:
     target = WORK / "wheel"
     shutil.rmtree(target, ignore_errors=True)
     command = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    command += ["--compression-level", "9"]
+    stripped = os.environ | {"CARGO_PROFILE_RELEASE_STRIP": "symbols"}  # as scripts/wheels.sh
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=stripped)
     wheels = list(Path(target).glob("*.whl"))
     if done.returncode != 0 or not wheels:
         result.notes.append("wheel: `maturin build --release` failed")

@@ -1,13 +1,15 @@
 """Folders of files that replace each other: their names on the disk, one writer at a time.
 
-Windows opens no folder as a file and has no ``flock``; there a rename is as durable as the file system makes
-it, and one writer at a time is the caller's care.
+Windows opens no folder as a file: there a rename is as durable as the file system makes it, and files are
+locked by ``msvcrt``, folders not at all. Where neither is, one writer at a time is the caller's care.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +28,7 @@ def sync(folder: Path) -> None:
 
 
 def has_locks() -> bool:
-    """Tell whether `lock` can keep others out."""
+    """Tell whether `lock` can keep others from a folder, and wait for them."""
     try:
         import fcntl  # noqa: F401 - looked for
     except ImportError:
@@ -37,8 +39,12 @@ def has_locks() -> bool:
 def lock(descriptor: int, *, wait: bool) -> None:
     """Lock an open file or folder until it is closed; ``BlockingIOError`` where another has it.
 
-    A file system without locks lets everybody in.
+    A file system without locks lets everybody in, a system without ``flock`` whoever would wait.
     """
+    if not has_locks():
+        if not wait:
+            _lock_first_byte(descriptor)
+        return
     import fcntl
 
     try:
@@ -47,3 +53,31 @@ def lock(descriptor: int, *, wait: bool) -> None:
         raise
     except OSError:
         return
+
+
+def _lock_first_byte(descriptor: int) -> None:
+    """Lock what may be an empty file as Windows does; nothing where the system has no locks at all."""
+    try:
+        import msvcrt
+    except ImportError:
+        return
+    windows: Any = msvcrt  # its names are declared for Windows alone
+    try:
+        windows.locking(descriptor, windows.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno in {errno.EACCES, errno.EDEADLK, errno.EAGAIN}:
+            raise BlockingIOError(error.errno, os.strerror(error.errno)) from error
+
+
+def release(descriptor: int, path: Path) -> None:
+    """Close a locked file and delete it: first the one or first the other, as the system lets us.
+
+    Elsewhere the name goes while the lock is held, so that it is nobody else's; Windows deletes no open
+    file, and so none that another has opened since.
+    """
+    with suppress(OSError):
+        path.unlink()
+    os.close(descriptor)
+    if not has_locks():
+        with suppress(OSError):
+            path.unlink()

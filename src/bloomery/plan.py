@@ -128,11 +128,11 @@ def choices(
     >>> [choice.layout for choice in choices(1000, 0.01, needs={"parquet"})]
     ['split']
     """
+    wanted = _wanted(needs)
+    _check_needs(wanted)
     _check(items, fpr, memory)
     if universe is not None and _number("universe", universe) < (items or 1):
         raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
-    wanted = _wanted(needs)
-    _check_needs(wanted)
     left_out = {} if left_out is None else left_out
     if not isinstance(left_out, dict):
         raise ParameterTypeError(f"left_out must be a dict, which is filled, got {left_out!r}")

@@ -20,6 +20,7 @@ import json, os, socket, sys
 from pathlib import Path
 from bloomery.cli import main
 import bloomery.cli.app, bloomery.cli.parser
+bloomery.cli.parser.build_parser()
 here = socket.socket(fileno=int(sys.argv[1]))
 while True:
     message, streams, *_ = socket.recv_fds(here, 1 << 20, 3)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import bloomery as package
 from bloomery.cli import parser
@@ -38,6 +41,27 @@ os.chdir(sys.argv.pop(1))
 COMMAND = """
 from bloomery.cli import main
 sys.exit(main(sys.argv[1:]))
+"""
+
+
+#: The locks of Windows, before and after it is poorer: of bytes of files; no open file is deleted.
+LOCKS_BEFORE = """
+import errno, fcntl, os, sys, types
+_flock, _unlink = fcntl.flock, os.unlink
+def locking(descriptor, mode, nbytes):
+    try:
+        _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PermissionError(errno.EACCES, "Permission denied") from None
+def unlink(path, **named):
+    held = {os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")}
+    if os.path.realpath(path) in held:
+        raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+    _unlink(path, **named)
+"""
+LOCKS = """
+sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
+os.unlink = unlink
 """
 
 
@@ -98,6 +122,25 @@ def test_every_command_runs(tmp_path):
         done = run(COMMAND, tmp_path, *words)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (words, done.stderr.decode())
     assert {words[0] for words in COMMANDS} == set(parser.COMMANDS)
+
+
+def test_two_runs_do_not_share_a_state(tmp_path):
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("this system does not tell which files are open")
+    program = LOCKS_BEFORE + POORER + LOCKS + COMMAND
+    command = (sys.executable, "-c", program, str(tmp_path), "seen", "--quiet", "--state", "s")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as first:
+        first.stdin.write(b"a\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == b"a\n", first.stderr.read()
+        second = subprocess.run(command, input=b"a\n", capture_output=True, timeout=60)
+        assert (second.returncode, second.stdout) == (2, b"")
+        assert b"s: another run uses this file" in second.stderr
+        assert first.communicate(b"b\n", timeout=60) == (b"b\n", b"")
+    third = subprocess.run(command, input=b"a\nc\n", capture_output=True, timeout=60)
+    assert (third.returncode, third.stdout, third.stderr) == (0, b"c\n", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["s"], "no lock is left"
 
 
 def test_filters_in_a_folder_are_saved_and_opened(tmp_path):

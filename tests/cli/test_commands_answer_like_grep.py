@@ -81,8 +81,8 @@ def test_plan_marks_what_does_not_fit(bloomery, refused):
         "choices"
     ]
     assert all(row["nbytes"] <= 1 << 20 and row["fpr"] <= 1e-3 for row in rows)
-    assert "two of" in refused(bloomery("plan", "--fpr", "0.1"))
-    assert "two of" in refused(bloomery("plan", "--memory", "1M"))
+    assert "give --items, or both" in refused(bloomery("plan", "--fpr", "0.1"))
+    assert "give --items, or both" in refused(bloomery("plan", "--memory", "1M"))
 
 
 @pytest.mark.parametrize("text", ["1M", "1m", "1000K", "1e6", "1_000_000", "1000000", "0.001G"])

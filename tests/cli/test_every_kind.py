@@ -234,6 +234,10 @@ def test_an_unknown_need_is_answered_with_the_known(bloomery, refused):
     assert "unknown need fly" in told
     assert all(word in told for row in package.variants() for word in row["capabilities"])
     everything = ",".join(sorted({word for row in package.variants() for word in row["capabilities"]}))
+    told = refused(bloomery("plan", "--needs", "fly"))
+    assert "unknown need fly" in told, "before it is said that --items is missing"
+    for words in ([], ["--fpr", "0.1"], ["--memory", "1M"], ["--needs", "add"]):
+        assert "give --items, or both" in refused(bloomery("plan", *words))
     assert "no structure" in refused(bloomery("plan", "--items", "9", "--fpr", "0.1", "--needs", everything))
 
 

@@ -21,7 +21,8 @@ MEANT = {
     "window": ["windw"],
 }
 
-#: Those with a constructor: what is made of all its keys has none.
+#: What is made of all its keys at once has no constructor.
+BUILT = [row for row in every_variant() if row.values[0].can("build")]
 MADE = [row for row in every_variant() if not row.values[0].can("build")]
 
 
@@ -43,6 +44,13 @@ def test_a_slip_is_told_what_was_meant(variant: Variant) -> None:
 def test_a_keyword_like_no_other_is_told_what_there_is(variant: Variant, name: str) -> None:
     with pytest.raises(bloomery.ParameterTypeError, match=r"it takes .*seed, secret"):
         variant.cls(100, **{name: 1})
+
+
+@pytest.mark.parametrize("variant", BUILT)
+@pytest.mark.parametrize("given", [((), {}), ((100, 0.01), {}), ((), {"capacity": 100, "sead": 1})])
+def test_what_is_built_says_so_when_it_is_called(variant: Variant, given: tuple[Any, Any]) -> None:
+    with pytest.raises(bloomery.ParameterTypeError, match=rf"call {variant.cls.__name__}\.build\("):
+        variant.cls(*given[0], **given[1])
 
 
 def test_keywords_that_there_are_go_on_being_taken() -> None:

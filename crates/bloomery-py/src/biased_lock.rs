@@ -33,11 +33,16 @@ const LARGE: u64 = 1 << 20;
 /// The lock around a filter.
 pub(crate) struct BiasedLock<T> {
     value: UnsafeCell<ManuallyDrop<T>>,
+    access: Access,
+    nbytes: fn(&T) -> u64,
+    drop: fn(Python<'_>, T),
+}
+
+/// Who may visit: all of the lock but what lies behind it, so that this code exists once.
+struct Access {
     /// Threads announced, with the generation in which they are in the upper half; 0 when there are none.
     detached: AtomicU64,
     queue: AtomicPtr<Queue>,
-    nbytes: fn(&T) -> u64,
-    drop: fn(Python<'_>, T),
 }
 
 /// The lock itself, made when it is first needed, and anew in a child.
@@ -51,57 +56,19 @@ struct Queue {
 // detached thread announced, or under the queue's lock.
 unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
-impl<T: Send + Sync> BiasedLock<T> {
-    /// `nbytes` tells how much there is to touch, from a few fields.
-    pub(crate) fn new(value: T, nbytes: fn(&T) -> u64) -> Self {
-        BiasedLock {
-            value: UnsafeCell::new(ManuallyDrop::new(value)),
-            detached: AtomicU64::new(0),
-            queue: AtomicPtr::new(null_mut()),
-            nbytes,
-            drop: |py, value| py.detach(|| drop(value)),
-        }
-    }
-
+impl Access {
     /// Whether the attached thread owns the filter without the lock.
     #[inline(always)]
     fn is_mine(&self, _py: Python<'_>) -> bool {
         cfg!(not(Py_GIL_DISABLED)) && self.detached.load(Ordering::Acquire) == 0
     }
 
-    /// [`BiasedLock::is_mine`], also where those announced are threads of a parent process.
+    /// [`Access::is_mine`], also where those announced are threads of a parent process.
     #[cold]
     fn is_mine_after_all(&self, py: Python<'_>) -> bool {
         let left = |seen| (seen != 0 && generation(seen) != forks::generation()).then_some(0);
         let _ = self.detached.fetch_update(Ordering::AcqRel, Ordering::Relaxed, left);
         self.is_mine(py)
-    }
-
-    /// Looks at a few words while attached. `visit` cannot run Python code: it gets no token.
-    #[inline(always)]
-    pub(crate) fn read<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
-        let _guard = if self.is_mine(py) { None } else { self.wait_read(py) };
-        // SAFETY: this thread owns the filter, or the read lock is held.
-        visit(unsafe { &*self.value.get() })
-    }
-
-    /// [`BiasedLock::read`] if that takes no lock.
-    #[inline(always)]
-    pub(crate) fn read_at_once<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> Option<R> {
-        if !self.is_mine(py) {
-            return None;
-        }
-        // SAFETY: this thread owns the filter.
-        Some(visit(unsafe { &*self.value.get() }))
-    }
-
-    /// Changes a few words while attached.
-    #[inline(always)]
-    pub(crate) fn write<R>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
-        let _guard = if self.is_mine(py) { None } else { self.wait_write(py) };
-        // SAFETY: this thread owns the filter, or the write lock is held; the closure cannot come back here,
-        // having no token.
-        visit(unsafe { &mut *self.value.get() })
     }
 
     /// The read lock, where it takes one.
@@ -118,10 +85,82 @@ impl<T: Send + Sync> BiasedLock<T> {
         (!mine).then(|| self.queue().wait(py, || self.queue().lock.try_write(), || self.queue().write()))
     }
 
+    /// The lock of this process.
+    #[inline(never)]
+    fn queue(&self) -> &Queue {
+        let generation = forks::generation();
+        loop {
+            let found = self.queue.load(Ordering::Acquire);
+            // SAFETY: null, or a queue that is freed with `self` at earliest.
+            if let Some(queue) = unsafe { found.as_ref() }.filter(|queue| queue.generation == generation) {
+                return queue;
+            }
+            let fresh = Box::new(Queue { generation, waiting: AtomicUsize::new(0), lock: RwLock::new(()) });
+            let fresh = Box::into_raw(fresh);
+            if self.queue.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: made above, and seen by nobody. The parent's queue, if there was one, is left: another
+                // thread may just look at it.
+                drop(unsafe { Box::from_raw(fresh) });
+            }
+        }
+    }
+
+    /// Between chunks, lets those in who wait for a few words: the lock alone is not fair, and a batch would
+    /// take it again before a waiter wakes. At most 5 ms, should the waiter be held up elsewhere.
+    #[inline(never)]
+    fn give_way(&self) {
+        for _ in 0..100 {
+            if self.queue().waiting.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+impl<T: Send + Sync> BiasedLock<T> {
+    /// `nbytes` tells how much there is to touch, from a few fields.
+    pub(crate) fn new(value: T, nbytes: fn(&T) -> u64) -> Self {
+        BiasedLock {
+            value: UnsafeCell::new(ManuallyDrop::new(value)),
+            access: Access { detached: AtomicU64::new(0), queue: AtomicPtr::new(null_mut()) },
+            nbytes,
+            drop: |py, value| py.detach(|| drop(value)),
+        }
+    }
+
+    /// Looks at a few words while attached. `visit` cannot run Python code: it gets no token.
+    #[inline(always)]
+    pub(crate) fn read<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> R {
+        let _guard = if self.access.is_mine(py) { None } else { self.access.wait_read(py) };
+        // SAFETY: this thread owns the filter, or the read lock is held.
+        visit(unsafe { &*self.value.get() })
+    }
+
+    /// [`BiasedLock::read`] if that takes no lock.
+    #[inline(always)]
+    pub(crate) fn read_at_once<R>(&self, py: Python<'_>, visit: impl FnOnce(&T) -> R + Send) -> Option<R> {
+        if !self.access.is_mine(py) {
+            return None;
+        }
+        // SAFETY: this thread owns the filter.
+        Some(visit(unsafe { &*self.value.get() }))
+    }
+
+    /// Changes a few words while attached.
+    #[inline(always)]
+    pub(crate) fn write<R>(&self, py: Python<'_>, visit: impl FnOnce(&mut T) -> R + Send) -> R {
+        let _guard = if self.access.is_mine(py) { None } else { self.access.wait_write(py) };
+        // SAFETY: this thread owns the filter, or the write lock is held; the closure cannot come back here,
+        // having no token.
+        visit(unsafe { &mut *self.value.get() })
+    }
+
     /// Whether the attached thread owns the filter and has read or changed all of it in no time.
     fn is_quick(&self, py: Python<'_>) -> bool {
         // SAFETY: this thread owns the filter.
-        (self.is_mine(py) || self.is_mine_after_all(py)) && (self.nbytes)(unsafe { &*self.value.get() }) < LARGE
+        (self.access.is_mine(py) || self.access.is_mine_after_all(py))
+            && (self.nbytes)(unsafe { &*self.value.get() }) < LARGE
     }
 
     /// Looks at all of the filter: detached, unless it is small.
@@ -144,7 +183,7 @@ impl<T: Send + Sync> BiasedLock<T> {
             return visit(unsafe { &*self.value.get() }, unsafe { &*other.value.get() });
         }
         self.detach_both(other, py, || {
-            let _guards = self.in_order(other, || self.queue().read(), || other.queue().read());
+            let _guards = self.in_order(other, || self.access.queue().read(), || other.access.queue().read());
             // SAFETY: both read locks are held, and this thread is announced to both.
             visit(unsafe { &*self.value.get() }, unsafe { &*other.value.get() })
         })
@@ -163,7 +202,7 @@ impl<T: Send + Sync> BiasedLock<T> {
             return visit(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() });
         }
         self.detach_both(other, py, || {
-            let _guards = self.in_order(other, || self.queue().write(), || other.queue().read());
+            let _guards = self.in_order(other, || self.access.queue().write(), || other.access.queue().read());
             let _change = forks::pass();
             // SAFETY: as in `look_both`, with the write lock on `self`; they are different values.
             visit(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() })
@@ -184,42 +223,23 @@ impl<T: Send + Sync> BiasedLock<T> {
 
     /// Detaches for `work`, which visits the filter through the [`Session`].
     pub(crate) fn detach<R: Send>(&self, py: Python<'_>, work: impl FnOnce(Session<'_, T>) -> R + Send) -> R {
-        let _announced = Announced::up(&self.detached);
+        let _announced = Announced::up(&self.access.detached);
         py.detach(|| work(Session(self)))
     }
 
     /// Detaches for `work` on two filters.
     fn detach_both<R: Send>(&self, other: &Self, py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
-        let _announced = (Announced::up(&self.detached), Announced::up(&other.detached));
+        let _announced = (Announced::up(&self.access.detached), Announced::up(&other.access.detached));
         py.detach(work)
-    }
-
-    /// The lock of this process.
-    fn queue(&self) -> &Queue {
-        let generation = forks::generation();
-        loop {
-            let found = self.queue.load(Ordering::Acquire);
-            // SAFETY: null, or a queue that is freed with `self` at earliest.
-            if let Some(queue) = unsafe { found.as_ref() }.filter(|queue| queue.generation == generation) {
-                return queue;
-            }
-            let fresh = Box::new(Queue { generation, waiting: AtomicUsize::new(0), lock: RwLock::new(()) });
-            let fresh = Box::into_raw(fresh);
-            if self.queue.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
-                // SAFETY: made above, and seen by nobody. The parent's queue, if there was one, is left: another
-                // thread may just look at it.
-                drop(unsafe { Box::from_raw(fresh) });
-            }
-        }
     }
 }
 
 impl<T> Drop for BiasedLock<T> {
     /// Gives large memory back, and closes files, detached.
     fn drop(&mut self) {
-        let queue = std::mem::replace(self.queue.get_mut(), null_mut());
+        let queue = std::mem::replace(self.access.queue.get_mut(), null_mut());
         if !queue.is_null() {
-            // SAFETY: made by `queue`, and this is the last reference to the lock.
+            // SAFETY: made by `Access::queue`, and this is the last reference to the lock.
             drop(unsafe { Box::from_raw(queue) });
         }
         let value = self.value.get_mut();
@@ -318,29 +338,18 @@ impl Queue {
 pub(crate) struct Session<'a, T>(&'a BiasedLock<T>);
 
 impl<T: Send + Sync> Session<'_, T> {
-    /// Between chunks, lets those in who wait for a few words: the lock alone is not fair, and a batch would
-    /// take it again before a waiter wakes. At most 5 ms, should the waiter be held up elsewhere.
-    fn give_way(&self) {
-        for _ in 0..100 {
-            if self.0.queue().waiting.load(Ordering::Acquire) == 0 {
-                return;
-            }
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-
     /// Looks, together with other readers.
     pub(crate) fn read<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
-        self.give_way();
-        let _guard = self.0.queue().read();
+        self.0.access.give_way();
+        let _guard = self.0.access.queue().read();
         // SAFETY: the read lock is held and this thread is announced.
         visit(unsafe { &*self.0.value.get() })
     }
 
     /// Changes, alone.
     pub(crate) fn write<R>(&self, visit: impl FnOnce(&mut T) -> R) -> R {
-        self.give_way();
-        let _guard = self.0.queue().write();
+        self.0.access.give_way();
+        let _guard = self.0.access.queue().write();
         let _change = forks::pass();
         // SAFETY: the write lock is held and this thread is announced.
         visit(unsafe { &mut *self.0.value.get() })

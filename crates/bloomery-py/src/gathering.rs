@@ -66,10 +66,7 @@ impl Gathering {
 
 impl Operation for Gathering {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         each_chunk(py, source, |_, hashes| self.push(hashes))
@@ -115,14 +112,8 @@ impl<'a> Pairs<'a> {
 
 impl Operation for Pairs<'_> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
-
-    fn refuses_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let (first, values) = (self.done.get(), self.values);
@@ -160,14 +151,8 @@ impl Sought {
 
 impl Operation for Sought {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
-
-    fn refuses_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let (first, sought, mut found) = (self.done.get(), self.hash, Vec::new());

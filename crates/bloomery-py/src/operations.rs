@@ -34,6 +34,7 @@ pub(crate) struct Check<'a, F> {
 
 impl<F: Filter> Operation for Check<'_, F> {
     type Out = u8;
+    const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
@@ -55,10 +56,7 @@ pub(crate) struct Add<'a, F> {
 
 impl<F: Addable> Operation for Add<'_, F> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let threads = if F::ADDS_ON_THREADS { self.threads } else { 1 };
@@ -114,10 +112,7 @@ pub(crate) struct Remove<'a, F> {
 
 impl<F: Removable> Operation for Remove<'_, F> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
@@ -142,10 +137,7 @@ impl<'a, F> RemoveEach<'a, F> {
 
 impl<F: Removable> Operation for RemoveEach<'_, F> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let mut missing = None;
@@ -186,6 +178,7 @@ pub(crate) struct Ask<'a, F, T> {
 
 impl<F: Send + Sync, T: Answer> Operation for Ask<'_, F, T> {
     type Out = T;
+    const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
@@ -205,6 +198,7 @@ pub(crate) struct Hash;
 
 impl Operation for Hash {
     type Out = u64;
+    const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };

@@ -108,10 +108,7 @@ struct Gather {
 
 impl Operation for Gather {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         reserve(&mut lock(&self.hashes), source.len()).or_raise(py)?;

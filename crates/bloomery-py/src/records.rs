@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bloomery_core::cells::allocation::{reserve, zeroed};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::structure::{Addable, Filter};
+use bloomery_core::text::add_marked;
 use bloomery_core::text::select::{self, KeyType, KeyedRecords as Core, Selection as CoreSelection, Table};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -158,7 +159,7 @@ impl KeyedRecords {
         turns::of(lock, py, hashes.len(), |session, start| {
             let end = hashes.len().min(start + PART);
             session.write(|filter| {
-                select::add(filter, &hashes[start..end], &mut mask[start..end], once)?;
+                add_marked(filter, &hashes[start..end], &mut mask[start..end], once)?;
                 if filter.newly_overfull() {
                     overfull = Some((filter.num_added(), filter.capacity()));
                 }

@@ -22,7 +22,7 @@ impl KeyedRecords {
     #[pyo3(signature = (filter: "_Filter", keys: "object") -> "KeyedRecords")]
     fn of_column(filter: &Bound<'_, PyAny>, keys: &Bound<'_, PyAny>) -> PyResult<KeyedRecords> {
         let (py, hasher) = (filter.py(), hasher_of(filter)?);
-        let mut chunks = import::open(&hasher, &import::lend(keys)?)?;
+        let mut chunks = import::open(&hasher, keys, &import::lend(keys)?)?;
         let (mut hashes, mut keyed) = (Vec::<u64>::new(), Vec::<u8>::new());
         while let Some(chunk) = chunks.next(py)? {
             let (start, len) = (hashes.len(), chunk.source.len());

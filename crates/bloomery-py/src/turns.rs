@@ -86,6 +86,17 @@ pub(crate) fn of<T: Send + Sync>(
     len: usize,
     mut step: impl FnMut(&Session<'_, T>, usize) -> Result<usize> + Send,
 ) -> PyResult<()> {
+    of_any(lock, py, len, &mut step)
+}
+
+/// [`of`], once for a structure and not for each of its operations: a call is nothing beside a step.
+#[inline(never)]
+fn of_any<T: Send + Sync>(
+    lock: &BiasedLock<T>,
+    py: Python<'_>,
+    len: usize,
+    step: &mut (dyn FnMut(&Session<'_, T>, usize) -> Result<usize> + Send),
+) -> PyResult<()> {
     let (mut turns, mut at) = (Turns::new(), 0);
     while at < len {
         let taken = lock.detach(py, |session| turns.take(at, len, |at| step(&session, at)));

@@ -59,9 +59,10 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import json
 
+    from bloomery.cli.parser import build_parser
     from bloomery.cli.standard import flush
 
-    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](args.parser)
+    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](build_parser())
     if args.json:
         script = json.dumps({"shell": args.shell, "script": script})
     if args.json or not args.quiet:

@@ -29,10 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show one page, or write all."""
     from bloomery.cli.failures import Refusal
+    from bloomery.cli.parser import build_parser
     from bloomery.cli.printable import shortened
     from bloomery.cli.standard import flush
 
-    made = pages(args.parser)
+    made = pages(build_parser())
     if args.output is not None:
         return _write(args, made)
     name = "bloomery" if args.about is None else f"bloomery-{args.about}"

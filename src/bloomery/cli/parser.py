@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from bloomery import __version__
-from bloomery.cli import (
-    backup,
-    build,
-    check,
-    completion,
-    dedup,
-    info,
-    insert,
-    man,
-    merge,
-    plan,
-    restore,
-    seen,
-    serve,
-    sync,
-    token,
-)
 from bloomery.cli.printable import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from _typeshed import SupportsWrite
 
@@ -50,29 +35,51 @@ class Command(Protocol):
         """Do the work and return the exit code."""
 
 
-COMMANDS: dict[str, Command] = {
-    "dedup": dedup,
-    "seen": seen,
-    "build": build,
-    "insert": insert,
-    "check": check,
-    "info": info,
-    "merge": merge,
-    "sync": sync,
-    "serve": serve,
-    "token": token,
-    "backup": backup,
-    "restore": restore,
-    "plan": plan,
-    "completion": completion,
-    "man": man,
-}
+class Commands(Mapping[str, Command]):
+    """The modules of the commands, each imported when it is asked for: all of them take 25 ms."""
+
+    _NAMES = (
+        "dedup",
+        "seen",
+        "build",
+        "insert",
+        "check",
+        "info",
+        "merge",
+        "sync",
+        "serve",
+        "token",
+        "backup",
+        "restore",
+        "plan",
+        "completion",
+        "man",
+    )
+
+    def __getitem__(self, name: str) -> Command:
+        """Import it."""
+        if name not in self._NAMES:
+            raise KeyError(name)
+        module: Any = importlib.import_module(f"bloomery.cli.{name}")
+        return module  # type: ignore[no-any-return] # what a module has is not known to types
+
+    def __iter__(self) -> Iterator[str]:
+        """Name them in the order of the help."""
+        return iter(self._NAMES)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._NAMES)
+
+
+COMMANDS = Commands()
 
 DESCRIPTION = """Have I seen this line? Bloom filters for files and streams."""
 EPILOG = """"bloomery help COMMAND" tells more of one. Exit codes: 0 done, or all found; 1 some absent
 (check); 2 an error, told in one line on stderr, or a closed pipe; 130 stopped by Ctrl-C. Sizes: 500K,
 64M, 2G (powers of 1024); numbers of keys: 500K, 1M, 1e6 (powers of 1000). Input may be gzip or zstd;
 "-" is standard input."""
+_PROGRAM = "bloomery"
 #: Between two paragraphs.
 _APART = "\n\n"
 _WIDEST = 100
@@ -114,14 +121,17 @@ class Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of a command, whose options may stand between its files."""
-    parser, commands = _parsers()
     if arguments[:1] == ["help"]:
         asked = [word for word in arguments[1:] if word not in {"help", "--help", "-h"}]
         arguments = [*asked[:1], "--help"]
-    if arguments and arguments[0] in commands:
-        # Not through the parent: argparse does not intermix where there are subparsers.
-        return commands[arguments[0]].parse_intermixed_args(_only_options_dashed(arguments[1:]))
-    return parser.parse_args(arguments)
+    name = next(iter(arguments), "")
+    if name not in list(COMMANDS):
+        return build_parser().parse_args(arguments)
+    # Not through the parent: argparse does not intermix where there are subparsers.
+    command = COMMANDS[name]
+    parser = Parser(prog=f"{_PROGRAM} {name}", **_texts(command))
+    _configure(parser, command)
+    return parser.parse_intermixed_args(_only_options_dashed(arguments[1:]))
 
 
 def _only_options_dashed(arguments: Sequence[str]) -> list[str]:
@@ -139,12 +149,8 @@ def _only_options_dashed(arguments: Sequence[str]) -> list[str]:
 
 def build_parser() -> Parser:
     """Return the parser of all commands; completion scripts and tests walk through it."""
-    return _parsers()[0]
-
-
-def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(
-        prog="bloomery",
+        prog=_PROGRAM,
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=Wrapped,
@@ -153,18 +159,24 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     parser.add_argument("-V", "--version", action="version", version=f"bloomery {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
     for name, command in COMMANDS.items():
-        summary = command.HELP
-        sub = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}. {command.DETAIL}".strip(),
-            epilog=f"example:{_APART}  {command.EXAMPLE}",
-            formatter_class=Wrapped,
-            allow_abbrev=False,
-        )
-        command.configure(sub)
-        common = sub.add_argument_group("report")
-        common.add_argument("--json", action="store_true", help="print the report as one JSON object")
-        common.add_argument("-q", "--quiet", action="store_true", help=command.QUIET)
-        sub.set_defaults(run=command.run, parser=parser)
-    return parser, commands.choices
+        _configure(commands.add_parser(name, help=command.HELP, **_texts(command)), command)
+    return parser
+
+
+def _texts(command: Command) -> dict[str, Any]:
+    """Return how the parser of a command is made."""
+    return {
+        "description": f"{command.HELP[0].upper()}{command.HELP[1:]}. {command.DETAIL}".strip(),
+        "epilog": f"example:{_APART}  {command.EXAMPLE}",
+        "formatter_class": Wrapped,
+        "allow_abbrev": False,
+    }
+
+
+def _configure(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Declare the options of a command, its own and those that all have."""
+    command.configure(parser)
+    common = parser.add_argument_group("report")
+    common.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    common.add_argument("-q", "--quiet", action="store_true", help=command.QUIET)
+    parser.set_defaults(run=command.run)

@@ -55,12 +55,16 @@ def needs() -> list[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table; return 1 when nothing fits the memory."""
+    from bloomery.cli.failures import Refusal
     from bloomery.cli.report import report
     from bloomery.plan import choices
 
+    needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
+    if args.items is None and (args.fpr is None or args.memory is None):
+        choices(1, _FPR, needs=needed)  # an unknown word is told first
+        raise Refusal("give --items, or both --fpr and --memory")
     if args.fpr is None and args.memory is None:
         args.fpr = _FPR
-    needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
     left_out: dict[str, str] = {}
     rows = choices(
         args.items, args.fpr, memory=args.memory, needs=needed, universe=args.universe, left_out=left_out

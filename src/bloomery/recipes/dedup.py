@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -230,13 +229,15 @@ class _Offered:
         return _core.fpr_at(*self._shape, round(keys))
 
 
-@dataclass(slots=True)
 class Tally:
     """What became of the records so far."""
 
-    records: int = 0
-    kept: int = 0
-    lost: float = 0.0
+    __slots__ = ("kept", "lost", "records")  # no dataclass: importing these would take 4 ms of every start
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self.records = self.kept = 0
+        self.lost = 0.0
 
     def count(self, records: int, kept: int, lost: float) -> None:
         """Add a block, of which ``lost`` new records were probably dropped: see `Load.lost`."""

@@ -17,24 +17,39 @@ pub fn lock<T: ?Sized>(held: &Mutex<T>) -> MutexGuard<'_, T> {
 /// results in order. Gives the parts back, untouched, when the system refuses a thread.
 pub fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Result<Vec<R>, Vec<T>> {
     let jobs: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
-    let complete = OnceLock::new();
+    let results: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let run = |i: usize| {
-        let part = if *complete.wait() { lock(&jobs[i]).take() } else { None };
-        part.map(|part| work(i, part))
+        let part = lock(&jobs[i]).take();
+        *lock(&results[i]) = part.map(|part| work(i, part));
     };
-    let results = thread::scope(|scope| {
-        let run = &run;
-        let workers = (1..jobs.len()).map(|i| Builder::new().spawn_scoped(scope, move || run(i)));
+    let done = on_threads(jobs.len(), &run);
+    let untouched = || jobs.into_iter().filter_map(held).collect();
+    if done { Ok(results.into_iter().filter_map(held).collect()) } else { Err(untouched()) }
+}
+
+fn held<T>(slot: Mutex<Option<T>>) -> Option<T> {
+    slot.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `run` with each number below `count`, all of them at a time; false, and no call, when the system refuses a thread.
+/// Compiled once: starting threads is 4 KB of code.
+fn on_threads(count: usize, run: &(dyn Fn(usize) + Sync)) -> bool {
+    let complete = OnceLock::new();
+    let when_complete = |i: usize| {
+        if *complete.wait() {
+            run(i);
+        }
+    };
+    thread::scope(|scope| {
+        let run = &when_complete;
+        let workers = (1..count).map(|i| Builder::new().spawn_scoped(scope, move || run(i)));
         let workers: Result<Vec<_>, _> = workers.collect();
         complete.get_or_init(|| workers.is_ok());
-        let mut results: Vec<R> = (0..jobs.len().min(1)).filter_map(run).collect();
-        for worker in workers.ok()? {
-            results.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        Some(results)
-    });
-    let untouched = || jobs.into_iter().filter_map(|job| job.into_inner().unwrap_or_else(PoisonError::into_inner));
-    results.ok_or_else(|| untouched().collect())
+        (0..count.min(1)).for_each(run);
+        let Ok(workers) = workers else { return false };
+        workers.into_iter().for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        true
+    })
 }
 
 /// Does `work` for every part on `threads` threads, each of which takes the next part when it is free: with

@@ -56,7 +56,7 @@ impl CandidateDuplicates {
     /// Second pass: copies first occurrences to `kept`, true repetitions to `dropped`.
     pub fn partition(&mut self, block: &[u8], kept: &mut Vec<u8>, dropped: Option<&mut Vec<u8>>) -> Result<Tally> {
         let hasher = self.hasher.unwrap_or(KeyHasher::seeded(0));
-        partition(&hasher, block, Some(kept), dropped, |records, hashes, mask| {
+        partition(&hasher, block, Some(kept), dropped, &mut |records, hashes, mask| {
             for ((record, hash), keep) in records.iter().zip(hashes).zip(mask) {
                 *keep = u8::from(!self.hashes.contains(hash) || self.meet(record.key(block))?);
             }

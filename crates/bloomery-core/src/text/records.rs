@@ -58,14 +58,18 @@ fn records_of(block: &[u8]) -> impl Iterator<Item = Record> {
     })
 }
 
+/// Marks records, given with the hashes of their keys, that are selected.
+pub(super) type Answer<'a> = dyn FnMut(&[Record], &[u64], &mut [u8]) -> Result<()> + 'a;
+
 /// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
-/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once.
+/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once. Compiled once, as a call is
+/// nothing beside a chunk.
 pub(super) fn partition(
     hasher: &KeyHasher,
     block: &[u8],
     mut kept: Option<&mut Vec<u8>>,
     mut dropped: Option<&mut Vec<u8>>,
-    mut answer: impl FnMut(&[Record], &[u64], &mut [u8]) -> Result<()>,
+    answer: &mut Answer<'_>,
 ) -> Result<Tally> {
     let mut records = [Record::default(); CHUNK];
     let (mut hashes, mut mask) = ([0u64; CHUNK], [0u8; CHUNK]);
@@ -105,12 +109,12 @@ pub fn add<F: Addable>(
     dropped: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
     let hasher = *filter.hasher();
-    partition(&hasher, block, kept, dropped, |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
+    partition(&hasher, block, kept, dropped, &mut |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
 }
 
 /// Gives `take` the hashes of the records of `block`, some at a time; returns how many there are.
 pub fn hashed(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
-    partition(hasher, block, None, None, |_, hashes, _| take(hashes)).map(|tally| tally.records)
+    partition(hasher, block, None, None, &mut |_, hashes, _| take(hashes)).map(|tally| tally.records)
 }
 
 /// Checks every record of `block`; found ones are copied to `found`, the others to `absent`.
@@ -120,10 +124,23 @@ pub fn check<F: Filter>(
     found: Option<&mut Vec<u8>>,
     absent: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
-    partition(filter.hasher(), block, found, absent, |_, hashes, mask| {
+    partition(filter.hasher(), block, found, absent, &mut |_, hashes, mask| {
         filter.contains_hashes(hashes, mask);
         Ok(())
     })
+}
+
+/// Adds `hashes`, marking those that were new. With `once`, known ones are not added again: for structures in which
+/// copies take slots.
+#[inline(never)]
+pub fn add_marked<F: Addable>(filter: &mut F, hashes: &[u64], mask: &mut [u8], once: bool) -> Result<()> {
+    if !once {
+        return filter.add_hashes(hashes, Some(mask));
+    }
+    for (&hash, new) in hashes.iter().zip(mask) {
+        *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
+    }
+    Ok(())
 }
 
 /// Adds every record of `block` and returns the hashes of those that were not new. With `once`, those
@@ -131,14 +148,8 @@ pub fn check<F: Filter>(
 pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(Tally, Vec<u64>)> {
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
-    let tally = partition(&hasher, block, None, None, |_, hashes, mask| {
-        if once {
-            for (&hash, new) in hashes.iter().zip(mask.iter_mut()) {
-                *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
-            }
-        } else {
-            filter.add_hashes(hashes, Some(mask))?;
-        }
+    let tally = partition(&hasher, block, None, None, &mut |_, hashes, mask| {
+        add_marked(filter, hashes, mask, once)?;
         reserve(&mut seen, hashes.len())?;
         seen.extend(hashes.iter().zip(mask.iter()).filter(|(_, new)| **new == 0).map(|(hash, _)| *hash));
         Ok(())

@@ -8,7 +8,7 @@ use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyString};
 
 use super::column::column;
 use super::dictionary::{self, Dictionary};
@@ -20,6 +20,9 @@ use super::stated::{Stated, format_of, refused};
 use crate::errors::{OrRaise, at, key_type};
 use crate::keys::HASHED_AT_A_TIME;
 use crate::turns;
+
+/// Bytes of the name of a column that is told.
+const LONGEST_NAME: usize = 100;
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
 pub(crate) struct Chunk {
@@ -102,8 +105,8 @@ impl Chunks {
     }
 }
 
-/// The chunks of the column that was lent.
-pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
+/// The chunks of the column that `keys` has lent.
+pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
     let py = lent.py();
     if let Ok(pair) = lent.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
@@ -111,7 +114,7 @@ pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chun
         if schema.release.is_none() || array.release.is_none() {
             return Err(consumed(py));
         }
-        check_columns(py, &schema)?;
+        check_columns(keys, &schema)?;
         return Ok(Chunks::one(hasher, chunk(py, hasher, &schema, array)?));
     }
     let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
@@ -119,7 +122,7 @@ pub(crate) fn open(hasher: &KeyHasher, lent: &Bound<'_, PyAny>) -> PyResult<Chun
     let mut schema = Schema::empty();
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
     checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
-    check_columns(py, &schema)?;
+    check_columns(keys, &schema)?;
     Ok(Chunks { hasher: *hasher, schema, first: None, stream: Some(stream), streamed: true })
 }
 
@@ -182,11 +185,18 @@ fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> P
 
 /// Refuses a table, a frame or a struct of one column: in most calls its values are meant, and among the keys there
 /// is no tuple of one.
-fn check_columns(py: Python<'_>, schema: &Schema) -> PyResult<()> {
-    if format_of(schema) != "+s" || schema.n_children >= 2 {
-        return Ok(());
-    }
-    let what = format!("a table, frame or struct of {} columns holds no keys by itself", schema.n_children);
-    let remedy = "pass one column of it, or tuples of one, [(key,) for key in column]";
-    Err(key_type(py, format!("{what}; {remedy}")))
+fn check_columns(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<()> {
+    if format_of(schema) == "+s" && schema.n_children < 2 { Err(too_few_columns(keys)) } else { Ok(()) }
+}
+
+/// The refusal of what has fewer than two columns; names the one it has, where that can be told.
+#[cold]
+pub(crate) fn too_few_columns(keys: &Bound<'_, PyAny>) -> PyErr {
+    let names = keys.getattr("column_names").or_else(|_| keys.getattr("columns")).and_then(|names| names.try_iter());
+    let name = names.ok().and_then(|mut names| names.next()?.ok()).filter(|name| name.is_instance_of::<PyString>());
+    let name = name.and_then(|name| Some(name.repr().ok()?.to_string())).filter(|name| name.len() <= LONGEST_NAME);
+    let column = name.map_or_else(String::new, |name| format!(", frame[{name}]"));
+    let what = "a table, frame or struct of one column or none holds no keys by itself";
+    let remedy = format!("pass one column of it{column}, or tuples of one, [(key,) for key in column]");
+    key_type(keys.py(), format!("{what}; {remedy}"))
 }

@@ -75,6 +75,8 @@ macro_rules! class {
                 Addable, Countable, Declared, Filter, Intersectable, Mergeable, Planned, Positioned, Removable,
             };
             use pyo3::prelude::*;
+            #[allow(unused_imports)] // of those that are built
+            use pyo3::types::PyTuple;
             use pyo3::types::{PyBytes, PyDict};
 
             use crate::biased_lock::BiasedLock;
@@ -135,14 +137,18 @@ macro_rules! class {
 
 /// How one is made: empty, or of all its keys; of a closed world by methods of its own.
 macro_rules! constructor {
-    (world $Class:ident $positional:tt $named:tt) => {};
+    (world $Class:ident $positional:tt $named:tt) => {
+        crate::classes::declared::unmade!($Class "(included, excluded)");
+    };
     (build $Class:ident $positional:tt $named:tt) => {
         use crate::building::{Given, How};
         crate::building::build_methods!($Class $positional $named);
+        crate::classes::declared::unmade!($Class "(keys, ...)");
     };
     (build_pairs $Class:ident $positional:tt $named:tt) => {
         use crate::building::{Given, How};
         crate::building::build_pairs_methods!($Class $positional $named);
+        crate::classes::declared::unmade!($Class "(keys, values, ...)");
     };
     ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         #[pymethods]
@@ -165,6 +171,26 @@ macro_rules! constructor {
                 crate::keywords::none_unknown(stringify!($Class), unknown, &known)?;
                 let hasher = params::hasher(seed, secret)?;
                 py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
+            }
+        }
+    };
+}
+
+/// The answer to a call of a class that is built: how it is made. The stub has none, so that checkers refuse the call.
+macro_rules! unmade {
+    ($Class:ident $of:literal) => {
+        #[pymethods]
+        impl $Class {
+            #[new]
+            #[pyo3(signature = (*_keys, **_parameters), text_signature = None)]
+            fn new(
+                py: Python<'_>,
+                _keys: &Bound<'_, PyTuple>,
+                _parameters: Option<&Bound<'_, PyDict>>,
+            ) -> PyResult<Self> {
+                let (class, of) = (stringify!($Class), $of);
+                let why = format!("{class} is made of all its keys at once and not empty; call {class}.build{of}");
+                Err(crate::errors::parameter_type(py, why))
             }
         }
     };
@@ -215,4 +241,4 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class, constructor, readers};
+pub(crate) use {adding, capability, class, constructor, readers, unmade};

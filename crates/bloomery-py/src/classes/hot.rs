@@ -93,7 +93,7 @@ unsafe extern "C" fn contains_exact<C: Hot>(slf: *mut ffi::PyObject, key: *mut f
 #[cold]
 #[inline(never)]
 unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> c_int {
-    ordinary(|py| {
+    ordinary(&|py| {
         // SAFETY: as in `contains`.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, key)) };
         let hash = hash_key(this.hasher(), &key)?;
@@ -281,7 +281,7 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let answer = ordinary(|py| {
+    let answer = ordinary(&|py| {
         if !(1..=M::MOST).contains(&nargs) || !kwnames.is_null() {
             return Err(PyTypeError::new_err(format!("{}() takes {}", M::NAME, M::TAKES)));
         }
@@ -301,7 +301,8 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
 
 /// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.
 #[cold]
-fn ordinary(work: impl FnOnce(Python<'_>) -> PyResult<bool>) -> c_int {
+#[inline(never)]
+fn ordinary(work: &dyn Fn(Python<'_>) -> PyResult<bool>) -> c_int {
     Python::attach(|py| {
         let result = catch_unwind(AssertUnwindSafe(|| work(py)));
         match result.unwrap_or_else(|_| Err(PyRuntimeError::new_err("internal error; please report it"))) {

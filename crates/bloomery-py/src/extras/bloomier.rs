@@ -30,14 +30,8 @@ struct Assign<'a> {
 
 impl Operation for Assign<'_> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
-
-    fn refuses_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let (first, values) = (self.done.get(), self.values);

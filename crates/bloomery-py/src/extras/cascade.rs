@@ -27,10 +27,7 @@ struct Errors<'a> {
 
 impl Operation for Errors<'_> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let (mut hashes, mut found, mut errors) = ([0u64; CHUNK], [0u8; CHUNK], 0);
@@ -57,10 +54,7 @@ struct Find {
 
 impl Operation for Find {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, _: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
         let mut hashes = [0u64; CHUNK];

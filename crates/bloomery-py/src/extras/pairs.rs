@@ -141,14 +141,8 @@ struct Put<'a, V: Kind> {
 
 impl<V: Kind> Operation for Put<'_, V> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
-
-    fn refuses_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
+    const REFUSES_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let first = self.done.get();

@@ -23,10 +23,7 @@ struct Train<'a, W> {
 
 impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for Train<'_, W> {
     type Out = u8;
-
-    fn skips_nulls(&self) -> bool {
-        true
-    }
+    const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         write_chunks(self.lock, py, source, CHUNK, |filter, start, hashes| {

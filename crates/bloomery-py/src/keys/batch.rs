@@ -32,18 +32,35 @@ pub(crate) trait Operation {
     /// Takes all keys of `source`; fills `out` (as long as the source) if it is wanted.
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [Self::Out]>) -> PyResult<()>;
     /// True when null rows must not reach [`Operation::run`].
-    fn skips_nulls(&self) -> bool {
-        false
-    }
+    const SKIPS_NULLS: bool;
     /// True when a null row is an error: something stands beside each key.
-    fn refuses_nulls(&self) -> bool {
-        false
-    }
+    const REFUSES_NULLS: bool = false;
 }
 
-/// An operation by its answers alone: reading keys is compiled once for each kind of answer, not once for each
-/// operation of each class, which were two megabytes of code. It is called for thousands of keys at a time.
-pub(crate) type Work<'a, T> = &'a dyn Operation<Out = T>;
+/// An operation of which only its answers are known: batches are compiled once for these, and not for each operation of
+/// each structure, which was a quarter of the extension. It is called for 32,768 keys or more at a time.
+pub(super) trait AnyOperation<T> {
+    /// [`Operation::run`].
+    fn work(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()>;
+    /// [`Operation::SKIPS_NULLS`].
+    fn skips_nulls(&self) -> bool;
+    /// [`Operation::REFUSES_NULLS`].
+    fn refuses_nulls(&self) -> bool;
+}
+
+impl<O: Operation> AnyOperation<O::Out> for O {
+    fn work(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [O::Out]>) -> PyResult<()> {
+        self.run(py, source, out)
+    }
+
+    fn skips_nulls(&self) -> bool {
+        O::SKIPS_NULLS
+    }
+
+    fn refuses_nulls(&self) -> bool {
+        O::REFUSES_NULLS
+    }
+}
 
 /// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
 pub(crate) fn run<'py, O: Operation>(
@@ -52,11 +69,11 @@ pub(crate) fn run<'py, O: Operation>(
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    any::<O::Out>(operation, hasher, keys, wanted)
+    run_any::<O::Out>(operation, hasher, keys, wanted)
 }
 
-fn any<'py, T: Answer>(
-    operation: Work<'_, T>,
+fn run_any<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
@@ -79,10 +96,10 @@ fn any<'py, T: Answer>(
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1 {
         match buffer::open(hasher, keys)? {
             Opened::Column(column, _keep) if wanted => {
-                return answers::like_buffer(keys, column.len(), |out| operation.run(py, &column, Some(out)));
+                return answers::like_buffer(keys, column.len(), |out| operation.work(py, &column, Some(out)));
             }
             Opened::Column(column, _keep) => {
-                operation.run(py, &column, None)?;
+                operation.work(py, &column, None)?;
                 return Ok(py.None().into_bound(py));
             }
             Opened::Objects => {}
@@ -96,14 +113,14 @@ fn any<'py, T: Answer>(
 
 /// A column that speaks the Arrow interface, or a table of them.
 fn column<'py, T: Answer>(
-    operation: Work<'_, T>,
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if answers::is_pandas_floats(keys)? {
-        let answer = any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
+        let answer = run_any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
         return answers::like_series(keys, answer);
     }
     if answers::is_polars_objects(keys)? {
@@ -112,7 +129,7 @@ fn column<'py, T: Answer>(
     }
     if let Some(frame) = Frame::of(keys)? {
         return match frame.lend() {
-            Ok(lent) => arrow(operation, keys, import::open(hasher, &lent)?, wanted),
+            Ok(lent) => arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted),
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 arrow(operation, keys, Chunks::one(hasher, frame.rows(hasher)?), wanted)
             }
@@ -128,12 +145,12 @@ fn column<'py, T: Answer>(
                 return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
             }
             let values = keys.call_method0("to_numpy")?;
-            let answer = any(operation, hasher, &values, wanted)?;
+            let answer = run_any(operation, hasher, &values, wanted)?;
             return answers::like_series(keys, answer);
         }
         lent => lent?,
     };
-    arrow(operation, keys, import::open(hasher, &lent)?, wanted)
+    arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted)
 }
 
 /// The refusal of an item of an array of texts that is none.
@@ -144,7 +161,7 @@ fn missing(py: Python<'_>) -> PyErr {
 
 /// A list or a tuple: its length is known and its items can be had without an iterator.
 fn listed<'py, T: Answer>(
-    operation: Work<'_, T>,
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     items: &Items<'_, 'py>,
     wanted: bool,
@@ -159,10 +176,10 @@ fn listed<'py, T: Answer>(
         let room = hashes.len().min(len - start);
         let (n, error) = hash_items(hasher, items, start, &mut hashes[..room]);
         if wanted {
-            operation.run(py, &&hashes[..n], Some(&mut outs[..n]))?;
+            operation.work(py, &&hashes[..n], Some(&mut outs[..n]))?;
             answer.extend(&outs[..n])?;
         } else {
-            operation.run(py, &&hashes[..n], None)?;
+            operation.work(py, &&hashes[..n], None)?;
         }
         if let Some(error) = error {
             return Err(at(py, start + n, error));
@@ -195,7 +212,7 @@ fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut
 
 /// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
 fn iterated<T: Answer, const TEXTS: bool>(
-    operation: Work<'_, T>,
+    operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'_, PyAny>,
     wanted: bool,
@@ -223,9 +240,9 @@ fn iterated<T: Answer, const TEXTS: bool>(
         if wanted {
             reserve(&mut answer, hashes.len()).or_raise(py)?;
             answer.resize(start + hashes.len(), T::default());
-            operation.run(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
+            operation.work(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
         } else {
-            operation.run(py, &hashes.as_slice(), None)?;
+            operation.work(py, &hashes.as_slice(), None)?;
         }
         if let Some(error) = error {
             return Err(at(py, done + hashes.len(), error));
@@ -243,8 +260,8 @@ fn iterated<T: Answer, const TEXTS: bool>(
 const PORTION: usize = 1 << 22;
 
 /// The chunks of an Arrow column; nulls are not keys and answer null.
-pub(crate) fn arrow<'py, T: Answer>(
-    operation: Work<'_, T>,
+pub(super) fn arrow<'py, T: Answer>(
+    operation: &dyn AnyOperation<T>,
     keys: &Bound<'py, PyAny>,
     mut chunks: Chunks,
     wanted: bool,
@@ -263,7 +280,7 @@ pub(crate) fn arrow<'py, T: Answer>(
     let mut parts = Vec::new();
     while let Some(chunk) = ready.next().map_or_else(|| chunks.next(py), |chunk| Ok(Some(chunk)))? {
         if !wanted && !chunk.has_nulls() {
-            operation.run(py, &*chunk.source, None)?;
+            operation.work(py, &*chunk.source, None)?;
         } else if wanted || !matches!(chunk.nulls, Nulls::All) {
             parts.extend(portions(operation, py, &chunk, wanted)?);
         }
@@ -274,7 +291,7 @@ pub(crate) fn arrow<'py, T: Answer>(
 
 /// One chunk, a portion at a time; the column of its answers, if they are wanted.
 fn portions<T: Answer>(
-    operation: Work<'_, T>,
+    operation: &dyn AnyOperation<T>,
     py: Python<'_>,
     chunk: &Chunk,
     wanted: bool,
@@ -296,7 +313,7 @@ fn portions<T: Answer>(
             py.detach(|| part.fill(0, &mut hashes[..rows]));
             keys_alone(operation, py, &mut hashes[..rows], valid, wanted.then_some(&mut *out))?;
         } else {
-            operation.run(py, &part, wanted.then_some(&mut *out))?;
+            operation.work(py, &part, wanted.then_some(&mut *out))?;
         }
         if let Some(column) = &mut column {
             turns::over(py, rows, || column.append(out, valid));
@@ -315,7 +332,7 @@ fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T
 
 /// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
 fn keys_alone<T: Answer>(
-    operation: Work<'_, T>,
+    operation: &dyn AnyOperation<T>,
     py: Python<'_>,
     hashes: &mut [u64],
     valid: &[u8],
@@ -330,7 +347,7 @@ fn keys_alone<T: Answer>(
             number += 1;
         }
     });
-    operation.run(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
+    operation.work(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
         turns::over(py, valid.len(), || {
             out[number..].fill(T::default());

@@ -55,7 +55,7 @@ impl<'a, 'py> Frame<'a, 'py> {
     pub(super) fn rows(&self, hasher: &KeyHasher) -> PyResult<Chunk> {
         let frame = self.frame();
         if frame.getattr("shape")?.get_item(1)?.extract::<usize>()? < 2 {
-            return Err(key_type(frame.py(), "a frame of one column holds no keys by itself; pass one column of it"));
+            return Err(import::too_few_columns(frame));
         }
         match self {
             Frame::PolarsObjects(_) => objects(hasher, &frame.call_method0("iter_rows")?, |row| {

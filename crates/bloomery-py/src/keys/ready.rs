@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::HASHED_AT_A_TIME;
-use super::batch::{self, Operation, Work};
+use super::batch::{self, AnyOperation, Operation};
 use super::buffer::{self, Opened};
 use super::column::Column;
 use super::filters;
@@ -85,10 +85,10 @@ fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 
 /// Runs `operation` over a batch of hashes.
 pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    any::<O::Out>(operation, hashes)
+    run_any::<O::Out>(operation, hashes)
 }
 
-fn any<'py, T: Answer>(operation: Work<'_, T>, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
     filters::refuse(hashes)?;
     let hasher = bloomery_core::key::KeyHasher::seeded(0);
@@ -97,7 +97,7 @@ fn any<'py, T: Answer>(operation: Work<'_, T>, hashes: &Bound<'py, PyAny>) -> Py
         && let Opened::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {
         let ready = view(py, &column)?;
-        return answers::like_buffer(hashes, ready.len(), |out| operation.run(py, &ready, Some(out)));
+        return answers::like_buffer(hashes, ready.len(), |out| operation.work(py, &ready, Some(out)));
     }
     if import::speaks(hashes)? {
         return batch::arrow(operation, hashes, Chunks::one(&hasher, column(hashes)?), true);
@@ -111,6 +111,6 @@ fn any<'py, T: Answer>(operation: Work<'_, T>, hashes: &Bound<'py, PyAny>) -> Py
         }
     }
     let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
-    operation.run(py, &values.as_slice(), Some(&mut out))?;
+    operation.work(py, &values.as_slice(), Some(&mut out))?;
     T::to_list(py, &out)
 }

@@ -62,7 +62,7 @@ def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
             "layout": getattr(seen, "layout", None),
             "num_added": seen.num_added,
             "seed": seen.seed,
-            "keyed": seen.info()["keyed"],
+            "keyed": seen.keyed,
         },
         "state": args.state,
     }

@@ -66,17 +66,12 @@ def held(path: str | None, role: str = "--state") -> Iterator[None]:
         yield
         return
     target = _target_of(path, role)
-    if not _folders.has_locks():
-        yield
-        return
     lock = target.with_name(f".{target.name}.lock")
     descriptor = _locked(lock, path)
     try:
         yield
     finally:
-        with suppress(OSError):
-            lock.unlink()
-        os.close(descriptor)
+        _folders.release(descriptor, lock)
 
 
 def _locked(lock: Path, path: str) -> int:
@@ -92,9 +87,10 @@ def _locked(lock: Path, path: str) -> int:
         except BlockingIOError:
             os.close(descriptor)
             raise Refusal(f"{path}: another run uses this file; wait for it, or name another") from None
-        # The run that held it may have removed it between our two calls: then it guards nothing.
+        # The run that held it may have removed it between our two calls, where the system lets it: then it
+        # guards nothing.
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+            if not _folders.has_locks() or os.path.samestat(os.fstat(descriptor), lock.stat()):
                 return descriptor
         os.close(descriptor)
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::cells::allocation::{reserve, short, zeroed};
 use crate::error::Result;
+use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
-use crate::structure::{Addable, Filter};
 use crate::text::select::reason::Reason;
 use crate::text::through::Through;
 
@@ -177,30 +177,24 @@ impl KeyedRecords {
     }
 }
 
-/// Adds `hashes`, marking those that were new. With `once`, known ones are not added again: for structures in which
-/// copies take slots.
-pub fn add<F: Addable>(filter: &mut F, hashes: &[u64], mask: &mut [u8], once: bool) -> Result<()> {
-    if !once {
-        return filter.add_hashes(hashes, Some(mask));
-    }
-    for (&hash, new) in hashes.iter().zip(mask) {
-        *new = u8::from(!filter.contains_hash(hash) && filter.add_hash(hash)?);
-    }
-    Ok(())
-}
-
 /// Marks `hashes` that `filter` does not hold, each the first time only.
 pub fn fresh<F: Filter>(filter: &F, hashes: &[u64]) -> Result<Vec<u8>> {
     let mut mask = zeroed(hashes.len())?;
     for (hashes, mask) in hashes.chunks(CHUNK).zip(mask.chunks_mut(CHUNK)) {
         filter.contains_hashes(hashes, mask);
     }
+    mark_first(hashes, &mut mask)?;
+    Ok(mask)
+}
+
+/// Marks the first of each of `hashes` that `mask` does not mark, and no others.
+fn mark_first(hashes: &[u64], mask: &mut [u8]) -> Result<()> {
     let mut met: std::collections::HashSet<u64, Through> = Default::default();
     met.try_reserve(mask.iter().filter(|held| **held == 0).count()).map_err(|_| short(hashes.len() * SLOT_BYTES))?;
-    for (&hash, mark) in hashes.iter().zip(&mut mask) {
+    for (&hash, mark) in hashes.iter().zip(mask) {
         *mark = u8::from(*mark == 0 && met.insert(hash));
     }
-    Ok(mask)
+    Ok(())
 }
 
 /// The last record of each key that occurs more than once, for `--keep last`: a first pass notes where keys that a filter

@@ -20,7 +20,7 @@ use crate::key::KeyHasher;
 use json::{Names, Span};
 pub use key::KeyType;
 use key::{Key, Value, key_of, tuple_of};
-pub use keyed::{KeyedRecords, LastOccurrences, add, fresh};
+pub use keyed::{KeyedRecords, LastOccurrences, fresh};
 pub use reason::{MOST_DEPTH, Reason};
 use scan::Scanner;
 use table::Cell;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import threading
@@ -55,11 +56,41 @@ def test_a_command_may_come_byte_by_byte(service: Service):
 
 def test_answers_keep_the_order_of_commands_however_many_come_at_once(service: Service):
     raw = service.socket()
-    count = 20_000
+    count = 400_000
     sent = b"".join(b"*2\r\n$4\r\nECHO\r\n$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(count))
     threading.Thread(target=raw.send, args=(sent,)).start()
     expected = b"".join(b"$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(count))
     assert raw.take(len(expected)) == expected
+
+
+@pytest.mark.parametrize("length", [7, 65_536, 1_000_003])
+def test_a_client_that_never_stops_sending_leaves_room_for_others(service: Service, length):
+    """Whatever ends of commands its reads end in."""
+    raw, ended, taken = service.socket(), threading.Event(), [0]
+    sent = (b"*2\r\n$4\r\nECHO\r\n$%d\r\n" % length + bytes(length) + b"\r\n") * max(1, 100_000 // length)
+
+    def send() -> None:
+        while not ended.is_set():
+            raw.send(sent)
+
+    def take() -> None:
+        with contextlib.suppress(OSError):
+            while more := len(raw.socket.recv(1 << 20)):
+                taken[0] += more
+
+    threads = [threading.Thread(target=send), threading.Thread(target=take)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            assert service.client().ping()
+            time.sleep(0.02)
+    finally:
+        ended.set()
+        threads[0].join(20)
+        raw.socket.shutdown(socket.SHUT_RDWR)
+        threads[1].join(20)
+    assert taken[0] > 1_000_000
 
 
 def test_random_bytes_end_nothing(service: Service):

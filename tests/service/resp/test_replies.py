@@ -1,7 +1,7 @@
 """The reply of every command, in both versions of the protocol, against a table.
 
-Replies of ``BF.*`` and ``CF.*`` are those of RedisBloom 2.8 and of Redis 8, others those of Redis 7. A row of a
-table is a command and what is answered: bytes in version 2, and in version 3 where it differs.
+Replies of ``BF.*`` and ``CF.*`` are those of RedisBloom 2.8 and of Redis 8, others those of Redis 7. A row
+of a table is a command and what is answered: bytes in version 2, and in version 3 where it differs.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
-use tokio::task::coop::consume_budget;
+use tokio::task::coop::{consume_budget, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::clients::Present;
@@ -70,7 +70,10 @@ impl Connection {
             }
             loop {
                 let room = self.make_room();
-                let Some(read) = self.read_now()? else { break };
+                let Some(read) = self.read_now()? else {
+                    consume_budget().await;
+                    break;
+                };
                 if read == 0 || !self.answer().await? {
                     return Ok(());
                 }
@@ -101,8 +104,9 @@ impl Connection {
 
     /// Reads what is there; `None` where nothing is.
     fn read_now(&mut self) -> io::Result<Option<usize>> {
-        let mut reading = std::pin::pin!(self.stream.read_buf(&mut self.buffers.input));
-        // Whoever waits does so in `readable`.
+        // Whoever waits does so in `readable`, which knows nothing of the task's budget: a read that is put off for want
+        // of it would be tried for ever. The budget is that of `consume_budget`.
+        let mut reading = std::pin::pin!(unconstrained(self.stream.read_buf(&mut self.buffers.input)));
         match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(read) => read.map(Some),
             Poll::Pending => Ok(None),

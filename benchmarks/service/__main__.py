@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ["restart", "many", "snapshots", "durable", "soak"]
+NAMES = ["restart", "many", "snapshots", "durable", "resp", "soak"]
 
 
 def main() -> int:

@@ -48,6 +48,12 @@ pub(super) fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
     move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
 }
 
+/// Has this thread, which goes over a gigabyte, give way to those that answer.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 15);
+}
+
 impl Store {
     /// Writes a filter whole, on disk when it returns: the number of its file; none without a folder.
     pub(super) fn write_file(&self, entry: &Entry, filter: &dyn Kind) -> Result<Option<u64>> {
@@ -67,6 +73,17 @@ impl Store {
     /// Writes what changed since the last checkpoint. Look-ups go on; changes of a filter wait while its bytes are
     /// handed to the kernel.
     pub fn checkpoint(&self) -> Result<Done> {
+        let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                give_way();
+                self.checkpoint_here()
+            });
+            thread.join().unwrap_or_else(gone)
+        })
+    }
+
+    fn checkpoint_here(&self) -> Result<Done> {
         let Some(folder) = &self.options.folder else { return Ok(Done::default()) };
         let _one = self.checkpointing.lock();
         let logged = self.log.nbytes();

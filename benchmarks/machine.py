@@ -13,7 +13,8 @@ from benchmarks.model import ROOT
 
 PACKAGES = (
     "bloomery", "numpy", "pyarrow", "polars", "rbloom", "abloom", "fastbloom-rs",
-    "pybloomfiltermmap3", "pybloom-live",
+    "pybloomfiltermmap3", "pybloom-live", "pyfusefilter", "pyxorfilter", "binaryfuse", "sketch-oxide",
+    "fastconstmap",
 )  # fmt: skip
 
 

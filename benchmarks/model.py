@@ -22,8 +22,13 @@ ORDER = (
     "arrow",
     "mutable",
     "static",
+    "static-percent",
+    "maps",
+    "exact",
+    "reconcile",
     "dedup",
     "records",
+    "large-build",
     "accuracy",
 )
 
@@ -135,6 +140,8 @@ class Definition:
     settings: dict[str, Any]
     quick: dict[str, Any]
     bars: tuple[Bar, ...]
+    long: bool = False
+    """Takes minutes: a quick run leaves it out unless it is named."""
 
     @staticmethod
     def load(name: str) -> Definition:
@@ -148,6 +155,7 @@ class Definition:
             settings=data["settings"],
             quick=data.get("quick", {}),
             bars=tuple(Bar(**bar) for bar in data.get("bars", ())),
+            long=data.get("long", False),
         )
 
     def effective(self, quick: bool) -> dict[str, Any]:

@@ -21,7 +21,10 @@ README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
 # Pages of their own: what they are of, and which benchmarks.
 APART = {
     "commands": ("the command line", {"dedup", "records"}),
-    "structures": ("the other structures", {"mutable", "static"}),
+    "structures": (
+        "the other structures",
+        {"mutable", "static", "static-percent", "maps", "exact", "reconcile", "large-build"},
+    ),
 }
 Shown = list[tuple[Result, dict[str, Any]]]
 

@@ -12,7 +12,7 @@ from benchmarks.model import Definition, Figure, Result, Table, count_name, numb
 from benchmarks.rivals import static_filters as rivals
 
 OPERATIONS = ("build", "contains_many (hit)", "contains_many (miss)")
-COLUMNS = ["structure", "keys", "threads", *OPERATIONS, "bits a key"]
+SORTED = "contains_many (hit, sorted)"
 
 
 def run(definition: Definition, quick: bool) -> Result:
@@ -21,18 +21,23 @@ def run(definition: Definition, quick: bool) -> Result:
     settings = definition.effective(quick)
     rows: list[list[str]] = []
     for case in settings["cases"]:
-        same = {"threads": settings["threads"], "bits": settings["bits"], "cpu": clock.one_cpu()}
-        order = {**case, **same}
+        order = {**case, "threads": settings["threads"], "asked": settings["asked"], "cpu": clock.one_cpu()}
+        order |= {"operations": _operations(settings), "beside": settings["rivals"]}
         answer = isolated("benchmarks.measure.static_filters:worker", order, keeps_memory=True)
         result.notes += [line for line in answer["missing"] if line not in result.notes]
         result.raw[str(case["keys"])] = answer
         rows += _report(result, case["keys"], answer)
     note = "ns a key: median (minimum); CPU time with one thread, wall time with more"
-    result.tables.append(Table(f"{settings['bits']} bits a fingerprint, or that rate", COLUMNS, rows, note))
+    columns = ["structure", "keys", "threads", *_operations(settings), "bits a key"]
+    result.tables.append(Table(settings["table"], columns, rows, note))
     return result
 
 
-def makers(bits: int) -> dict[str, Any]:
+def _operations(settings: dict[str, Any]) -> list[str]:
+    return [*OPERATIONS, SORTED] if settings["sorted"] else [*OPERATIONS]
+
+
+def makers(asked: dict[str, float]) -> dict[str, Any]:
     """How each is built of hashes, by registry name, and by cells a key where that can be chosen."""
     import bloomery
 
@@ -41,7 +46,7 @@ def makers(bits: int) -> dict[str, Any]:
         names = {name for name, _, _ in row["parameters"]}
         if row["adds"] != "build" or "fpr" not in names:
             continue
-        options: dict[str, Any] = {"bits": bits} if "bits" in names else {"fpr": 0.5**bits}
+        options: dict[str, Any] = dict(asked)
         build = getattr(bloomery, row["class"]).build_hashed
         made[row["name"]] = (build, options)
         if "arity" in names:
@@ -49,25 +54,36 @@ def makers(bits: int) -> dict[str, Any]:
     return made
 
 
-def worker(keys: int, rounds: int, threads: list[int], bits: int, cpu: int) -> dict[str, Any]:
+def worker(
+    keys: int,
+    rounds: int,
+    threads: list[int],
+    asked: dict[str, float],
+    operations: list[str],
+    beside: str,
+    cpu: int,
+) -> dict[str, Any]:
     """Samples [wall, cpu] by structure, threads and operation; bits a key; those of the rivals."""
     import numpy as np
 
     draw = np.random.default_rng(keys)
     hashes = draw.integers(0, 1 << 64, keys, dtype=np.uint64)
     absent = draw.integers(0, 1 << 64, keys, dtype=np.uint64)
-    ours = makers(bits)
-    others, missing = rivals.load()
+    ours = makers(asked)
+    others, missing = rivals.load(beside)
+    batches = {OPERATIONS[1]: hashes, OPERATIONS[2]: absent}
+    if SORTED in operations:
+        batches[SORTED] = np.sort(hashes)
     samples: dict[str, Any] = {
-        name: {str(t): {op: [] for op in OPERATIONS} for t in threads} for name in ours
+        name: {str(t): {op: [] for op in operations} for t in threads} for name in ours
     }
-    samples |= {rival.name: {"1": {op: [] for op in OPERATIONS}} for rival in others}
+    samples |= {rival.name: {"1": {op: [] for op in operations}} for rival in others}
     sizes: dict[str, float] = {}
     for round_ in range(rounds):
         with clock.no_gc():
             for name in clock.rotated(list(ours), round_):
                 for t in threads:
-                    _ours(samples[name][str(t)], ours[name], (hashes, absent), t, cpu, sizes, name)
+                    _ours(samples[name][str(t)], ours[name], batches, t, cpu, sizes, name)
             with clock.pinned({cpu}):
                 for rival in others:
                     _theirs(samples[rival.name]["1"], rival, (hashes, absent), sizes)
@@ -75,10 +91,10 @@ def worker(keys: int, rounds: int, threads: list[int], bits: int, cpu: int) -> d
 
 
 def _ours(
-    into: dict[str, Any], how: Any, arrays: Any, threads: int, cpu: int, sizes: dict[str, float], name: str
+    into: dict[str, Any], how: Any, batches: Any, threads: int, cpu: int, sizes: dict[str, float], name: str
 ) -> None:
     build, options = how
-    hashes, absent = arrays
+    hashes = batches[OPERATIONS[1]]
     cpus = {cpu} if threads == 1 else os.sched_getaffinity(0)
     with clock.pinned(set(cpus)):
         if threads > 1:
@@ -90,7 +106,7 @@ def _ours(
         )
         into["build"].append(spent)
         made = kept[0]
-        for op, keys in (("contains_many (hit)", hashes), ("contains_many (miss)", absent)):
+        for op, keys in batches.items():
             into[op].append(clock.wall_and_cpu(lambda: made.contains_hashed(keys), len(hashes)))  # noqa: B023
         sizes[name] = 8 * made.nbytes / len(hashes)
 
@@ -103,7 +119,8 @@ def _theirs(into: dict[str, Any], rival: rivals.StaticRival, arrays: Any, sizes:
         hashes = hashes.copy()  # the C code may sort what it is given
     kept: list[Any] = []
     into["build"].append(clock.wall_and_cpu(lambda: kept.append(rival.build(hashes)), len(hashes)))
-    sizes[rival.name] = 8 * rival.nbytes(kept[0]) / len(hashes)
+    if rival.nbytes is not None:
+        sizes[rival.name] = 8 * rival.nbytes(kept[0]) / len(hashes)
     if rival.contains_many is not None:
         for op, keys in (("contains_many (hit)", hashes), ("contains_many (miss)", absent)):
             into[op].append(clock.wall_and_cpu(lambda: rival.contains_many(kept[0], keys), len(keys)))  # type: ignore[misc]  # noqa: B023
@@ -113,8 +130,9 @@ def _report(result: Result, keys: int, answer: dict[str, Any]) -> list[list[str]
     size, rows = count_name(keys), []
     samples = answer["samples"]
     for name, by_threads in samples.items():
-        bits = answer["bits"][name]
-        result.figures[f"{name}/{keys}/bits"] = Figure(round(bits, 4), "bits", f"{name}, {size}")
+        bits = answer["bits"].get(name)
+        if bits is not None:
+            result.figures[f"{name}/{keys}/bits"] = Figure(round(bits, 4), "bits", f"{name}, {size}")
         for t, ops in by_threads.items():
             row = [name, size, t]
             for op, pairs in ops.items():
@@ -125,7 +143,7 @@ def _report(result: Result, keys: int, answer: dict[str, Any]) -> list[list[str]
                 figure = Figure(clock.median(times), "ns", f"{op}, {name}, {size}", min(times))
                 result.figures[f"{name}/{keys}/{t}/{op}/ns"] = figure
                 row.append(f"{number(figure.value)} ({number(min(times))})")
-            rows.append([*row, f"{bits:.2f}"])
+            rows.append([*row, "-" if bits is None else f"{bits:.2f}"])
         _ratios(result, name, keys, samples)
     for row in rows:
         say("  ".join(row))

@@ -19,7 +19,7 @@ class StaticRival:
 
     name: str
     build: Callable[[Any], Any]
-    nbytes: Callable[[Any], int]
+    nbytes: Callable[[Any], int] | None
     contains_many: Callable[[Any, list[Any]], Any] | None = None
     slow: bool = False
     """Takes a list of Python objects: timed on a tenth of the keys."""
@@ -41,24 +41,77 @@ def _original(name: str, kind: str, populate: str) -> StaticRival:
     return StaticRival(name, build, lambda made: int(getattr(lib, f"{kind}_size_in_bytes")(made)))
 
 
-def _user(module: str, cls: str, nbytes: str) -> StaticRival:
+def _user(module: str, cls: str, nbytes: str, **options: float) -> StaticRival:
     made = getattr(importlib.import_module(module), cls)
     return StaticRival(
         f"{module}.{cls}",
-        made,
+        lambda keys: made(keys, **options),
         lambda f: int(getattr(f, nbytes)()),
         lambda f, keys: list(map(f.contains, keys)),
         slow=True,
     )
 
 
-MAKERS: tuple[Callable[[], StaticRival], ...] = (
-    lambda: _original("C fuse8", "binary_fuse8", "populate"),
-    lambda: _original("C xor8", "xor8", "buffered_populate"),
-    lambda: _user("pyfusefilter", "Fuse8", "size_in_bytes"),
-    lambda: _user("pyfusefilter", "Xor8", "size_in_bytes"),
-    lambda: _user("binary_fuse", "BinaryFuse8", "memory_usage_bytes"),
-)
+def _populated(module: str, cls: str) -> StaticRival:
+    made = getattr(importlib.import_module(module), cls)
+
+    def build(keys: list[int]) -> Any:
+        f = made(len(keys))
+        f.populate(keys)
+        return f
+
+    return StaticRival(
+        f"{module}.{cls}",
+        build,
+        lambda f: int(f.size_in_bytes()),
+        lambda f, keys: list(map(f.contains, keys)),
+        slow=True,
+    )
+
+
+def _sketch_fuse() -> StaticRival:
+    made = importlib.import_module("sketch_oxide").BinaryFuseFilter
+    return StaticRival(
+        "sketch_oxide.BinaryFuseFilter",
+        lambda keys: made(keys, bits_per_entry=8),
+        None,
+        lambda f, keys: f.contains_batch(keys),
+        slow=True,
+    )
+
+
+def _sketch_ribbon() -> StaticRival:
+    made = importlib.import_module("sketch_oxide").RibbonFilter
+
+    def build(keys: list[int]) -> Any:
+        f = made(len(keys), fpr=0.01)
+        f.insert_batch([key.to_bytes(8, "little") for key in keys])
+        f.finalize()
+        return f
+
+    return StaticRival(
+        "sketch_oxide.RibbonFilter",
+        build,
+        lambda f: int(f.memory_usage()),
+        lambda f, keys: f.contains_batch([key.to_bytes(8, "little") for key in keys]),
+        slow=True,
+    )
+
+
+#: By the set of rivals that a definition names.
+MAKERS: dict[str, tuple[Callable[[], StaticRival], ...]] = {
+    "bits": (
+        lambda: _original("C fuse8", "binary_fuse8", "populate"),
+        lambda: _original("C xor8", "xor8", "buffered_populate"),
+        lambda: _user("pyfusefilter", "Fuse8", "size_in_bytes"),
+        lambda: _user("pyfusefilter", "Xor8", "size_in_bytes"),
+        lambda: _populated("pyxorfilter", "Fuse8"),
+        lambda: _populated("pyxorfilter", "Xor8"),
+        lambda: _user("binary_fuse", "BinaryFuse8", "memory_usage_bytes"),
+        _sketch_fuse,
+    ),
+    "percent": (_sketch_ribbon,),
+}
 
 
 def _tried(rival: StaticRival) -> StaticRival:
@@ -69,10 +122,10 @@ def _tried(rival: StaticRival) -> StaticRival:
     return rival
 
 
-def load() -> tuple[list[StaticRival], list[str]]:
-    """The rivals that can run here, and for each of the others one line with the reason."""
+def load(which: str) -> tuple[list[StaticRival], list[str]]:
+    """The rivals of a set that can run here, and for each of the others one line with the reason."""
     ready, missing = [], []
-    for make in MAKERS:
+    for make in MAKERS[which]:
         try:
             ready.append(_tried(make()))
         except Exception as error:  # noqa: BLE001 - whatever a foreign package raises, it is left out

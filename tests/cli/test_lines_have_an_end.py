@@ -160,6 +160,10 @@ def test_a_window_beyond_the_memory_is_refused(bloomery, refused):
     text = refused(bloomery("dedup", "--memory", "64M", stdin=_frame(b"a\n", window=26)))
     assert "window of 64.0 MiB, more than 4.0 MiB" in text
     assert bloomery("dedup", stdin=_frame(b"a\n", window=26), check=0).stdout == b"a\n"
+    # More memory is a remedy only where there was less than the largest window takes.
+    assert "more --memory" in text
+    text = refused(bloomery("dedup", stdin=_frame(b"a\n", window=28)))
+    assert "more than 128.0 MiB; pack it with a smaller one" in text
 
 
 @pytest.mark.parametrize("size", ["0", "1K", "-1", "x", "9" * 5000])

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::parallel::workers::lock;
 use bloomery_core::structure::Job;
-use bloomery_core::structure::records::Sorted;
+use bloomery_core::structure::records::{Gathered, Sorted};
 use bloomery_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator};
@@ -129,17 +129,17 @@ impl How {
         py: Python<'_>,
         hasher: &KeyHasher,
         given: Given<'_, '_>,
-        make: impl FnOnce(&Sorted<1>, &Job<'_>) -> Result<T> + Send,
+        make: impl FnOnce(&Gathered<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         if let Given::Hashes(hashes) = given
             && let Ok(gathering) = hashes.cast::<Gathering>()
         {
             let gathering = gathering.get();
-            return self.watched(py, |job| make(&*gathering.sorted(job)?, job));
+            return self.watched(py, |job| make(&*gathering.closed()?, job));
         }
-        let gathering = Gathering::of(*hasher, self.memory);
+        let gathering = Gathering::of(*hasher, self.memory, self.threads);
         given.run(&gathering, hasher)?;
-        self.watched(py, |job| make(&*gathering.sorted(job)?, job))
+        self.watched(py, |job| make(&*gathering.closed()?, job))
     }
 
     /// Gathers the keys of two sets, each within half of the memory, and makes a structure of both.
@@ -150,7 +150,7 @@ impl How {
         make: impl FnOnce(&Sorted<1>, &Sorted<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let half = self.memory.map(|memory| memory / 2);
-        let [first, second] = [0, 1].map(|_| Gathering::of(*hasher, half));
+        let [first, second] = [0, 1].map(|_| Gathering::of(*hasher, half, self.threads));
         batch::run(&first, hasher, one, false)?;
         batch::run(&second, hasher, other, false)?;
         self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))
@@ -163,21 +163,25 @@ impl How {
         hasher: &KeyHasher,
         given: Given<'_, '_>,
         values: &Values,
-        make: impl FnOnce(&Sorted<2>, &Job<'_>) -> Result<T> + Send,
+        make: impl FnOnce(&Gathered<2>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let pairs = Pairs::of(values, self.memory);
         given.run(&pairs, hasher)?;
         let records = pairs.finish(py)?;
-        let sorted = self.watched(py, |job| records.sorted(job))?;
-        if let Some([[hash, _], _]) = sorted.differing() {
+        let (keys, differing) = self.watched(py, |job| {
+            let keys = Gathered::try_from(records)?;
+            let differing = keys.sorted(job)?.differing();
+            Ok((keys, differing))
+        })?;
+        if let Some([[hash, _], _]) = differing {
             clash(py, hasher, given, values, hash)?;
         }
-        self.watched(py, |job| make(&sorted, job))
+        self.watched(py, |job| make(&keys, job))
     }
 
     /// Gathers keys and sorts them, for a structure that is chosen then.
     pub(crate) fn gathered(&self, hasher: KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<(Gathering, u64)> {
-        let gathering = Gathering::of(hasher, self.memory);
+        let gathering = Gathering::of(hasher, self.memory, self.threads);
         batch::run(&gathering, &hasher, keys, false)?;
         let distinct = self.watched(keys.py(), |job| Ok(gathering.sorted(job)?.len()))?;
         Ok((gathering, distinct))

@@ -1,12 +1,13 @@
 //! [`Gathering`]: the hashes of keys that come in pieces, for a structure that is made of all of them at once.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::parallel::workers::lock;
-use bloomery_core::structure::records::{Records, Sorted};
+use bloomery_core::structure::records::{Gathered, Records, Sorted};
 use bloomery_core::structure::{HashSource, Job};
 use bloomery_core::{Error, Result, text};
 use pyo3::prelude::*;
@@ -20,47 +21,65 @@ use crate::{params, turns};
 /// What became of the hashes.
 enum State {
     Open(Records<1>),
-    Sorted(Arc<Sorted<1>>),
-    /// Sorting was ended, and they are lost.
-    Ended,
+    Closed(Arc<Gathered<1>>),
+    /// Closing failed, and they are lost.
+    Lost,
 }
 
 /// Hashes of keys that come in pieces, for build_hashed; what does not fit in half of `memory` lies in a nameless file.
 #[pyclass(frozen, module = "bloomery._core")]
 pub(crate) struct Gathering {
     pub(crate) hasher: KeyHasher,
+    /// Threads that may take hashes of one source.
+    threads: usize,
     state: Mutex<State>,
 }
 
+/// Hashes of a source that several threads take between two looks for signals: 10 ms and more.
+const ROUND: usize = 1 << 22;
+
 impl Gathering {
     /// None yet, made by `hasher`.
-    pub(crate) fn of(hasher: KeyHasher, memory: Option<u64>) -> Self {
-        Gathering { hasher, state: Mutex::new(State::Open(Records::new(memory))) }
+    pub(crate) fn of(hasher: KeyHasher, memory: Option<u64>, threads: usize) -> Self {
+        Gathering { hasher, threads, state: Mutex::new(State::Open(Records::new(memory))) }
     }
 
-    /// Takes hashes; called detached, as sorting holds the lock while it attaches.
+    /// Takes hashes; called detached.
     pub(crate) fn push(&self, hashes: &[u64]) -> Result<()> {
+        self.take(&hashes, 0..hashes.len())
+    }
+
+    /// Makes room for so many hashes, if they are many.
+    fn expect(&self, hashes: usize) -> Result<()> {
         match &mut *lock(&self.state) {
-            State::Open(records) => hashes.iter().try_for_each(|&hash| records.push([hash])),
+            State::Open(records) => records.expect(hashes, self.threads),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes part of the hashes of `source`; called detached.
+    fn take(&self, source: &dyn HashSource, part: Range<usize>) -> Result<()> {
+        match &mut *lock(&self.state) {
+            State::Open(records) => records.take(source, part, self.threads),
             _ => Err(Error::parameter("a structure was made of these keys already; gather them anew for others")),
         }
     }
 
+    /// All that came; from now on no more are taken. Called detached.
+    pub(crate) fn closed(&self) -> Result<Arc<Gathered<1>>> {
+        let mut state = lock(&self.state);
+        let closed = match std::mem::replace(&mut *state, State::Lost) {
+            State::Open(records) => Arc::new(records.try_into()?),
+            State::Closed(closed) => closed,
+            State::Lost => return Err(Error::parameter("these keys were lost; gather them anew")),
+        };
+        *state = State::Closed(Arc::clone(&closed));
+        Ok(closed)
+    }
+
     /// All that came, sorted, with none twice; from now on no more are taken. Called detached.
     pub(crate) fn sorted(&self, job: &Job<'_>) -> Result<Arc<Sorted<1>>> {
-        let mut state = lock(&self.state);
-        match std::mem::replace(&mut *state, State::Ended) {
-            State::Open(records) => {
-                let sorted = Arc::new(records.sorted(job)?);
-                *state = State::Sorted(Arc::clone(&sorted));
-                Ok(sorted)
-            }
-            State::Sorted(sorted) => {
-                *state = State::Sorted(Arc::clone(&sorted));
-                Ok(sorted)
-            }
-            State::Ended => Err(Error::parameter("making a structure of these keys was ended; gather them anew")),
-        }
+        self.closed()?.sorted(job)
     }
 }
 
@@ -69,7 +88,14 @@ impl Operation for Gathering {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        each_chunk(py, source, |_, hashes| self.push(hashes))
+        turns::over(py, source.len(), || self.expect(source.len())).or_raise(py)?;
+        let (round, mut failed) = (if self.threads > 1 { ROUND } else { CHUNK }, None);
+        turns::detached(py, source.len(), |start| {
+            let end = source.len().min(start + round);
+            failed = self.take(source, start..end).err();
+            if failed.is_some() { source.len() } else { end }
+        })?;
+        failed.map_or(Ok(()), Err).or_raise(py)
     }
 }
 
@@ -178,7 +204,7 @@ impl Gathering {
     ) -> PyResult<Self> {
         let memory = memory.filter(|memory| !memory.is_none());
         let memory = memory.map(|memory| params::whole("memory", memory, 1)).transpose()?;
-        Ok(Self::of(params::given_hasher(seed, secret)?, memory))
+        Ok(Self::of(params::given_hasher(seed, secret)?, memory, 1))
     }
 
     /// Takes the lines of `block`, a last one without newline among them; how many.

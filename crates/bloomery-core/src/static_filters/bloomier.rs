@@ -27,7 +27,7 @@ use crate::registry::BLOOMIER;
 use crate::scheme::ahead::answer_ahead;
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
-use crate::structure::records::Sorted;
+use crate::structure::records::{Gathered, Sorted};
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 use facts::{Facts, OWN_BITS, VALUE_BITS};
 
@@ -106,18 +106,20 @@ impl Facts {
     /// Solves for values, or for slots, which then get theirs.
     fn build<const K: usize, S: Shape<K>>(
         mut self,
-        pairs: &Sorted<2>,
+        keys: &Gathered<2>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<BloomierMap> {
+        let pairs = &*keys.sorted(job)?;
         self.check_granted::<K, S>(pairs)?;
         let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
-        let made = shards::build::<K, 2, S>(pairs, cells, job, |pair, hash, own| {
-            xored::fingerprint(hash) << below | if mutable { own as u64 } else { pair[1] }
-        })?;
-        let Made { cells: memory, table, bits } = made;
+        let value = |&[hash, value]: &[u64; 2], own| {
+            xored::fingerprint(hash) << below | if mutable { own as u64 } else { value }
+        };
+        let made = keys.made(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
+        let Made { cells: memory, table, bits, keys } = made;
         let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
-        (self.bits, self.keys, self.cells) = (bits, pairs.len(), number);
+        (self.bits, self.keys, self.cells) = (bits, keys, number);
         let values = Memory::zeroed(self.value_words(words - 1)?)?;
         let mut map = BloomierMap { cells: memory, table, values, hasher, made: self };
         if mutable {
@@ -137,10 +139,10 @@ struct Found<const K: usize> {
 }
 
 impl BloomierMap {
-    /// The map of `pairs`, a hash and a value each.
+    /// The map of `keys`, each a hash and a value.
     #[allow(clippy::too_many_arguments)] // the public signature
     pub fn build(
-        pairs: &Sorted<2>,
+        keys: &Gathered<2>,
         fpr: Option<f64>,
         check_bits: Option<u64>,
         value_bits: Option<u64>,
@@ -149,13 +151,14 @@ impl BloomierMap {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
+        let pairs = keys.sorted(job)?;
         let facts = Facts::asked(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
         if let Some([[hash, one], [_, other]]) = pairs.differing() {
             return Err(Error::Parameter(format!(
                 "the key with the hash {hash:#018x} has two values, {one} and {other}; give each key one value, or another seed where two keys have one hash"
             )));
         }
-        by_arity!(arity, facts.build(pairs, hasher, job))
+        by_arity!(arity, facts.build(keys, hasher, job))
     }
 
     /// Bytes of cells of a map for so many keys.

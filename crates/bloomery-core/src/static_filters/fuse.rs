@@ -21,7 +21,7 @@ use crate::registry::BINARY_FUSE;
 use crate::scheme::fastrange;
 use crate::structure::Job;
 use crate::structure::declaration::structure;
-use crate::structure::records::Sorted;
+use crate::structure::records::Gathered;
 
 structure! {
     /// A static approximate set: made of all its keys at once, the smallest filter for its speed.
@@ -144,7 +144,7 @@ impl Stored {
 impl BinaryFuseFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Sorted<1>,
+        keys: &Gathered<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         arity: u64,

@@ -5,7 +5,7 @@
 //! that ends well depends on how many cells there are, and little on luck: Majewski, Wormald, Havas, Czech, "A family
 //! of perfect hashing methods", 1996.
 
-use crate::cells::allocation::zeroed;
+use crate::cells::allocation::reserve;
 use crate::cells::packed::Packed;
 use crate::error::Result;
 use crate::structure::records::Record;
@@ -18,71 +18,159 @@ pub trait Geometry<const K: usize>: Copy + Send + Sync {
     fn places(self, hash: u64) -> [u64; K];
 }
 
-/// One more key in the upper half of a cell's state; the lower half is the xor of the keys' numbers.
-const ONE: u64 = 1 << 32;
-
-/// The order in which cells are to be set, last first: key and cell. `None` when keys are left that are nowhere alone.
-fn order<const K: usize, const W: usize, G: Geometry<K>>(
-    geometry: G,
-    records: &[Record<W>],
-    spread: impl Fn(u64) -> u64,
-) -> Result<Option<Vec<(u32, u32)>>> {
-    let mut state = zeroed::<u64>(geometry.cells() as usize)?;
-    for (i, record) in records.iter().enumerate() {
-        for place in geometry.places(spread(record[0])) {
-            let cell = &mut state[place as usize];
-            *cell = (*cell ^ i as u64).wrapping_add(ONE);
-        }
-    }
-    let mut order = zeroed::<(u32, u32)>(records.len())?;
-    let mut alone: Vec<u32> = Vec::new();
-    crate::cells::allocation::reserve(&mut alone, records.len())?;
-    let mut taken = 0;
-    // From the last cell down: what becomes alone lies near, and is dealt with while it is in the cache.
-    for first in (0..state.len()).rev() {
-        if state[first] >> 32 != 1 {
-            continue;
-        }
-        alone.push(first as u32);
-        while let Some(cell) = alone.pop() {
-            if state[cell as usize] >> 32 != 1 {
-                continue;
-            }
-            let key = state[cell as usize] as u32;
-            let Some(slot) = order.get_mut(taken) else { return Ok(None) };
-            *slot = (key, cell);
-            taken += 1;
-            for place in geometry.places(spread(records[key as usize][0])) {
-                let other = &mut state[place as usize];
-                *other = (*other ^ u64::from(key)).wrapping_sub(ONE);
-                if *other >> 32 == 1 {
-                    alone.push(place as u32);
-                }
-            }
-        }
-    }
-    Ok((taken == records.len()).then_some(order))
+/// What solving takes beside the cells; used again for the next shard, as fresh pages cost 9 ns a key.
+#[derive(Default)]
+pub struct Room<const W: usize> {
+    /// Of each cell the xor of its records, with their spread hashes: that of a record alone is the record.
+    xors: Vec<Record<W>>,
+    /// Of each cell four times the number of its records, and in the lower bits the xor of which of their cells it is.
+    counts: Vec<u8>,
+    /// The cells that records had alone when they were taken away, first to last: there these still lie.
+    order: Vec<u32>,
+    /// Cells that became alone and were not looked at yet.
+    alone: Vec<u32>,
 }
 
-/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, hash, own)`, `spread`
-/// being the rule from the record's first word to that hash, and `own` the one of its cells that no other record has for
-/// its own. False when this cannot be done with this rule.
+/// One more record in a cell's count.
+const ONE: u8 = 4;
+
+/// So many times `value` in place of what `vec` holds.
+fn refill<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
+    vec.clear();
+    reserve(vec, len)?;
+    vec.resize(len, value);
+    Ok(())
+}
+
+/// At least so many values.
+fn grow<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
+    reserve(vec, len.saturating_sub(vec.len()))?;
+    vec.resize(len.max(vec.len()), value);
+    Ok(())
+}
+
+impl<const W: usize> Room<W> {
+    /// Bytes for so many records in so many cells.
+    pub fn bytes(records: u64, cells: u64) -> u64 {
+        let record = size_of::<Record<W>>() as u64;
+        cells * (record + 1 + 4) + records * 4
+    }
+
+    /// Counts the records of each cell; false when one has more than can be counted.
+    #[inline(never)]
+    fn count<const K: usize, G: Geometry<K>>(
+        &mut self,
+        geometry: G,
+        pieces: &[&[Record<W>]],
+        spread: impl Fn(u64) -> u64,
+    ) -> Result<bool> {
+        let cells = geometry.cells() as usize;
+        refill(&mut self.xors, cells, [0; W])?;
+        refill(&mut self.counts, cells, 0)?;
+        let (xors, counts, mut sound) = (&mut self.xors[..cells], &mut self.counts[..cells], true);
+        for record in pieces.iter().copied().flatten() {
+            let mut record = *record;
+            record[0] = spread(record[0]);
+            for (which, place) in geometry.places(record[0]).into_iter().enumerate() {
+                let place = place as usize;
+                xor(&mut xors[place], &record);
+                let count = counts[place].wrapping_add(ONE) ^ which as u8;
+                counts[place] = count;
+                sound &= count >= ONE;
+            }
+        }
+        Ok(sound)
+    }
+
+    /// Takes away records that are alone until none is; how many.
+    #[inline(never)]
+    fn take<const K: usize, G: Geometry<K>>(&mut self, geometry: G, records: usize) -> Result<usize> {
+        let cells = geometry.cells() as usize;
+        // Neither needs to be empty, as no more is read than was written.
+        grow(&mut self.order, records, 0)?;
+        grow(&mut self.alone, cells + K, 0)?;
+        let (xors, counts, alone) = (&mut self.xors[..cells], &mut self.counts[..cells], &mut self.alone[..]);
+        let order = &mut self.order[..records];
+        // Whether a cell is alone nobody can predict: no branches.
+        let mut waiting = 0;
+        for (cell, count) in (0..).zip(&*counts) {
+            alone[waiting] = cell;
+            waiting += usize::from(count / ONE == 1);
+        }
+        let mut taken = 0;
+        // From the last cell down: what becomes alone lies near, and is dealt with while it is in the cache.
+        while waiting > 0 {
+            waiting -= 1;
+            let cell = alone[waiting] as usize;
+            let (record, count) = (xors[cell], counts[cell]);
+            if count / ONE != 1 {
+                continue;
+            }
+            order[taken] = cell as u32;
+            taken += 1;
+            // Of no record any more; which of its cells it was stays.
+            counts[cell] = count - ONE;
+            let (places, mine) = (geometry.places(record[0]), usize::from(count % ONE));
+            // The others, in order.
+            for i in 0..K - 1 {
+                let (which, place) = if mine <= i { (i + 1, places[i + 1]) } else { (i, places[i]) };
+                let at = place as usize;
+                xor(&mut xors[at], &record);
+                let count = counts[at].wrapping_sub(ONE) ^ which as u8;
+                counts[at] = count;
+                alone[waiting] = place as u32;
+                waiting += usize::from(count / ONE == 1);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Sets cells, last first.
+    #[inline(always)]
+    fn set<const K: usize, G: Geometry<K>>(
+        &self,
+        geometry: G,
+        records: usize,
+        value: impl Fn(&Record<W>, usize) -> u64,
+        (cells, words): (Packed, &mut [u64]),
+    ) {
+        for &cell in self.order[..records].iter().rev() {
+            let (record, own) = (&self.xors[cell as usize], usize::from(self.counts[cell as usize]));
+            let places = geometry.places(record[0]);
+            let wanted = places.into_iter().fold(value(record, own), |xor, at| xor ^ cells.get(words, at));
+            cells.set(words, cell.into(), wanted & cells.max());
+        }
+    }
+}
+
+/// `into` xor `record`.
+#[inline(always)]
+fn xor<const W: usize>(into: &mut Record<W>, record: &Record<W>) {
+    for (into, word) in into.iter_mut().zip(record) {
+        *into ^= word;
+    }
+}
+
+/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, own)`, the record's
+/// first word being changed by the rule `spread`, and `own` the one of its cells that no other record has for its own.
+/// Neither the order of the records nor how they lie in pieces changes the cells. False when this cannot be done
+/// with this rule, as where one record comes twice.
 pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     geometry: G,
-    records: &[Record<W>],
+    pieces: &[&[Record<W>]],
     spread: impl Fn(u64) -> u64,
-    value: impl Fn(&Record<W>, u64, usize) -> u64,
-    cells: Packed,
-    words: &mut [u64],
+    value: impl Fn(&Record<W>, usize) -> u64,
+    (cells, words): (Packed, &mut [u64]),
+    room: &mut Room<W>,
 ) -> Result<bool> {
-    let Some(order) = order(geometry, records, &spread)? else { return Ok(false) };
-    for (key, cell) in order.into_iter().rev() {
-        let record = &records[key as usize];
-        let hash = spread(record[0]);
-        let places = geometry.places(hash);
-        let own = places.iter().position(|&at| at == u64::from(cell)).unwrap_or_default();
-        let wanted = places.into_iter().fold(value(record, hash, own), |xor, at| xor ^ cells.get(words, at));
-        cells.set(words, cell.into(), wanted & cells.max());
+    let records = pieces.iter().map(|piece| piece.len()).sum();
+    if !room.count(geometry, pieces, &spread)? || room.take(geometry, records)? < records {
+        return Ok(false);
+    }
+    // Bytes, whose width the compiler then knows, take half of the instructions.
+    match Packed::new(8) {
+        Some(bytes) if cells == bytes => room.set(geometry, records, value, (bytes, words)),
+        _ => room.set(geometry, records, value, (cells, words)),
     }
     Ok(true)
 }

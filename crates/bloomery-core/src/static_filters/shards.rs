@@ -4,15 +4,17 @@
 //! four words a shard: the first word of its cells, two numbers of its geometry, and the attempt that solved it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::peel::{self, Geometry};
+use super::peel::{self, Geometry, Room};
+use crate::cells::allocation::reserve;
 use crate::cells::packed::Packed;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::parallel::workers;
 use crate::structure::Job;
-use crate::structure::records::{BUCKET_BITS, Record, Sorted};
+use crate::structure::records::{BUCKET_BITS, Lot, Record, lot};
 
 /// Keys of a shard, at most twice as many: its 20 MB of work lie in the last-level cache (10 million keys in a binary fuse
 /// filter: 56 ns a key in place of 88, in a xor filter 80 in place of 338).
@@ -72,6 +74,8 @@ pub struct Made {
     pub table: Memory,
     /// The number of shards is 2^bits.
     pub bits: u32,
+    /// Distinct keys.
+    pub keys: u64,
 }
 
 /// Words of cells for so many keys.
@@ -86,36 +90,51 @@ pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 
     (words + 1).next_multiple_of(LINE_WORDS as u64).saturating_mul(8)
 }
 
-/// Bytes that solving a shard takes beside its cells: records, states, the order.
-fn work_bytes<const W: usize>(keys: u64) -> u64 {
-    keys * (8 * W as u64 * 2 + 10 + 8 + 4)
+/// Bytes that solving a shard takes beside its cells; records are copied where a file has them, or to look for repeated ones.
+fn work_bytes<const K: usize, const W: usize, S: Shape<K>>(keys: u64, copied: bool) -> u64 {
+    u64::from(copied) * keys * 8 * W as u64 + Room::<W>::bytes(keys, S::for_keys(keys).cells())
 }
 
 /// Refuses work that does not fit into the memory that was granted.
-fn check_granted<const W: usize>(records: &Sorted<W>, bits: u32, words: u64, threads: usize) -> Result<()> {
-    let largest = (0..1 << bits).map(|shard| records.count(bits, shard)).max().unwrap_or(0);
-    let needed = words.saturating_mul(8).saturating_add(work_bytes::<W>(largest) * threads as u64);
-    match records.granted() {
+fn check_granted<const K: usize, const W: usize, S: Shape<K>>(
+    lot: &Lot<W>,
+    bits: u32,
+    words: u64,
+    threads: usize,
+) -> Result<()> {
+    let largest = (0..1 << bits).map(|shard| lot.count(bits, shard)).max().unwrap_or(0);
+    let copied = lot.is_spilled() || !lot.is_sorted();
+    let needed = words.saturating_mul(8).saturating_add(work_bytes::<K, W, S>(largest, copied) * threads as u64);
+    match lot.granted() {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
             "{} keys need {needed} bytes of memory on {threads} threads, got memory={granted}; raise it, or use fewer threads",
-            records.len()
+            lot.len()
         ))),
         _ => Ok(()),
     }
 }
 
-/// Makes the cells and the table: the xor of the cells of each record will be `value(record, hash, own)`, as [`peel::solve`] says.
+/// What a thread uses again for the next shard.
+struct Work<const W: usize> {
+    read: Vec<Record<W>>,
+    room: Room<W>,
+}
+
+/// Makes the cells and the table: the xor of the cells of each record will be `value(record, own)`, as
+/// [`peel::solve`] says. `None` when records are not sorted and one came twice, or there may be too many of them.
 pub fn build<const K: usize, const W: usize, S: Shape<K>>(
-    records: &Sorted<W>,
+    lot: &Lot<W>,
     cells: Packed,
     job: &Job<'_>,
-    value: impl Fn(&Record<W>, u64, usize) -> u64 + Sync,
-) -> Result<Made> {
-    let bits = bits_for(records.len());
-    let shards: Vec<u64> = (0..1 << bits).map(|shard| records.count(bits, shard)).collect();
+    value: impl Fn(&Record<W>, usize) -> u64 + Sync,
+) -> Result<Option<Made>> {
+    let bits = bits_for(lot.len());
+    let shards: Vec<u64> = (0..1 << bits).map(|shard| lot.count(bits, shard)).collect();
     let sizes: Vec<u64> = shards.iter().map(|&keys| words_of::<K, S>(keys, cells)).collect();
     let total: u64 = sizes.iter().sum();
-    check_granted(records, bits, total, job.threads().min(shards.len()))?;
+    if let Err(error) = check_granted::<K, W, S>(lot, bits, total, job.threads().min(shards.len())) {
+        return if lot.is_sorted() { Err(error) } else { Ok(None) };
+    }
     // One word more: a cell is read with the word behind it.
     let (mut memory, mut table) = (Memory::zeroed(total + 1)?, Memory::zeroed((shards.len() * ROW) as u64)?);
     let (mut rest, mut first, mut parts) = (memory.writable()?, 0, Vec::new());
@@ -126,40 +145,58 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
         rest = behind;
         parts.push((shard, row, words));
     }
-    // Room for a shard's records, used again: fresh pages cost 9 ns a key.
-    let rooms = Mutex::new(Vec::new());
+    let (works, repeated) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     job.run(parts.into_iter(), |(shard, row, words)| {
-        let mut read = workers::lock(&rooms).pop().unwrap_or_default();
-        records.read(bits, shard, &mut read)?;
-        solve_shard::<K, W, S>(&read, bits, cells, (row, words), &value)?;
-        workers::lock(&rooms).push(read);
+        if lot.count(bits, shard) == 0 || repeated.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut work = workers::lock(&works).pop().unwrap_or_else(|| Work { read: Vec::new(), room: Room::default() });
+        let pieces = lot.pieces(bits, shard, &mut work.read)?;
+        let solved =
+            solve_shard::<K, W, S>(&pieces, (bits, lot.is_sorted()), cells, (row, words), &value, &mut work.room)?;
+        repeated.fetch_or(!solved, Ordering::Relaxed);
+        workers::lock(&works).push(work);
         Ok(())
     })?;
-    Ok(Made { cells: memory, table, bits })
+    Ok((!repeated.into_inner()).then_some(Made { cells: memory, table, bits, keys: lot.len() }))
 }
 
-/// Solves one shard and writes the rest of its row.
+/// Solves one shard and writes the rest of its row; false when a hash came twice.
 fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
-    records: &[Record<W>],
-    bits: u32,
+    pieces: &[&[Record<W>]],
+    (bits, sorted): (u32, bool),
     cells: Packed,
     (row, words): (&mut [u64], &mut [u64]),
-    value: impl Fn(&Record<W>, u64, usize) -> u64,
-) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
+    value: impl Fn(&Record<W>, usize) -> u64,
+    room: &mut Room<W>,
+) -> Result<bool> {
+    let shape = S::for_keys(pieces.iter().map(|piece| piece.len() as u64).sum());
+    for attempt in 0..ATTEMPTS {
+        let into = (cells, &mut *words);
+        let solved = match attempt {
+            0 => peel::solve(shape, pieces, |hash| spread(hash, bits, 0), &value, into, room)?,
+            _ => peel::solve(shape, pieces, |hash| spread(hash, bits, attempt), &value, into, room)?,
+        };
+        if solved {
+            let [a, b] = shape.words();
+            row[1..].copy_from_slice(&[a, b, attempt].map(u64::to_le));
+            return Ok(true);
+        }
+        if !sorted && attempt == 0 && lot::repeats(&mut joined(pieces)?) {
+            return Ok(false);
+        }
     }
-    let shape = S::for_keys(records.len() as u64);
-    let solved = (0..ATTEMPTS).map(|attempt| {
-        let spread = |hash| spread(hash, bits, attempt);
-        peel::solve(shape, records, spread, &value, cells, words).map(|solved| solved.then_some(attempt))
-    });
-    let attempt = solved.filter_map(Result::transpose).next().transpose()?.ok_or_else(|| {
-        Error::parameter("the keys could not be placed in 100 attempts, which hashes of keys always can: ready hashes must be those of hash_many()")
-    })?;
-    let [a, b] = shape.words();
-    row[1..].copy_from_slice(&[a, b, attempt].map(u64::to_le));
-    Ok(())
+    Err(Error::parameter(
+        "the keys could not be placed in 100 attempts, which hashes of keys always can: ready hashes must be those of hash_many()",
+    ))
+}
+
+/// The records of all pieces.
+fn joined<const W: usize>(pieces: &[&[Record<W>]]) -> Result<Vec<Record<W>>> {
+    let mut all = Vec::new();
+    reserve(&mut all, pieces.iter().map(|piece| piece.len()).sum())?;
+    pieces.iter().for_each(|piece| all.extend_from_slice(piece));
+    Ok(all)
 }
 
 /// A row of the table: first word, geometry, attempt.

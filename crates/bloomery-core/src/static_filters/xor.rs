@@ -13,7 +13,7 @@ use crate::registry::XOR;
 use crate::scheme::fastrange;
 use crate::structure::Job;
 use crate::structure::declaration::structure;
-use crate::structure::records::Sorted;
+use crate::structure::records::Gathered;
 
 structure! {
     /// A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
@@ -101,7 +101,7 @@ impl Stored {
 impl XorFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Sorted<1>,
+        keys: &Gathered<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         hasher: KeyHasher,

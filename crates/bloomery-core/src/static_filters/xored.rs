@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::scheme::ahead::answer_ahead;
 use crate::structure::Job;
-use crate::structure::records::Sorted;
+use crate::structure::records::Gathered;
 
 /// Widest fingerprint: 2^-32 is one in 4 billion.
 const MOST_BITS: u64 = 32;
@@ -79,15 +79,15 @@ pub(super) fn fingerprint(hash: u64) -> u64 {
 }
 
 /// Solves for fingerprints.
-pub fn build<const K: usize, S: Shape<K>>(keys: &Sorted<1>, asked: Asked, job: &Job<'_>) -> Result<(Made, Facts)> {
+pub fn build<const K: usize, S: Shape<K>>(keys: &Gathered<1>, asked: Asked, job: &Job<'_>) -> Result<(Made, Facts)> {
     let cells = packed(asked.width)?;
-    let made = shards::build::<K, 1, S>(keys, cells, job, |_, hash, _| fingerprint(hash))?;
+    let made = keys.made(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
     let (_, number) = shards::check_table::<K, S>(made.table.words(), made.bits, cells)?;
     let facts = Facts {
         width: asked.width,
         arity: K as u32,
         bits: made.bits,
-        keys: keys.len(),
+        keys: made.keys,
         cells: number,
         asked: asked.fpr,
     };
@@ -208,7 +208,7 @@ macro_rules! xored {
 
         impl $Class {
             fn made(
-                keys: &Sorted<1>,
+                keys: &Gathered<1>,
                 asked: crate::static_filters::xored::Asked,
                 $arity: u32,
                 hasher: crate::key::KeyHasher,

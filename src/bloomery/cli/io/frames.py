@@ -97,9 +97,10 @@ def _header(reader: _Reader, window: int) -> Generator[bytes, None, int]:
     else:
         wanted = (8 + (rest[0] & 7)) << (7 + (rest[0] >> 3))
     if wanted > window:
+        remedy = "give more --memory, or " if window < LARGEST_WINDOW else ""
         raise Refusal(
             f"{reader.name}: its zstd frame wants a window of {size_text(wanted)}, "
-            f"more than {size_text(window)}; give more --memory, or pack it with a smaller one"
+            f"more than {size_text(window)}; {remedy}pack it with a smaller one"
         )
     yield MAGIC + bytes((descriptor,)) + rest
     return descriptor

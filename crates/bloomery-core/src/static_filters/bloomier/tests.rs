@@ -1,11 +1,11 @@
 use super::*;
-use crate::structure::records::Records;
+use crate::structure::records::{Gathered, Records};
 use crate::structure::testing::{hash, mapped, reload};
 
-fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> Sorted<2> {
+fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> Gathered<2> {
     let mut records = Records::new(None);
     pairs.into_iter().for_each(|(key, value)| records.push([hash(key), value]).unwrap());
-    records.sorted(&Job::new(1)).unwrap()
+    records.try_into().unwrap()
 }
 
 /// Numbers of so many bits, one a key; the largest that there is stands among them.
@@ -14,7 +14,13 @@ fn values(number: u64, bits: u32) -> Vec<(u64, u64)> {
     (0..number).map(|i| (i, value(i) >> (64 - bits))).collect()
 }
 
-fn made(from: &Sorted<2>, check_bits: u64, value_bits: Option<u64>, mutable: bool, arity: u64) -> Result<BloomierMap> {
+fn made(
+    from: &Gathered<2>,
+    check_bits: u64,
+    value_bits: Option<u64>,
+    mutable: bool,
+    arity: u64,
+) -> Result<BloomierMap> {
     BloomierMap::build(from, None, Some(check_bits), value_bits, mutable, arity, KeyHasher::seeded(0), &Job::new(2))
 }
 
@@ -130,6 +136,6 @@ fn many_shards_have_slots_of_their_own() {
 fn memory_that_does_not_hold_the_values_is_refused() {
     let mut records = Records::new(Some(1 << 20));
     (0..100_000).for_each(|i| records.push([hash(i), i]).unwrap());
-    let pairs = records.sorted(&Job::new(1)).unwrap();
+    let pairs = records.try_into().unwrap();
     assert!(matches!(made(&pairs, 8, Some(64), true, 3), Err(Error::Memory(_))));
 }

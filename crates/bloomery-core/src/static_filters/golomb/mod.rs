@@ -28,7 +28,7 @@ use crate::registry::GOLOMB;
 use crate::sizing::{check_fpr, golomb};
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
-use crate::structure::records::Sorted;
+use crate::structure::records::Gathered;
 use crate::structure::{Declared, Filter, Job, Loadable, Mergeable, Sections};
 
 structure! {
@@ -133,7 +133,7 @@ impl Asked {
 impl GolombSet {
     /// The set of `keys`.
     pub fn build(
-        keys: &Sorted<1>,
+        keys: &Gathered<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         capacity: Option<u64>,
@@ -141,7 +141,7 @@ impl GolombSet {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let asked = Asked::of(fpr, bits, rice_bits)?;
+        let (asked, keys) = (Asked::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
         let capacity = capacity.unwrap_or(keys.len());
         let set = values::of_keys(keys, asked.shape(capacity)?, asked.fpr, job)?;
         if set.values > capacity {

@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::structure::records::Records;
+use crate::structure::records::{Gathered, Records};
 use crate::structure::testing::{bytes, hash, mapped, reload, reloaded};
 
-fn sorted(keys: impl Iterator<Item = u64>) -> Sorted<1> {
+fn sorted(keys: impl Iterator<Item = u64>) -> Gathered<1> {
     let mut records = Records::new(None);
     keys.for_each(|key| records.push([key]).unwrap());
-    records.sorted(&Job::new(1)).unwrap()
+    records.try_into().unwrap()
 }
 
 fn set(keys: impl Iterator<Item = u64>, fpr: f64, capacity: Option<u64>) -> GolombSet {

@@ -100,7 +100,7 @@ pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> 
         }
         first += words.len() as u64;
     }
-    Ok(Made { cells, table, bits })
+    Ok(Made { cells, table, bits, keys: keys.len() })
 }
 
 /// Solves one shard.

@@ -22,7 +22,7 @@ use crate::key::KeyHasher;
 use crate::registry::RIBBON;
 use crate::sizing::ribbon as sizing;
 use crate::structure::declaration::structure;
-use crate::structure::records::Sorted;
+use crate::structure::records::Gathered;
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 
 structure! {
@@ -101,15 +101,15 @@ fn asked(fpr: Option<f64>, bits: Option<u64>) -> Result<(f64, Columns)> {
 impl RibbonFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Sorted<1>,
+        keys: &Gathered<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
         let (asked, columns) = asked(fpr, bits)?;
-        let shards::Made { cells, table, bits } = build::build(keys, columns, job)?;
-        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys: keys.len(), asked })
+        let shards::Made { cells, table, bits, keys } = build::build(&*keys.sorted(job)?, columns, job)?;
+        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, asked })
     }
 
     /// Bytes of cells of a filter for so many keys.

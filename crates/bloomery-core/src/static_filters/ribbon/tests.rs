@@ -9,7 +9,7 @@ fn built(numbers: impl Iterator<Item = u64>, fpr: f64) -> RibbonFilter {
     let mut records = Records::new(None);
     numbers.for_each(|i| records.push([hash(i)]).unwrap());
     let job = Job::new(1);
-    RibbonFilter::build(&records.sorted(&job).unwrap(), Some(fpr), None, KeyHasher::seeded(0), &job).unwrap()
+    RibbonFilter::build(&records.try_into().unwrap(), Some(fpr), None, KeyHasher::seeded(0), &job).unwrap()
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn hashes_that_are_not_spread_are_taken_too() {
     for keys in [3_000, 50_000] {
         let mut records = Records::new(None);
         (0..keys).for_each(|i| records.push([i]).unwrap());
-        let sorted = records.sorted(&job).unwrap();
-        let made = RibbonFilter::build(&sorted, None, Some(8), KeyHasher::seeded(0), &job).unwrap();
+        let made =
+            RibbonFilter::build(&records.try_into().unwrap(), None, Some(8), KeyHasher::seeded(0), &job).unwrap();
         assert!((0..keys).all(|hash| made.contains_hash(hash)));
     }
 }

@@ -23,13 +23,14 @@ QUIET = "print nothing"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="tar to write; replaced if it is there")
+    parser.add_argument("file", metavar="FILE", help="tar to write; replaced if it is there")
     remote.add_address(parser, default="http://127.0.0.1:8080")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the copy beside its name, then give it the name."""
-    new = args.file.with_name(f"{args.file.name}.new")
+    file = Path(args.file)
+    new = file.with_name(f"{file.name}.new")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "wb") as out, remote.asked(args.url, "/v1/backup") as answer:  # noqa: PTH123
@@ -39,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
                 raise Refusal(f"{args.url} sent {out.tell()} of {stated} bytes; try again")
             out.flush()
             os.fsync(out.fileno())
-        new.replace(args.file)
+        new.replace(file)
     finally:
         new.unlink(missing_ok=True)
-    nbytes = args.file.stat().st_size
+    nbytes = file.stat().st_size
     report(
         args,
-        {"file": str(args.file), "bytes": nbytes},
+        {"file": args.file, "bytes": nbytes},
         [f"{args.file}: {nbytes:,} bytes"],
         stdout_is_free=True,
     )

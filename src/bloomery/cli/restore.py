@@ -31,8 +31,8 @@ _FOLDERS = frozenset({"data", "data/filters", "data/log"})
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="what bloomery backup wrote")
-    parser.add_argument("--data", metavar="DIR", type=Path, help="data folder to be made")
+    parser.add_argument("file", metavar="FILE", help="what bloomery backup wrote")
+    parser.add_argument("--data", metavar="DIR", help="data folder to be made")
     remote.add_address(parser, default=None)
     parser.add_argument(
         "--replace", action="store_true", help="with --url: in place of filters of the same names"
@@ -49,15 +49,15 @@ def run(args: argparse.Namespace) -> int:
             if args.data is None:
                 count = _send(tar, index, args.url, replace=args.replace)
             else:
-                count = _unpack(tar, args.data)
+                count = _unpack(tar, Path(args.data))
     except tarfile.TarError as error:
         raise Refusal(f"{args.file}: not what bloomery backup writes: {error}") from None
     what = "filters sent" if args.data is None else "files written"
-    report(args, {"file": str(args.file), "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
+    report(args, {"file": args.file, "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
     return 0
 
 
-def _index(tar: tarfile.TarFile, file: Path) -> dict[str, Any]:
+def _index(tar: tarfile.TarFile, file: str) -> dict[str, Any]:
     try:
         member = tar.extractfile(_INDEX)
         index: dict[str, Any] = json.loads(member.read()) if member is not None else {}

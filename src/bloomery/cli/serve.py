@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.standard import flush
 
 if TYPE_CHECKING:
     import argparse
@@ -19,13 +20,13 @@ QUIET = "do not print the addresses"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--data", metavar="DIR", type=Path, help="folder of filters, log and registry")
+    parser.add_argument("--data", metavar="DIR", help="folder of filters, log and registry")
     parser.add_argument("--http", metavar="HOST:PORT", help="HTTP port (127.0.0.1:8080); port 0 picks one")
     parser.add_argument("--resp", metavar="HOST:PORT", help="RESP port (127.0.0.1:6380); none: no such port")
     parser.add_argument(
         "--registry", metavar="URL", help="SQLAlchemy URL of the registry (SQLite in the data folder)"
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file of settings")
+    parser.add_argument("--config", metavar="FILE", help="TOML file of settings")
     parser.add_argument(
         "--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk"
     )
@@ -35,12 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--salvage", action="store_true", default=None, help="start without what is damaged")
     parser.add_argument("--node", metavar="NAME", help="name of this node among those of one registry")
     parser.add_argument("--advertise", metavar="URL", help="address under which others reach this node")
+    parser.add_argument("--tls-cert", metavar="FILE", help="PEM file of the certificate, for both ports")
+    parser.add_argument("--tls-key", metavar="FILE", help="PEM file of its key")
     parser.add_argument(
-        "--tls-cert", metavar="FILE", type=Path, help="PEM file of the certificate, for both ports"
-    )
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM file of its key")
-    parser.add_argument(
-        "--ready-file", metavar="FILE", type=Path, help="write the addresses there once both ports listen"
+        "--ready-file", metavar="FILE", help="write the addresses there once both ports listen"
     )
     parser.add_argument("--check", action="store_true", help="say whether the settings would do, and exit")
 
@@ -68,22 +67,27 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise Refusal(missing(error)) from None
     try:
-        settings = load(args.config, **{name: getattr(args, name) for name in _FLAGS})
+        settings = load(as_path(args.config), **{name: getattr(args, name) for name in _FLAGS})
         from bloomery.service import running
 
         if args.check:
-            print(running.check(settings))
+            flush(f"{running.check(settings)}\n")
         else:
             running.serve(
                 settings,
-                ready_file=args.ready_file,
-                tell=(lambda _text: None) if args.quiet else lambda text: print(text, flush=True),
+                ready_file=as_path(args.ready_file),
+                tell=(lambda _text: None) if args.quiet else lambda text: flush(f"{text}\n"),
             )
     except StartError as error:
         raise Refusal(str(error)) from None
     except ImportError as error:
         raise Refusal(missing(error)) from None
     return 0
+
+
+def as_path(name: str | None) -> Path | None:
+    """Return the path of a name, if there is one."""
+    return None if name is None else Path(name)
 
 
 def missing(error: ImportError) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.failures import Refusal
 from bloomery.cli.report import report
-from bloomery.cli.serve import missing
+from bloomery.cli.serve import as_path, missing
+from bloomery.cli.standard import flush
 
 if TYPE_CHECKING:
     import argparse
@@ -32,9 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pattern", action="append", metavar="NAMES", help="filters it is for, as logs:*; repeat"
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="data folder of the service")
+    parser.add_argument("--data", metavar="DIR", help="data folder of the service")
     parser.add_argument("--registry", metavar="URL", help="SQLAlchemy URL of its registry")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="its TOML file of settings")
+    parser.add_argument("--config", metavar="FILE", help="its TOML file of settings")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise Refusal(missing(error)) from None
     try:
-        settings = load(args.config, data=args.data, registry=args.registry)
+        settings = load(as_path(args.config), data=args.data, registry=args.registry)
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         registry = Registry(settings.registry_url)
     except StartError as error:
@@ -69,7 +69,7 @@ def _create(args: argparse.Namespace, tokens: Any) -> None:
     if args.json:
         report(args, {"name": args.name, "token": token}, [], stdout_is_free=True)
     else:
-        print(token)
+        flush(f"{token}\n")
 
 
 def _list(args: argparse.Namespace, tokens: Any) -> None:
@@ -78,7 +78,7 @@ def _list(args: argparse.Namespace, tokens: Any) -> None:
         f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
         for row in rows
     ]
-    report(args, {"tokens": rows}, lines, stdout_is_free=True)
+    report(args, {"tokens": rows}, lines or ["there is no token"], stdout_is_free=True)
 
 
 def _revoke(args: argparse.Namespace, tokens: Any) -> None:

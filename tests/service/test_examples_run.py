@@ -1,0 +1,61 @@
+"""The examples do what they say, against a real service."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import create_engine, text
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "service"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("messages.py", "1334 arrived, 1000 delivered, 334 dropped\n"),
+        ("frontier.py", "pages visited, 0 of them twice\n"),
+    ],
+)
+def test_programs_print_what_they_promise(service, program, said):
+    words = [sys.executable, str(EXAMPLES / program), service.url]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(said)
+
+
+def test_the_precheck_saves_queries(service, tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'users.db'}"
+    with create_engine(url).begin() as connection:
+        connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
+        connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("BLOOMERY_URL", service.url)
+    spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with TestClient(module.app) as app:
+        assert app.put("/users/ada", params={"mail": "a@example.org"}).status_code == 200
+        for name in ("ada", "grace"):
+            assert app.get(f"/users/{name}").json()["name"] == name
+        assert [app.get(f"/users/nobody-{i}").status_code for i in range(20)] == [404] * 20
+        assert app.get("/saved").json()["queries"] >= 19
+
+
+def test_the_files_to_deploy_read():
+    panels = json.loads((ROOT / "deploy" / "grafana.json").read_text())["panels"]
+    metrics = (ROOT / "src" / "bloomery" / "service" / "metrics.py").read_text()
+    assert all("bloomery_" in panel["targets"][0]["expr"] for panel in panels)
+    assert "bloomery_http_seconds" in metrics
+    page = (ROOT / "docs" / "service.md").read_text()
+    sample = "data" + page.partition("```text\ndata")[2].partition("```")[0]
+    from bloomery.service.settings import Settings
+
+    Settings.model_validate(tomllib.loads(sample))

@@ -1,7 +1,7 @@
 """Commands and keys a second over RESP: one connection sends what was written down, 16-byte keys, 1 %.
 
-Pipelined `PING` is the yardstick, what reading and answering alone cost; beside it stands that of `redis-server`,
-where it is installed.
+Pipelined `PING` is the yardstick, what reading and answering alone cost, that of `redis-server` beside it
+where there is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 //! The data plane on its own: `cargo run -p bloomery-server --release --example serve -- [ADDRESS] [FOLDER] [MODE]`.
 //!
 //! Listens on `127.0.0.1:6380`, or `ADDRESS`, until its standard input ends; keeps filters in `FOLDER`, if it is named.
-//! Words of the form `name=value` set what is not a place: tokens (`admin`, `reader`), `plain`, and limits.
+//! Words of the form `name=value` set what is not a place: tokens (`admin`, `reader`), `tls=CERTIFICATE,KEY` (PEM files),
+//! `plain`, and limits.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -10,6 +11,19 @@ use std::time::Duration;
 use bloomery_server::log::Durability;
 use bloomery_server::resp::{self, Gate, Grant, Tokens};
 use bloomery_server::store::{Options, Store};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// What TLS needs, from the names of two PEM files.
+fn encrypted(files: &str) -> Result<Arc<ServerConfig>, Box<dyn std::error::Error>> {
+    let (certificate, key) = files.split_once(',').ok_or("tls=CERTIFICATE,KEY")?;
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = config.with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    Ok(Arc::new(config))
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (settings, places): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|word| word.contains('='));
@@ -32,6 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let grant = Grant { read: true, patterns: vec!["r:*".into()], ..Grant::default() };
                 tokens = tokens.with(Tokens::digest(value.as_bytes()), grant);
             }
+            "tls" => listening.tls = Some(encrypted(value)?),
             "plain" => options.plain = value == "yes",
             "receive" => options.limits.receive = Duration::from_millis(value.parse()?),
             "connections" => options.limits.connections = value.parse()?,

@@ -32,13 +32,24 @@ def tool(name: str) -> str:
 
 
 class Service:
-    """The process. `folder` keeps its filters; settings are those of the example."""
+    """The process. `folder` keeps its filters, in files of so many blocks; settings are the example's."""
 
-    def __init__(self, folder: Path | None = None, mode: str = "always", **settings: object):
-        words = ["127.0.0.1:0", *([str(folder), mode] if folder else [])]
+    def __init__(
+        self,
+        folder: Path | None = None,
+        mode: str = "always",
+        *,
+        file_blocks: int | None = None,
+        **settings: object,
+    ):
+        words = [str(example()), "127.0.0.1:0", *([str(folder), mode] if folder else [])]
         words += [f"{name}={value}" for name, value in settings.items()]
+
+        if file_blocks is not None:
+            limited = f"trap '' XFSZ; ulimit -f {file_blocks}; exec \"$@\""
+            words = ["sh", "-c", limited, "sh", *words]
         self.process = subprocess.Popen(
-            [example(), *words],
+            words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 import redis
-from service.resp.serving import Raw, Service
+from service.resp.serving import Raw, Service, tool
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 
@@ -279,3 +280,61 @@ def test_transactions_are_done_as_one(service: Service):
         writer.join()
     assert count[0] > 50
     assert apart == 0
+
+
+def test_changes_are_refused_while_the_disk_is_full_and_look_ups_go_on(start, tmp_path):
+    service = start(tmp_path, "always", file_blocks=128)
+    client = service.client()
+    client.bf().reserve("full", 1e-6, 100_000)
+    added = []
+    with pytest.raises(redis.ResponseError, match="MISCONF"):
+        for i in range(100_000):
+            client.bf().add("full", i)
+            added.append(i)
+    assert len(added) > 1000
+    # Answers to look-ups in the same pipeline stay, those to changes do not.
+    pipe = client.pipeline(transaction=False)
+    pipe.bf().exists("full", 0)
+    pipe.bf().add("full", "more")
+    pipe.execute_command("PING")
+    found, refused, pong = pipe.execute(raise_on_error=False)
+    assert found == 1
+    assert pong
+    assert isinstance(refused, redis.ResponseError)
+    service.kill()
+    again = start(tmp_path, "always").client()
+    assert all(again.bf().mexists("full", *added))
+    again.bf().add("full", "more")
+
+
+def test_bytes_may_be_encrypted(start, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = [
+        tool("openssl"),
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    words += ["-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    service = start(tls=f"{certificate},{key}")
+    # What is said together with the last word of the handshake is heard.
+    for _ in range(20):
+        client = service.client(ssl=True, ssl_ca_certs=str(certificate))
+        assert client.ping()
+    client.bf().reserve("tls", 0.001, 100_000)
+    keys = [f"key {i}" for i in range(20_000)]
+    assert sum(client.bf().madd("tls", *keys)) > 19_900
+    assert all(client.bf().mexists("tls", *keys))
+    assert len(client.execute_command("BLOOM.DUMP", "tls")) > 100_000
+    with pytest.raises(redis.ConnectionError):
+        service.client().ping()  # not encrypted
+    with pytest.raises(redis.ConnectionError):
+        service.client(ssl=True).ping()  # signed by nobody who is known
+    halves = [service.socket() for _ in range(20)]  # that never say hello
+    assert client.ping()
+    assert len(halves) == 20

@@ -51,8 +51,12 @@ pub(super) async fn serve(
 
 impl Connection {
     async fn run(&mut self, ended: &mut watch::Receiver<End>) -> io::Result<()> {
+        // What came in together with the end of a handshake was read with it: the socket has nothing to tell of.
+        let mut ready = !self.stream.is_plain();
         loop {
-            if self.buffers.input.is_empty() {
+            if std::mem::take(&mut ready) {
+                self.buffers = self.server.buffers();
+            } else if self.buffers.input.is_empty() {
                 self.rest();
                 tokio::select! {
                     biased;
@@ -78,7 +82,7 @@ impl Connection {
                     return Ok(());
                 }
                 consume_budget().await;
-                if read < room && matches!(self.stream, Stream::Plain(_)) {
+                if read < room && self.stream.is_plain() {
                     break;
                 }
             }

@@ -10,7 +10,6 @@
 //! other C code are seen too, and nothing of Python's runs while changes wait, whose locks they might hold. Changes
 //! never wait for the interpreter, so the wait ends.
 
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::sleep;
@@ -90,7 +89,11 @@ pub(crate) fn watch_forks() -> PyResult<()> {
     // SAFETY: POSIX's declaration; the handlers allocate nothing and take no lock, and stay where they are, since the
     // interpreter unloads no extension.
     let done = DONE.get_or_init(|| unsafe { pthread_atfork(before, in_parent, in_child) == 0 });
-    if *done { Ok(()) } else { Err(PyMemoryError::new_err("the system has no memory to watch for forks")) }
+    if *done {
+        Ok(())
+    } else {
+        Err(pyo3::exceptions::PyMemoryError::new_err("the system has no memory to watch for forks"))
+    }
 }
 
 /// There are no forks here.

@@ -82,6 +82,8 @@ impl Temporary {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, if replaces { 0o600 } else { 0o666 });
+        #[cfg(not(unix))]
+        let _ = replaces; // there are no modes
         for _ in 0..ATTEMPTS {
             let path = target.with_file_name(name());
             let file = match options.open(&path) {

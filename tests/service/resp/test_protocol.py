@@ -338,3 +338,19 @@ def test_bytes_may_be_encrypted(start, tmp_path):
     halves = [service.socket() for _ in range(20)]  # that never say hello
     assert client.ping()
     assert len(halves) == 20
+
+
+def test_a_key_that_was_refused_is_not_there_after_a_kill(start, tmp_path):
+    service = start(tmp_path, "always")
+    client = service.client()
+    client.bf().reserve("full", 1e-6, 10, noScale=True)
+    client.bf().madd("full", *range(10))
+    for words in (["BLOOM.ADD", "full", "refused"], ["BF.ADD", "full", "refused"]):
+        with pytest.raises(redis.ResponseError, match="full"):
+            client.execute_command(*words)
+    client.bf().add("later", "x")  # is on disk, so whatever was logged before is
+    service.kill()
+    again = start(tmp_path, "always").client()
+    assert not again.bf().exists("full", "refused")
+    assert again.bf().card("full") == 10
+    assert all(again.bf().mexists("full", *range(10)))

@@ -1,10 +1,22 @@
-//! Adding what is not there yet.
+//! Adding where there is room, and what is not there yet.
 
 use std::sync::atomic::Ordering;
 
 use super::{Entry, Lsn, Store};
-use crate::fault::Result;
+use crate::fault::{Code, Fault, Result};
+use crate::kind::Kind;
 use crate::log::Record;
+
+impl Entry {
+    /// Adds in order, unless the filter is not to have keys beyond its capacity and would: on the way back as when it
+    /// happened, so that what was refused stays so.
+    pub(super) fn add_to(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        if self.settings.strict && filter.num_added() + hashes.len() as u64 > filter.capacity() {
+            return Err(Fault::new(Code::Full, "non scaling filter is full"));
+        }
+        filter.add(hashes, new)
+    }
+}
 
 impl Store {
     /// Adds a key unless it is there, which nobody else changes meanwhile: nothing where it was.
@@ -16,7 +28,7 @@ impl Store {
         if found != [0] {
             return Ok(None);
         }
-        let done = filter.add(&[hash], None);
+        let done = entry.add_to(filter.as_mut(), &[hash], None);
         let lsn = self.log.append(&Record::Add { id: entry.id, hashes: &[hash] })?;
         entry.lsn.store(lsn, Ordering::Relaxed);
         self.recount(entry, filter.nbytes());

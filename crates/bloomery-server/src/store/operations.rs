@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::entry::Place;
 use super::{Entry, Store};
-use crate::fault::{Code, Fault, Result};
+use crate::fault::{Code, Result};
 use crate::kind::Kind;
 use crate::log::Record;
 
@@ -28,12 +28,8 @@ impl Store {
     /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
     /// added, and how many of `new` are true is not told.
     pub fn add(&self, entry: &Entry, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
-        let lsn = self.changed(entry, &Record::Add { id: entry.id, hashes }, |filter| {
-            if entry.settings.strict && filter.num_added() + hashes.len() as u64 > filter.capacity() {
-                return Err(Fault::new(Code::Full, "non scaling filter is full"));
-            }
-            filter.add(hashes, Some(new))
-        })?;
+        let record = Record::Add { id: entry.id, hashes };
+        let lsn = self.changed(entry, &record, |filter| entry.add_to(filter, hashes, Some(new)))?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)

@@ -188,7 +188,7 @@ impl Store {
         let mut filter = entry.change();
         // What was refused when it happened is refused again, at the same key.
         let _ = match record.op {
-            op::ADD => filter.add(&words, None),
+            op::ADD => entry.add_to(filter.as_mut(), &words, None),
             op::REMOVE => filter.remove(&words, None),
             op::PAIRS => filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]),
             op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),

@@ -1,7 +1,7 @@
 """A pre-check in front of PostgreSQL, in a FastAPI application: absent users cost no query.
 
 ``BLOOMERY_URL`` is the address of a service, ``DATABASE_URL`` that of a database with a table
-``users (name text primary key, mail text)``. ``uvicorn precheck:app``, then ``curl localhost:8000/users/ada``.
+``users (name text primary key, mail text)``: ``uvicorn precheck:app``, ``curl localhost:8000/users/ada``.
 A name that is not in the filter is certainly not in the table; whoever writes a row adds its name first, so
 that no reader misses it.
 """

@@ -58,7 +58,9 @@ def test_names_are_data(service):
                 assert answer.status_code < 500, (name, suffix, answer.text)
     service.http.post("/v1/checkpoint")
     new = {path.name for path in files() - before}
-    assert all(name.endswith((".bloom", "-wal", "-shm")) or name == "manifest" for name in new), new
+    assert all(name.endswith((".bloom", ".bundle", "-wal", "-shm")) or name == "manifest" for name in new), (
+        new
+    )
 
 
 @pytest.mark.parametrize("head", [

@@ -25,7 +25,7 @@ EXAMPLE = "bloomery restore --data new filters.tar"
 QUIET = "print nothing"
 
 _INDEX = "index.json"
-_MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9]+-[0-9]+\.bloom)")
+_MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9]+(-[0-9]+\.bloom|\.bundle))")
 _FOLDERS = frozenset({"data", "data/filters", "data/log"})
 
 
@@ -100,11 +100,12 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
 
 def _send(tar: tarfile.TarFile, index: dict[str, Any], url: str, *, replace: bool) -> int:
     known = {member.name: member for member in _members(tar)}
-    for name, file in index["filters"].items():
+    for name, (file, start, length) in index["filters"].items():
         source = tar.extractfile(known[file])
         if source is None:
             continue
+        source.seek(start)
         path = f"/v1/filters/{quote(name, safe='')}/dump?replace={str(replace).lower()}"
-        with remote.asked(url, path, "PUT", source.read()):
+        with remote.asked(url, path, "PUT", source.read(length or -1)):
             pass
     return len(index["filters"])

@@ -42,11 +42,13 @@ def _copy_registry(node: Node, path: Path) -> None:
         old.backup(new)
 
 
-def _files(manifest: Path) -> dict[str, str]:
-    """Return the file of each name, as the manifest has them."""
+def _files(manifest: Path) -> dict[str, tuple[str, int, int]]:
+    """Return where each filter lies, as the manifest says: file, first byte, bytes (0: the whole file)."""
     found = {}
     for line in manifest.read_text("ascii").splitlines():
-        words = line.split(" ")
-        if words[0] == "filter":
-            found[words[5]] = f"{STORE}/filters/{words[1]}-{words[3]}.bloom"
+        what, *words = line.split(" ")
+        if what == "filter":
+            number, _, file, at, length, _, name, *_ = words
+            path = f"{file}.bundle" if int(length) else f"{number}-{file}.bloom"
+            found[name] = (f"{STORE}/filters/{path}", int(at), int(length))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import threading
@@ -9,15 +10,19 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bloomery import registry as structures
+from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 
 if TYPE_CHECKING:
-    from bloomery.service.engine import Engine, Fault
-    from bloomery.service.http.wire import Scope
+    from bloomery.service.engine import Engine
     from bloomery.service.registry import Registry
     from bloomery.service.settings import Settings
 
 _LOG = logging.getLogger("bloomery.node")
+#: Rows that are written at once.
+_AT_ONCE = 500
+#: Place of a filter's name among the parts of a path.
+_NAME = 3
 _LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
 
 
@@ -81,7 +86,7 @@ class Node:
         self.service.version(old)
         if replace and new in self:
             self.delete(new)
-        with self._claimed(new, "?"):
+        with self._one, self._claimed(new, "?"):
             self.service.rename(old, new)
             self.registry.filters.release(new, self.id)
             self.registry.filters.rename(old, new, self.id)
@@ -100,7 +105,11 @@ class Node:
 
     def __contains__(self, name: str) -> bool:
         """Tell whether the store has a filter of this name."""
-        return name in self.service.names(prefix=name, most=1)
+        try:
+            self.service.version(name)
+        except Fault:
+            return False
+        return True
 
     def _claimed(self, name: str, kind: str) -> _Claim:
         if name in self:
@@ -120,13 +129,23 @@ class Node:
             self.registry.filters.drop([row for number, (row, _) in known.items() if number not in held])
             fresh = [name for number, name in held.items() if number not in known]
             changed = [name for number, name in held.items() if number in known and known[number][1] != name]
-            for name in fresh + changed:
+            for start in range(0, len(fresh), _AT_ONCE):
+                self._put(fresh[start : start + _AT_ONCE], told=told)
+            for name in changed:
                 self._put_one(name, told=told)
             self._synced = epoch
 
-    def _put_one(self, name: str, *, told: bool) -> None:
-        from bloomery.service.engine import Fault
+    def _put(self, names: list[str], *, told: bool) -> None:
+        """Write rows of filters that have none; one by one where a name has a row already."""
+        infos = []
+        for name in names:
+            with contextlib.suppress(Fault):  # dropped meanwhile
+                infos.append(self.service.info(name))
+        if not self.registry.filters.put_new(self.id, infos):
+            for name in names:
+                self._put_one(name, told=told)
 
+    def _put_one(self, name: str, *, told: bool) -> None:
         try:
             info = self.service.info(name)
         except Fault:  # dropped meanwhile
@@ -147,20 +166,20 @@ class Node:
             self.service.set_elsewhere(self.elsewhere)
             self._others = others
 
-    def check_here(self, name: str) -> None:
-        """Refuse a name that the registry knows on another node, as soon as it stands there."""
-        if self.registry.shared and name not in self:
-            owner = self.registry.filters.owner(name)
-            if owner is not None and owner[0] != self.id:
-                raise self._lives_at(name, owner[1], f"/v1/filters/{name}")
+    def explained(self, fault: Any, path: str) -> Refused:
+        """Return a refusal of the native half, with the address where the filter lives if that is elsewhere.
 
-    def extra_of(self, fault: Fault, scope: Scope) -> dict[str, object]:
-        """Return the members of a problem that say where a filter lives."""
-        if fault.code != "elsewhere":
-            return {}
-        path: str = scope["path"]
-        address = self.elsewhere.get(path.split("/")[3] if path.count("/") > 2 else "")  # noqa: PLR2004
-        return {} if address is None else {"node": address, "location": address + path}
+        The registry is asked about a name that is nowhere: another node may have made it a moment ago.
+        """
+        parts = path.split("/")
+        name = parts[_NAME] if path.startswith("/v1/filters/") else ""
+        address = self.elsewhere.get(name) if fault.code == "elsewhere" else None
+        if fault.code == "missing" and name and self.registry.shared:
+            owner = self.registry.filters.owner(name)
+            address = owner[1] if owner is not None and owner[0] != self.id else None
+        if address is None:
+            return Refused(fault.code, str(fault))
+        return self._lives_at(name, address, path)
 
     def _lives_at(self, name: str, address: str, path: str) -> Refused:
         return Refused("elsewhere", f"{name} lives on {address}", node=address, location=address + path)

@@ -58,10 +58,11 @@ class Gateway:
                 await answer.send(marked)
         except bodies.Disconnected:
             pass
-        except Refused as refused:
-            await _refuse(marked, request, refused.code, str(refused), refused.extra)
+        except Refused as error:
+            await _refuse(marked, request, error.code, str(error), error.extra)
         except Fault as fault:
-            await _refuse(marked, request, fault.code, str(fault), self._node.extra_of(fault, scope))
+            refused = await asyncio.to_thread(self._node.explained, fault, scope["path"])
+            await _refuse(marked, request, refused.code, str(refused), refused.extra)
         except Exception as error:  # noqa: BLE001 - the one place where what nobody foresaw becomes an answer
             _LOG.exception("request failed", extra={"request": request, "error": type(error).__name__})
             await _refuse(marked, request, "internal", "the service failed; its log says more", {})

@@ -100,10 +100,14 @@ class Filters:
             return False
         return True
 
-    def put_new(self, node: str, infos: Iterable[dict[str, Any]]) -> None:
-        """Write rows of filters that the registry does not know at all, in one go."""
-        with self._session() as session, session.begin():
-            session.add_all(FilterRow(node=node, **_values(info)) for info in infos)
+    def put_new(self, node: str, infos: Iterable[dict[str, Any]]) -> bool:
+        """Write rows of filters that have none, in one go; False, with none written, where one has."""
+        try:
+            with self._session() as session, session.begin():
+                session.add_all(FilterRow(node=node, **_values(info)) for info in infos)
+        except IntegrityError:
+            return False
+        return True
 
     def drop(self, rows: Iterable[int]) -> None:
         """Forget rows by their numbers."""

@@ -64,7 +64,7 @@ def _add_handlers(app: FastAPI, node: Node) -> None:
 
     @app.exception_handler(Fault)
     def fault(request: Request, error: Any) -> Response:
-        return _refuse(request, error.code, str(error), **node.extra_of(error, request.scope))
+        return refused(request, node.explained(error, request.scope["path"]))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -1,0 +1,105 @@
+"""A copy of a running service is whole, and comes back into a folder or into a service."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+import pytest
+
+SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
+
+
+def bloomery(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "bloomery", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+def found(service, name, keys, **headers):
+    return service.http.post(f"/v1/filters/{name}/check", json={"keys": keys}, headers=headers).json()[
+        "found"
+    ]
+
+
+def test_a_copy_comes_back(start, tmp_path):
+    service = start()
+    for name, capacity in SIZES.items():
+        service.create(name, capacity=capacity, fpr=1e-6)
+        service.http.post(f"/v1/filters/{name}/add", json={"keys": [name, "both"]})
+    stop = threading.Event()
+
+    def go_on():
+        at = 0
+        while not stop.is_set():
+            service.http.post("/v1/filters/large/add", json={"key": f"meanwhile-{at}"})
+            at += 1
+
+    other = threading.Thread(target=go_on)
+    other.start()
+    copy = tmp_path / "copy.tar"
+    done = bloomery("backup", "--url", service.url, copy)
+    stop.set()
+    other.join()
+    assert done.returncode == 0, done.stderr
+    assert copy.stat().st_mode & 0o777 == 0o600
+    for name in SIZES:
+        service.http.post(f"/v1/filters/{name}/add", json={"key": "after"})
+    refused = bloomery("restore", copy, "--url", service.url)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    done = bloomery("restore", copy, "--url", service.url, "--replace")
+    assert done.returncode == 0, done.stderr
+    for name in SIZES:
+        assert found(service, name, [name, "both", "after"]) == [True, True, False]
+    done = bloomery("restore", copy, "--data", tmp_path / "other" / "data")
+    assert done.returncode == 0, done.stderr
+    assert service.stop() == 0
+    second = start(folder="other")
+    for name in SIZES:
+        assert found(second, name, [name, "both", "after"]) == [True, True, False]
+    assert second.node == service.node
+    assert bloomery("restore", copy, "--data", tmp_path / "other" / "data").returncode == 2
+    assert not list((service.folder / "data").glob("backup-*"))
+
+
+def test_a_copy_needs_the_token(start, tmp_path):
+    service = start()
+    token = bloomery(
+        "token", "create", "root", "--scope", "admin", "--data", service.folder / "data"
+    ).stdout.strip()
+    time.sleep(1.5)  # the service asks for new tokens once a second
+    refused = bloomery("backup", "--url", service.url, tmp_path / "x.tar")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "x.tar").exists()
+    assert bloomery("backup", "--url", service.url, tmp_path / "x.tar", BLOOMERY_TOKEN=token).returncode == 0
+
+
+NAMES = ["../evil", "/etc/evil", "data/../../evil", "data/filters/../x", "data/log/1.log", "data/x"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_what_no_backup_holds_is_refused(tmp_path, name, kind):
+    path = tmp_path / "evil.tar"
+    with tarfile.open(path, "w") as tar:
+        index = json.dumps({"version": 1, "filters": {}}).encode()
+        member = tarfile.TarInfo("index.json")
+        member.size = len(index)
+        tar.addfile(member, io.BytesIO(index))
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, "/etc/passwd"
+        tar.addfile(member)
+    before = set(tmp_path.rglob("*"))
+    done = bloomery("restore", path, "--data", tmp_path / "new")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert set(tmp_path.rglob("*")) == before

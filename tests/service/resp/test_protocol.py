@@ -158,6 +158,28 @@ def test_stated_lengths_take_no_memory_before_bytes_come(start):
     assert service.memory() - before < 200 * (200 << 10)
 
 
+def test_what_all_send_at_once_has_a_bound(start):
+    """Commands that never end, each below the cap of one, together above that of all."""
+    service = start(request_bytes=2_000_000)
+    assert service.client().ping()
+    before = service.memory()
+    held = [service.socket() for _ in range(40)]
+    for raw in held:
+        with contextlib.suppress(OSError):
+            raw.send(b"*2\r\n$4\r\nECHO\r\n$1900000\r\n" + bytes(1_800_000))
+    assert service.client().ping()
+    assert service.memory() - before < 60_000_000
+    refused = 0
+    for raw in held:
+        raw.socket.settimeout(0.05)
+        with contextlib.suppress(OSError):
+            refused += raw.socket.recv(100).startswith(b"-ERR too many bytes")
+    assert 0 < refused < 40
+    for raw in held:
+        raw.close()
+    service.socket().ask(PING, b"+PONG\r\n")
+
+
 def test_idle_connections_cost_little(start):
     service = start()
     assert service.client().ping()

@@ -7,7 +7,9 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
@@ -24,29 +26,44 @@ use super::stream::Stream;
 /// Bytes that are read at once, unless more are known to come.
 const READ: usize = 64 << 10;
 
+/// How long a client may take to hear that the connection is closed.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Bytes of input of a connection that are not worth counting.
+const UNCOUNTED: u64 = 256 << 10;
+/// Largest requests whose bytes all connections may hold together.
+const REQUESTS: u64 = 16;
+
 struct Connection {
     server: Arc<Server>,
     stream: Stream,
     session: Session,
     parser: Parser,
     buffers: Buffers,
+    /// Bytes of the input that are counted among those of all connections.
+    counted: u64,
     /// When the rest of a command that has begun to arrive must be there.
     deadline: Option<Instant>,
 }
 
-/// Answers until the client goes, errs, or is too slow; the stream is to be closed.
+/// Answers until the client goes, errs, or is too slow, and closes.
 pub(super) async fn serve(
     server: Arc<Server>,
     stream: Stream,
     (address, local): (SocketAddr, SocketAddr),
     ended: &mut watch::Receiver<End>,
-) -> Stream {
+) {
     let present = Present::new(server.clone(), address, local);
     let session = Session::new(server.clone(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
-    let mut connection = Connection { server, stream, session, parser, buffers, deadline: None };
+    let mut connection = Connection { server, stream, session, parser, buffers, counted: 0, deadline: None };
     let _ = connection.run(ended).await;
-    connection.stream
+    let _ = timeout(FAREWELL, connection.stream.shutdown()).await;
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.uncount();
+    }
 }
 
 impl Connection {
@@ -73,7 +90,10 @@ impl Connection {
                 }
             }
             loop {
-                let room = self.make_room();
+                let Some(room) = self.make_room() else {
+                    self.buffers.output.extend_from_slice(b"-ERR too many bytes are on their way: try again later\r\n");
+                    return self.write().await;
+                };
                 let Some(read) = self.read_now()? else {
                     consume_budget().await;
                     break;
@@ -93,17 +113,33 @@ impl Connection {
     fn rest(&mut self) {
         self.session.rest();
         self.deadline = None;
+        self.uncount();
         self.server.put_back(std::mem::take(&mut self.buffers));
     }
 
+    /// Takes the input out of the count of all connections.
+    fn uncount(&mut self) {
+        self.server.counters.held.fetch_sub(std::mem::take(&mut self.counted), Ordering::AcqRel);
+    }
+
     /// Room to read into: at most as much again as has come in, so that nobody is given memory for what they only state.
-    fn make_room(&mut self) -> usize {
+    /// None where all connections have so much that there is none to give.
+    fn make_room(&mut self) -> Option<usize> {
         let input = &mut self.buffers.input;
         let wanted = self.session.missing().clamp(1, input.len().max(READ));
         if input.capacity() - input.len() < wanted {
             input.reserve(wanted.max(READ));
         }
-        input.capacity() - input.len()
+        let (room, capacity) = (input.capacity() - input.len(), input.capacity() as u64);
+        if capacity > UNCOUNTED && capacity > self.counted {
+            let more = capacity - self.counted;
+            let held = self.server.counters.held.fetch_add(more, Ordering::AcqRel) + more;
+            self.counted = capacity;
+            if held > REQUESTS * self.server.store.options.limits.request_bytes as u64 {
+                return None;
+            }
+        }
+        Some(room)
     }
 
     /// Reads what is there; `None` where nothing is.

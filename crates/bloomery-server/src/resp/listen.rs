@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -147,8 +146,7 @@ async fn one(
                 }
             }
         };
-        let mut stream = connection::serve(server, stream, (address, local), &mut ended).await;
-        let _ = timeout(Duration::from_secs(1), stream.shutdown()).await;
+        connection::serve(server, stream, (address, local), &mut ended).await;
     };
     tokio::select! {
         () = whole => {}

@@ -61,6 +61,8 @@ pub struct Counters {
     pub rejected: AtomicU64,
     /// Commands.
     pub commands: AtomicU64,
+    /// Bytes that large inputs of connections take.
+    pub held: AtomicU64,
     /// Connections there are.
     pub connected: AtomicUsize,
 }

@@ -19,6 +19,9 @@ pub(super) const COMMANDS: &[Command] = &[
     command("unwatch", 1, AT_ONCE, NONE, Scope::Nothing, unwatch, "Does nothing: nothing is watched"),
 ];
 
+/// Bytes of answers of one transaction, beyond which no more is done.
+const MOST_ANSWERED: usize = 64 << 20;
+
 /// Commands that were put off.
 #[derive(Default)]
 pub(in crate::resp) struct Transaction {
@@ -113,7 +116,9 @@ fn exec(session: &mut Session, _: Args<'_>) -> Done {
     session.reply.array(transaction.commands.len());
     transaction.each(&caps, |command, args| {
         let from = session.reply.out.len();
-        if let Err(Halt::Text(text)) = (command.run)(session, args) {
+        if from > MOST_ANSWERED {
+            session.reply.error(&format!("ERR not done: the answers before it have more than {MOST_ANSWERED} bytes"));
+        } else if let Err(Halt::Text(text)) = (command.run)(session, args) {
             session.reply.out.truncate(from);
             session.reply.error(&text);
         }

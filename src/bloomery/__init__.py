@@ -82,14 +82,12 @@ else:
             message = "SpectralFilter is called SpectralBloomFilter; the old name goes with version 1"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return SpectralBloomFilter
-        if name in {"Client", "AsyncClient"}:
-            from bloomery import client
-
-            return getattr(client, name)
-        if name not in {"plan", "theory"}:
-            raise AttributeError(f"module 'bloomery' has no attribute {name!r}")
         from importlib import import_module
 
+        if name in {"Client", "AsyncClient"}:
+            return getattr(import_module("bloomery.client"), name)
+        if name not in {"plan", "theory"}:
+            raise AttributeError(f"module 'bloomery' has no attribute {name!r}")
         return import_module(f"bloomery.{name}")
 
 

@@ -159,7 +159,7 @@ def test_the_page_of_the_command_line_has_every_command_and_option():
     from bloomery.cli.completion import commands
     from bloomery.cli.parser import build_parser
 
-    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    page = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("cli.md", "cli-service.md"))
     shared, _, _ = page.partition("\n## dedup\n")
     for name, _, options in commands(build_parser()):
         assert f"\n## {name}\n" in page, name

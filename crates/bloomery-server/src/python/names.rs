@@ -12,6 +12,7 @@ use crate::store::Settings;
 impl Service {
     /// Makes an empty filter of a kind, its parameters as texts: its number.
     #[pyo3(signature = (name, kind, options, *, seed, keyed, strict=false, expires=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn create(
         &self,
         py: Python<'_>,

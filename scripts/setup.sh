@@ -49,6 +49,8 @@ done
 [[ -x $(compgen -G '/usr/lib/postgresql/*/bin/initdb' | head -n 1) ]] || command -v initdb >/dev/null ||
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
+command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
+
 if [[ ! -x .venv/bin/python ]]; then
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         need "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" "Python's venv module"

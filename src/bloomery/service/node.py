@@ -26,6 +26,10 @@ _NAME = 3
 _LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
 
 
+#: Filters that the registry is told of at once.
+_AT_ONCE = 500
+
+
 def now() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000

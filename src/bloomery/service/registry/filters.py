@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bloomery.service.registry.models import FilterRow, Node
@@ -101,10 +101,12 @@ class Filters:
         return True
 
     def put_new(self, node: str, infos: Iterable[dict[str, Any]]) -> bool:
-        """Write rows of filters that have none, in one go; False, with none written, where one has."""
+        """Write rows of filters new to the registry, in one go; False: none of them, a name is taken."""
+        rows = [{"node": node, **_values(info)} for info in infos]
         try:
             with self._session() as session, session.begin():
-                session.add_all(FilterRow(node=node, **_values(info)) for info in infos)
+                if rows:
+                    session.execute(insert(FilterRow), rows)
         except IntegrityError:
             return False
         return True

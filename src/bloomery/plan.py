@@ -80,7 +80,7 @@ class Choice:
 def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     """Return the expected nanoseconds a key of a batch lookup, half of the keys being found.
 
-    A one-line layout touches one line; the others k lines for a key that is found and about two,
+    A layout of one line or two touches these; the others k lines for a key that is found and about two,
     at half-full, for one that is not.
 
     >>> 8 < expected_ns("blocked", 100_000_000, 8) < expected_ns("classic", 100_000_000, 7) < 40
@@ -96,7 +96,9 @@ def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     else:
         (size, low), (larger, high) = _LINE_NS[index - 1 : index + 1]
         line = low + (high - low) * math.log(nbytes / size) / math.log(larger / size)
-    lines = 1.0 if layout in registry.layouts("one_line") else (num_hashes + min(2, num_hashes)) / 2
+    lines = (num_hashes + min(2, num_hashes)) / 2
+    for number, having in ((1.0, "one_line"), (2.0, "two_lines")):
+        lines = number if layout in registry.layouts(having) else lines
     return _BASE_NS + lines * line
 
 

@@ -9,6 +9,7 @@ use bloomery_core::container::file::{Opened, Writer};
 use bloomery_core::container::header::Span;
 use bloomery_core::container::{Parsed, Verify};
 use bloomery_core::error::{Error, Result, shown};
+use bloomery_core::key::KeyHasher;
 use bloomery_core::registry;
 use bloomery_core::structure::Loadable;
 use pyo3::exceptions::PyTypeError;
@@ -71,6 +72,17 @@ impl Wanted {
 
     /// The structure of `variant` in a sound file, its sections given by `memory`.
     fn load<F: Loadable>(&self, parsed: &Parsed, variant: u16, memory: impl Fn(Span) -> Result<Memory>) -> Result<F> {
+        self.load_hashing(parsed, variant, || parsed.header.hasher(self.secret.as_ref()), memory)
+    }
+
+    /// [`Wanted::load`] of one that hashes as is told.
+    fn load_hashing<F: Loadable>(
+        &self,
+        parsed: &Parsed,
+        variant: u16,
+        hasher: impl FnOnce() -> Result<KeyHasher>,
+        memory: impl Fn(Span) -> Result<Memory>,
+    ) -> Result<F> {
         check_variant(parsed.header.variant, variant)?;
         self.check_bytes(parsed)?;
         if parsed.header.unclean && variant != registry::BLOOM {
@@ -83,7 +95,7 @@ impl Wanted {
             check_len(span.len, words)?;
             memory(span)
         };
-        let mut filter = F::load(&parsed.header, parsed.header.hasher(self.secret.as_ref())?, &mut section)?;
+        let mut filter = F::load(&parsed.header, hasher()?, &mut section)?;
         check_used(parsed, used)?;
         if self.verify == Verify::Full {
             filter.check_cells()?;
@@ -117,12 +129,21 @@ fn check_variant(found: u16, wanted: u16) -> Result<()> {
 /// An owned filter from the bytes of a whole file, every one of them checked.
 pub(crate) fn from_bytes<F: Loadable>(bytes: &[u8], variant: u16, wanted: &Wanted) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
-    // Nothing is allocated that the bytes at hand do not fill.
-    wanted.load(&parsed, variant, |span| {
-        let mut memory = Memory::zeroed(span.len as u64 / 8)?;
-        memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-        Ok(memory)
-    })
+    wanted.load(&parsed, variant, |span| owned(bytes, span))
+}
+
+/// [`from_bytes`] of a file made of a filter that hashes as `hasher` does.
+pub(crate) fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
+    let parsed = Parsed::new(bytes, Verify::Full)?;
+    let wanted = Wanted { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
+    wanted.load_hashing(&parsed, variant, || Ok(*hasher), |span| owned(bytes, span))
+}
+
+/// A section in memory of its own: nothing is allocated that the bytes at hand do not fill.
+fn owned(bytes: &[u8], span: Span) -> Result<Memory> {
+    let mut memory = Memory::zeroed(span.len as u64 / 8)?;
+    memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
+    Ok(memory)
 }
 
 /// Every section belongs to something, or keys would vanish silently.

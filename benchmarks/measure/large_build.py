@@ -28,10 +28,10 @@ def run(definition: Definition, quick: bool) -> Result:
         isolated("benchmarks.measure.large_build:build", {"path": str(FILE), "lines": settings["lines"]})
         script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
         ours = [script] if script else [sys.executable, "-m", "bloomery"]
-        ours += ["build", "--quiet", "--kind", settings["kind"], str(FILE), "-o"]
+        ours += ["build", "--quiet", "--kind", settings["kind"]]
         commands = {
-            "memory": [*ours, str(made["memory"])],
-            "bounded": [*ours, str(made["bounded"]), "--memory", settings["memory"]],
+            "memory": [*ours, str(made["memory"]), str(FILE)],
+            "bounded": [*ours, "--memory", settings["memory"], str(made["bounded"]), str(FILE)],
         }
         order = {"commands": commands, "cpu": clock.one_cpu()}
         samples = isolated("benchmarks.measure.large_build:worker", order)

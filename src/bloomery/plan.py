@@ -153,10 +153,12 @@ def choices(
         raise ParameterError(_nothing(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
 
-    def rank(row: Choice) -> tuple[bool, bool, bool, float, float]:
+    def rank(row: Choice) -> tuple[bool, bool, bool, bool, float, float]:
         wasteful = row.bits_per_key > _STRETCH * least
         forgets = registry.forgets(registry.row_named(row.structure))
-        return (not row.fits, forgets, wasteful, row.ns_per_key, row.bits_per_key)
+        # "auto" does not stand for two lines, and what is recommended is what it picks.
+        named = row.layout in registry.layouts("two_lines")
+        return (not row.fits, forgets, wasteful, named, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -242,7 +244,7 @@ def _layouts(
 def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]]:
     """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only.
 
-    What is made of all its keys at once takes none later, so it is for who names that.
+    What is made of all its keys at once takes none later, so it is for who names that, or what only such can.
     """
     meet = [
         row
@@ -252,7 +254,7 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
         and (
             row["adds"] == "key"
             or (row["adds"] == "pair" and needs & _of_pairs("pair", "key"))
-            or (row["adds"] == "build" and "static" in needs)
+            or (row["adds"] == "build" and needs & ({"static"} | _of_pairs("build", "key")))
             or (
                 row["adds"] == "build_pairs"
                 and "static" in needs

@@ -184,6 +184,7 @@ SCHEMES: dict[str, tuple[str, ...]] = {
     "partitioned": ("mcg", "double", "enhanced-double", "seeded", "sliced"),
     "blocked": ("columns",),
     "split": ("parquet",),
+    "two-block": ("two-lines",),
 }
 
 # The base hashes of key rules; the first is the default.

@@ -204,6 +204,15 @@ macro_rules! ability {
             }
         }
     };
+    (overlap $Class:ty) => {
+        |filter: &mut $Class, hash| {
+            if hash % 4 == 0
+                && let Ok(other) = filter.try_clone()
+            {
+                let _ = (filter.intersection_count(&other), filter.intersect(&other));
+            }
+        }
+    };
     (retouch $Class:ty) => {
         |filter: &mut $Class, hash| {
             let _ = (filter.note_false_positive(hash), filter.clear_random(0.01, hash), filter.fnr());

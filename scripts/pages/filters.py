@@ -32,6 +32,7 @@ OPERATIONS = {
     "merge": "merge",
     "union": "union",
     "intersect": "intersect",
+    "overlap": "intersect, count what is in both",
     "estimate": "estimate the number of keys",
     "expire": "forget old keys",
     "label": "tell a key's label",

@@ -382,6 +382,16 @@ class AgingBloomFilter:
         """
         True when a known key counts as seen anew.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -1044,6 +1054,16 @@ class BitSet:
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new BitSet of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def remove(self, key: Key, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
@@ -1126,7 +1146,8 @@ class BloomFilter:
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
     layout: blocked (one cache line a key), "classic" (least space), "split" (Parquet's block),
-    "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
+    "partitioned", "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the
+    space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
     hash: the base hash of the key rule, for interchange: xxh3, "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
     "sha1", "md5", "sha256".
@@ -1175,7 +1196,7 @@ class BloomFilter:
         capacity: int,
         fpr: float = 0.01,
         *,
-        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "auto",
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"] = "auto",
         scheme: Literal[
             "mcg",
             "columns",
@@ -1187,6 +1208,7 @@ class BloomFilter:
             "triple",
             "quadratic",
             "odd-step",
+            "two-lines",
         ]
         | None = None,
         hash: Literal[
@@ -1408,7 +1430,7 @@ class BloomFilter:
         True when keys are hashed under a secret.
         """
     @property
-    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned"]:
+    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """
         The layout's name.
         """
@@ -1479,6 +1501,16 @@ class BloomFilter:
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new BloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -1502,6 +1534,7 @@ class BloomFilter:
         "triple",
         "quadratic",
         "odd-step",
+        "two-lines",
     ]:
         """
         The scheme's name.
@@ -1560,7 +1593,7 @@ class BloomFilter:
         num_hashes: int,
         *,
         capacity: int | None = None,
-        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "classic",
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"] = "classic",
         scheme: Literal[
             "mcg",
             "columns",
@@ -1572,6 +1605,7 @@ class BloomFilter:
             "triple",
             "quadratic",
             "odd-step",
+            "two-lines",
         ]
         | None = None,
         hash: Literal[
@@ -1800,22 +1834,48 @@ class BloomierMap:
         An absent key has some value at the rate of false positives.
         """
     @overload
-    def get_many(self, /, keys: _Series, *, default: int = 0) -> _Series:
+    def get_hashed(self, /, hashes: _Series, *, default: int = 0) -> _Series:
+        """
+        The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int for one, as
+        get_many answers for a batch.
+
+        >>> from bloomery import BloomierMap, hash_key
+        >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
+        >>> ages.get_hashed(hash_key("ada")), ages.get_hashed([hash_key("alan"), 1], default=7)
+        (36, [41, 7])
+        """
+    @overload
+    def get_hashed(self, /, hashes: Frame[_Series], *, default: int = 0) -> _Series: ...
+    @overload
+    def get_hashed(self, /, hashes: ArrowArray, *, default: int = 0) -> ArrowArray: ...
+    @overload
+    def get_hashed(self, /, hashes: NumPyArray, *, default: int = 0) -> NDArray[np.uint64]: ...
+    @overload
+    def get_hashed(self, /, hashes: ListedHashes, *, default: int = 0) -> list[int]: ...
+    @overload
+    def get_hashed(self, /, hashes: SupportsIndex, *, default: int = 0) -> int: ...
+    @overload
+    def get_hashed(self, /, hashes: OtherColumns, *, default: int = 0) -> Any: ...
+    @overload
+    def get_many(self, /, keys: _Series, *, default: int = 0, threads: int = ...) -> _Series:
         """
         One value a key, `default` where it is certainly absent, in the caller's kind; takes what contains_many takes.
 
-        Cost: three cache lines a key, one more where values can be changed: some 10 ns.
+        threads: how many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be
+        changed: some 10 ns.
         """
     @overload
-    def get_many(self, /, keys: Frame[_Series], *, default: int = 0) -> _Series: ...
+    def get_many(self, /, keys: Frame[_Series], *, default: int = 0, threads: int = ...) -> _Series: ...
     @overload
-    def get_many(self, /, keys: ArrowArray, *, default: int = 0) -> ArrowArray: ...
+    def get_many(self, /, keys: ArrowArray, *, default: int = 0, threads: int = ...) -> ArrowArray: ...
     @overload
-    def get_many(self, /, keys: NumPyArray, *, default: int = 0) -> NDArray[np.uint64]: ...
+    def get_many(
+        self, /, keys: NumPyArray, *, default: int = 0, threads: int = ...
+    ) -> NDArray[np.uint64]: ...
     @overload
-    def get_many(self, /, keys: ListedKeys, *, default: int = 0) -> list[int]: ...
+    def get_many(self, /, keys: ListedKeys, *, default: int = 0, threads: int = ...) -> list[int]: ...
     @overload
-    def get_many(self, /, keys: OtherColumns, *, default: int = 0) -> Any: ...
+    def get_many(self, /, keys: OtherColumns, *, default: int = 0, threads: int = ...) -> Any: ...
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -2699,6 +2759,16 @@ class CountingBloomFilter:
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
@@ -3092,6 +3162,16 @@ class CuckooFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
@@ -3469,6 +3549,16 @@ class DLeftCountingFilter:
     def path(self, /) -> str | None:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -3875,6 +3965,16 @@ class DeletableBloomFilter:
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     @property
     def regions(self, /) -> int:
@@ -4301,6 +4401,16 @@ class DynamicCuckooFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def remove(self, key: Key, times: int = 1, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
@@ -4415,11 +4525,22 @@ class FilterCascade:
         Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
         """
     def __repr__(self, /) -> str: ...
+    def apply_delta(self, /, delta: bytes | bytearray | memoryview) -> Self:
+        """
+        The cascade that `delta`, made by delta_to(), turns this one into; this one stays as it is.
+
+        What comes out is checked as a file is, and is byte for byte the one that the delta was made of. Raises
+        IncompatibleFilters for the delta of another version than this one, FormatError for anything that is no whole delta,
+        FilterMemoryError. No more memory is taken than the files of both versions and the delta.
+        """
     @staticmethod
     def build(
         included: Keys,
         excluded: Keys,
         *,
+        kind: str = "bloom",
+        layout: str = "auto",
+        like: FilterCascade | None = None,
         seed: int = 0,
         secret: bytes | bool | None = None,
         threads: int = ...,
@@ -4430,7 +4551,13 @@ class FilterCascade:
         The cascade that tells the keys of `included` from those of `excluded`; each takes what contains_many takes elsewhere,
         nulls are skipped, repeated keys count once.
 
-        The same sets give the same bytes, in any order. seed, secret: as of filters. threads: how many may be used; the GIL
+        kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
+        anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind and the
+        one that deltas are short of. like: a cascade of another version of the sets, whose kind, seed and secret this one takes,
+        and the shapes of levels that are within an eighth of its own: then delta_to() of the two is short.
+
+        The same sets give the same bytes, in any order, where `like` has the same shapes. seed, secret: as of filters.
+        threads: how many may be used; the GIL
         is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
         memory: bytes that gathering may take; what does not fit lies in nameless files of the folder for temporary files.
         Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: some
@@ -4440,6 +4567,8 @@ class FilterCascade:
         >>> cascade = FilterCascade.build(range(10), range(10, 1000))
         >>> cascade.includes_many([0, 9, 10, 999])
         [True, True, False, False]
+        >>> FilterCascade.build(range(10), range(10, 1000), kind="ribbon").kind
+        'ribbon'
         """
     @property
     def capacity(self, /) -> int:
@@ -4450,6 +4579,22 @@ class FilterCascade:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
         are damaged.
+        """
+    def delta_to(self, /, other: Self) -> bytes:
+        """
+        The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file where few keys have changed.
+
+        other: a cascade of the same seed and secret, built with like=this one, or no bit of it lies where it lay. len() of the
+        bytes beside that of to_bytes() tells what is saved. Levels of kind "bloom" are sent by the bits that changed, those of
+        static kinds whole, since their cells depend on all keys. Raises IncompatibleFilters for another seed or secret,
+        SecretError where nobody has the secret. Cost: some ns a byte of both.
+
+        >>> from bloomery import FilterCascade
+        >>> monday = FilterCascade.build(range(1000), range(1000, 20_000))
+        >>> tuesday = FilterCascade.build(range(1, 1003), range(1003, 20_100), like=monday)
+        >>> delta = monday.delta_to(tuesday)
+        >>> len(delta) < len(tuesday.to_bytes()) / 4, monday.apply_delta(delta) == tuesday
+        (True, True)
         """
     @property
     def fill(self, /) -> float:
@@ -4496,6 +4641,21 @@ class FilterCascade:
     def keyed(self, /) -> bool:
         """
         True when keys are hashed under a secret.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        The structure of levels, by its name in the registry.
+        """
+    @staticmethod
+    def kinds() -> list[str]:
+        """
+        What `kind` may be.
+        """
+    @property
+    def layout(self, /) -> str:
+        """
+        The layout of levels of kind "bloom", "auto" where they lie among the bits of all; also for other kinds.
         """
     @property
     def mapped(self, /) -> bool:
@@ -4640,6 +4800,7 @@ class GolombSet:
     >>> "grace" in both, "edsger" in both
     (True, False)
     """
+    def __and__(self, other: Self, /) -> GolombSet: ...
     def __bool__(self, /) -> bool:
         """
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
@@ -4654,6 +4815,7 @@ class GolombSet:
     def __copy__(self, /) -> GolombSet: ...
     def __deepcopy__(self, memo: object, /) -> GolombSet: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __iand__(self, other: Self, /) -> Self: ...
     def __ior__(self, other: Self, /) -> Self: ...
     def __or__(self, other: Self, /) -> GolombSet: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -4795,6 +4957,29 @@ class GolombSet:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    def intersection(self, /, *others: Self) -> Self:
+        """
+        A new set of the values that this one and all others have: it holds every common key, and of the others those that
+        each set finds, at the product of their rates. The bytes are those of the set of the common values.
+
+        Raises IncompatibleFilters, naming every field in which two differ, as capacity. Cost: one pass over each, some 30
+        ns a value, and one more to count.
+
+        >>> from bloomery import GolombSet
+        >>> monday = GolombSet.build(["ada", "alan"], capacity=1000)
+        >>> tuesday = GolombSet.build(["alan", "grace"], capacity=1000)
+        >>> (monday & tuesday).num_added, "alan" in monday & tuesday, monday.intersection_count(tuesday)
+        (1, True, 1)
+        """
+    def intersection_count(self, /, other: Self) -> int:
+        """
+        The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that
+        chance brings together. Nothing is made.
+        """
+    def isdisjoint(self, /, other: Self) -> bool:
+        """
+        True when the two have no value in common, and so no key.
         """
     @property
     def keyed(self, /) -> bool:
@@ -5216,6 +5401,16 @@ class InvertibleBloomFilter:
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     def remove(self, key: Key, /) -> None:
         """
@@ -5683,6 +5878,16 @@ class LayeredBloomFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -5960,6 +6165,16 @@ class PrefixFilter:
     def path(self, /) -> str | None:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -6348,6 +6563,16 @@ class QuotientFilter:
     def quotient_bits(self, /) -> int:
         """
         Bits of the fingerprint that say where it is at home.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -6802,6 +7027,16 @@ class RetouchedBloomFilter:
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     def retouch(
         self, /, key: Key, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
@@ -7427,6 +7662,16 @@ class RollingBloomFilter:
         """
         True when a known key counts as seen anew.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -7530,7 +7775,7 @@ class ScalableBloomFilter:
         kind: Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"] = "bloom",
         growth: float = 2.0,
         tightening: float = 0.5,
-        layout: Literal["auto", "classic", "blocked", "split", "partitioned"] = "auto",
+        layout: Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"] = "auto",
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> ScalableBloomFilter: ...
@@ -7719,7 +7964,7 @@ class ScalableBloomFilter:
         What `kind` may be.
         """
     @property
-    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned"]:
+    def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """
         The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
         """
@@ -7758,6 +8003,16 @@ class ScalableBloomFilter:
     def path(self, /) -> str | None:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -8491,6 +8746,16 @@ class SpectralBloomFilter:
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
         Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -8801,6 +9066,16 @@ class StableBloomFilter:
     def recall(self, /, age: float) -> float:
         """
         Model chance that a key is still found after `age` other keys, on a stream in its stable state.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
@@ -9195,6 +9470,16 @@ class VariableIncrementFilter:
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
+        """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
     def remove(self, key: Key, /) -> None:
         """
@@ -9808,6 +10093,16 @@ class ZoneFilter:
         """
         The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
         """
+    def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
+        """
+        A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
+        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+
+        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
+        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
+        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        """
     def remove(self, key: Key, /) -> None:
         """
         Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
@@ -9976,7 +10271,7 @@ def layouts() -> list[dict[str, Any]]:
     """
     One dict a layout of the plain filter.
 
-    `one_line`: all bits of a key lie in one cache line. `auto`: the layout "auto" may stand for it.
+    `one_line`: all bits of a key lie in one cache line. `two_lines`: they lie in two. `auto`: the layout "auto" may stand for it.
     `parquet`: its bits are those of a Parquet file's filter.
     """
 

@@ -80,7 +80,7 @@ class Choice:
 def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     """Return the expected nanoseconds a key of a batch lookup, half of the keys being found.
 
-    A one-line layout touches one line; the others k lines for a key that is found and about two,
+    A layout of one line or two touches these; the others k lines for a key that is found and about two,
     at half-full, for one that is not.
 
     >>> 8 < expected_ns("blocked", 100_000_000, 8) < expected_ns("classic", 100_000_000, 7) < 40
@@ -96,7 +96,9 @@ def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
     else:
         (size, low), (larger, high) = _LINE_NS[index - 1 : index + 1]
         line = low + (high - low) * math.log(nbytes / size) / math.log(larger / size)
-    lines = 1.0 if layout in registry.layouts("one_line") else (num_hashes + min(2, num_hashes)) / 2
+    lines = (num_hashes + min(2, num_hashes)) / 2
+    for number, having in ((1.0, "one_line"), (2.0, "two_lines")):
+        lines = number if layout in registry.layouts(having) else lines
     return _BASE_NS + lines * line
 
 
@@ -151,10 +153,12 @@ def choices(
         raise ParameterError(_nothing(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
 
-    def rank(row: Choice) -> tuple[bool, bool, bool, float, float]:
+    def rank(row: Choice) -> tuple[bool, bool, bool, bool, float, float]:
         wasteful = row.bits_per_key > _STRETCH * least
         forgets = registry.forgets(registry.row_named(row.structure))
-        return (not row.fits, forgets, wasteful, row.ns_per_key, row.bits_per_key)
+        # "auto" does not stand for two lines, and what is recommended is what it picks.
+        named = row.layout in registry.layouts("two_lines")
+        return (not row.fits, forgets, wasteful, named, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -240,7 +244,7 @@ def _layouts(
 def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]]:
     """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only.
 
-    What is made of all its keys at once takes none later, so it is for who names that.
+    What is made of all its keys at once takes none later, so it is for who names that, or what only such can.
     """
     meet = [
         row
@@ -250,7 +254,7 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
         and (
             row["adds"] == "key"
             or (row["adds"] == "pair" and needs & _of_pairs("pair", "key"))
-            or (row["adds"] == "build" and "static" in needs)
+            or (row["adds"] == "build" and needs & ({"static"} | _of_pairs("build", "key")))
             or (
                 row["adds"] == "build_pairs"
                 and "static" in needs

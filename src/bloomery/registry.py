@@ -68,8 +68,8 @@ def forgets(row: Row) -> bool:
 def layouts(having: str = "name") -> tuple[str, ...]:
     """Return the layouts of the plain filter, or those that the core says ``having`` of.
 
-    ``having`` is "one_line" (all bits of a key in one cache line), "auto" ("auto" may stand for it) or
-    "parquet" (the bits of a Parquet file's filter).
+    ``having`` is "one_line" (all bits of a key in one cache line), "two_lines" (in two), "auto" ("auto" may
+    stand for it) or "parquet" (the bits of a Parquet file's filter).
 
     >>> layouts("parquet")
     ('split',)

@@ -76,7 +76,7 @@ def test_plan_recommends_what_auto_picks(items, fpr):
 
 def test_plan_marks_what_does_not_fit(bloomery, refused):
     done = bloomery("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
-    assert done.stdout.count(b"too large") == 4
+    assert done.stdout.count(b"too large") == 5
     rows = json.loads(bloomery("plan", "--fpr", "1e-3", "--memory", "1M", "--json", check=0).stdout)[
         "choices"
     ]
@@ -149,7 +149,7 @@ def test_plan_leaves_out_what_has_no_shape_and_says_so(bloomery, options):
     done = bloomery("plan", *options, check=0)
     assert b"left out: split (num_bits" in done.stdout
     facts = json.loads(bloomery("plan", *options, "--json", check=0).stdout)
-    assert {row["layout"] for row in facts["choices"]} == {"blocked", "classic", "partitioned"}
+    assert {row["layout"] for row in facts["choices"]} == {"blocked", "classic", "partitioned", "two-block"}
     assert list(facts["left_out"]) == ["split"]
 
 

@@ -196,7 +196,7 @@ def test_plan_lists_every_row_that_meets_a_need(bloomery, need):
     # Pairs are for who asks for what only they can do, numbers for who names their universe.
     usual = {"key", "pair"} if need in {"label", "value"} else {"key"}
     # What takes no key later is for who asks for what is made at once.
-    usual |= {"build"} if need == "static" else set()
+    usual |= {"build"} if need in {"static", "overlap"} else set()
     meet &= {row["name"] for row in package.variants() if row["adds"] in usual}
     done = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
     rows = json.loads(done.stdout)["choices"]

@@ -74,12 +74,10 @@ def test_a_recipe_cannot_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
     assert (HERE / "keys.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("name", "first"), [("false_positives", True), ("false_positives_of_schemes", False)]
-)
-def test_false_positives_are_exactly_these(name: str, first: bool) -> None:
+@pytest.mark.parametrize("name", make.COUNTED)
+def test_false_positives_are_exactly_these(name: str) -> None:
     pinned = json.loads((HERE / f"{name}.json").read_text())
-    assert make.false_positives(first) == pinned
+    assert make.false_positives(make.COUNTED[name]) == pinned
 
 
 def test_head_of_the_file_is_as_documented() -> None:

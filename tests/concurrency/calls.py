@@ -70,6 +70,12 @@ def _suppressed(error: type[Exception], call: Callable[[], object]) -> None:
         call()
 
 
+def _regenerated(s: Scene) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bloomery.CapacityWarning)
+        s.filter.regenerate(s.keys)
+
+
 def _into(name: str) -> Call:
     def call(s: Scene) -> None:
         getattr(s.filter, name)(s.other)
@@ -85,6 +91,7 @@ ARGUMENTS: dict[str, Call] = {
     "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
+    "apply_delta": lambda s: s.filter.apply_delta(s.filter.delta_to(s.other)),
     "build": lambda s: s.variant.cls.build(s.keys, *s.built()),
     "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), *s.built()),
     "clear": lambda s: s.filter.copy().clear(),
@@ -96,6 +103,7 @@ ARGUMENTS: dict[str, Call] = {
     "count": lambda s: s.filter.count(7),
     "count_many": lambda s: s.filter.count_many(s.keys),
     "decode": lambda s: _suppressed(bloomery.ParameterError, s.filter.decode),
+    "delta_to": lambda s: s.filter.delta_to(s.other),
     "depth": lambda s: s.filter.depth(7),
     "depth_many": lambda s: s.filter.depth_many(s.keys),
     "discard": lambda s: s.filter.discard(7),
@@ -104,6 +112,7 @@ ARGUMENTS: dict[str, Call] = {
     "freeze": lambda s: s.filter.freeze(keys=s.keys, fpr=0.01),
     "from_bytes": lambda s: s.variant.cls.from_bytes(s.data),
     "get": lambda s: s.filter.get(7),
+    "get_hashed": lambda s: s.filter.get_hashed(bloomery.hash_many(s.keys)),
     "get_many": lambda s: s.filter.get_many(s.keys),
     "includes": lambda s: s.filter.includes(7),
     "includes_many": lambda s: s.filter.includes_many(s.keys),
@@ -114,6 +123,7 @@ ARGUMENTS: dict[str, Call] = {
     "open": lambda s: s.variant.cls.open(s.path(), verify="full") if s.variant.can("map") else None,
     "positions": lambda s: s.filter.positions(7),
     "recall": lambda s: s.filter.recall(10),
+    "regenerate": _regenerated,
     "remove": lambda s: (s.filter.add(7), _suppressed(KeyError, lambda: s.filter.remove(7))),
     "remove_many": lambda s: _suppressed(KeyError, lambda: s.filter.remove_many(s.keys)),
     "retouch": lambda s: s.filter.retouch(7),

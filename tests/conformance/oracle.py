@@ -138,10 +138,26 @@ def parquet(value: int, num_bits: int, k: int) -> list[int]:
     return [256 * block + 32 * i + ((low * salt & 0xFFFFFFFF) >> 27) for i, salt in enumerate(SALTS[:k])]
 
 
+def splitmix(value: int) -> int:
+    """The finalizer of SplitMix64."""
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % WORD
+    return value ^ (value >> 31)
+
+
+def two_lines(value: int, num_bits: int, k: int) -> list[int]:
+    """Scheme 11: scheme 2 in each half of the bits, by the hash and by its mixture."""
+    half = num_bits // 2
+    other = columns(splitmix(value), half, k // 2)
+    return [*columns(value, half, k // 2), *(half + p for p in other)]
+
+
 def positions(layout: str, scheme: str, num_bits: int, k: int, value: int) -> list[int]:
     """All bit positions of the hash ``value``."""
     if scheme == "columns":
         return columns(value, num_bits, k)
+    if scheme == "two-lines":
+        return two_lines(value, num_bits, k)
     if scheme == "parquet":
         return parquet(value, num_bits, k)
     if layout == "partitioned":

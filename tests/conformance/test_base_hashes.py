@@ -144,7 +144,7 @@ def test_the_default_is_the_first() -> None:
     assert bloomery.BloomFilter(100).hash == HASHES[0]
 
 
-@pytest.mark.parametrize("layout", ["classic", "blocked", "split", "partitioned"])
+@pytest.mark.parametrize("layout", ["classic", "blocked", "split", "partitioned", "two-block"])
 @pytest.mark.parametrize("name", HASHES)
 def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
     made = bloomery.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)

@@ -24,6 +24,8 @@ def shapes() -> list[object]:
                 sizes = [(m, k) for m in (512, 1024, 512 * 33) for k in (4, 8, 12)]
             elif layout == "split":
                 sizes = [(256, 8), (512, 8), (256 * 5, 8), (256 * 101, 8)]
+            elif layout == "two-block":
+                sizes = [(m, k) for m in (1024, 3072, 1024 * 33) for k in (8, 16, 24)]
             else:
                 sizes = [(1, 1), (2, 3), (63, 1), (64, 2), (65, 7), (512, 64), (1000, 7), (99_991, 13)]
             found += [pytest.param(layout, scheme, m, k, id=f"{layout}-{scheme}-{m}-{k}") for m, k in sizes]
@@ -68,6 +70,8 @@ def test_any_shape_agrees(layout: str, num_bits: int, k: int, choice: int, value
         k = (4, 8, 12)[choice]
     elif layout == "split":
         k = 8
+    elif layout == "two-block":
+        k = (8, 16, 24)[choice]
     scheme = SCHEMES[layout][choice % len(SCHEMES[layout])]
     bloom = bloomery.BloomFilter.with_shape(num_bits, k, capacity=10**9, layout=layout, scheme=scheme)
     naive = NaiveBloom(layout, scheme, bloom.num_bits, k)

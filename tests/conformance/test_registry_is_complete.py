@@ -54,6 +54,8 @@ METHODS: dict[str, tuple[str, ...]] = {
         "intersection_count",
         "jaccard",
     ),
+    # of values, exactly
+    "overlap": ("intersection", "__and__", "__iand__", "intersection_count", "isdisjoint"),
     "estimate": ("approx_count", "fpr"),
     "expire": (),
     "retouch": ("retouch", "add_false_positive", "clear_random"),
@@ -63,7 +65,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "map": ("open", "save"),
     "write-in-place": ("flush", "close"),
 }
-WORLD = ("build", "includes", "includes_many", "verify")
+WORLD = ("build", "includes", "includes_many", "verify", "kinds", "delta_to", "apply_delta")
 PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))

@@ -209,3 +209,22 @@ def test_a_build_is_ended_by_who_watches_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         BloomierMap.build(range(1000), 1, progress=stop)
+
+
+@pytest.mark.parametrize("mutable", [False, True])
+@pytest.mark.parametrize("number", [1, 3000, 300_000])
+def test_ready_hashes_and_threads_answer_as_keys_do(number: int, mutable: bool) -> None:
+    made = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
+    keys = np.arange(-50, number + 50)
+    hashes, answers = bloomery.hash_many(keys), made.get_many(keys, default=251)
+    for threads in (1, 2, 5):
+        assert (made.get_many(keys, default=251, threads=threads) == answers).all()
+    assert (made.get_hashed(hashes, default=251) == answers).all()
+    assert (made.get_hashed(hashes) == made.get_many(keys)).all()
+    for hash_, answer in list(zip(hashes.tolist(), answers.tolist(), strict=True))[:100]:
+        assert made.get_hashed(hash_, default=251) == answer
+        assert made.get_hashed(hash_) == (0 if answer == 251 else answer)
+    assert made.get_hashed(hashes.tolist()[:60], default=251) == answers.tolist()[:60]
+    for wrong in (-1, 2**64, "a", 1.5):
+        with pytest.raises((bloomery.ParameterError, bloomery.KeyTypeError)):
+            made.get_hashed([wrong])

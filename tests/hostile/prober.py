@@ -162,8 +162,10 @@ def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Calla
         yield name, lambda name=name: quietly(getattr(copy, name), KEYS)
     for name in having(copy, "positions"):
         yield name, lambda: [copy.positions(key) for key in KEYS[:50]]
-    for name in having(copy, "intersection"):
+    for name in having(copy, "jaccard"):
         yield name, lambda: (copy & opened, copy.jaccard(opened), copy < opened, copy.isdisjoint(opened))
+    for name in having(copy, "intersection_count"):
+        yield name, lambda: (copy & opened, copy.intersection_count(opened))
     for name in having(copy, "merge"):
         yield name, lambda: copy.merge(opened)
         yield "merge with itself", lambda: copy.merge(copy)

@@ -377,7 +377,7 @@ def test_nonsense(expression: str, error: str, shown: str, limited: Limited) -> 
 
 
 def test_a_size_that_the_limit_refuses_is_a_memory_error(limited: Limited) -> None:
-    for layout in ("classic", "blocked", "split", "partitioned"):
+    for layout in ("classic", "blocked", "split", "partitioned", "two-block"):
         classes, message = limited.outcome(f"{F}(2 * 10**9, 0.01, layout='{layout}')")
         assert "FilterMemoryError" in classes, (layout, classes)
         assert "MemoryError" in classes

@@ -72,8 +72,8 @@ class Argument(NamedTuple):
     @property
     def wrong(self) -> list[Any]:
         """Values that it cannot be."""
-        if self.name in ("other", "path"):
-            return WRONG[self.name]
+        if self.name in ("other", "like", "path"):
+            return WRONG["other" if self.name == "like" else self.name]
         if self.annotation.startswith("Literal"):
             return [value for value in WRONG["str"] if value is not None]
         first = self.annotation.split(" | ")[0]
@@ -203,6 +203,9 @@ LAWS: dict[str, Any] = {
 BESIDE: dict[str, dict[str, Any]] = {
     "reference_card": {"num_bits": 1024, "num_hashes": 4},
     "choices": {"items": 100, "fpr": 0.01},
+    "two_block_bits_per_key": {"num_hashes": 8},
+    "two_block_fpr": {"num_hashes": 8},
+    "two_block_limit_fpr": {"num_hashes": 8},
 }
 MODULES = ["theory", "plan"]
 

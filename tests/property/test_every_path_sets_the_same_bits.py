@@ -20,7 +20,7 @@ SHAPES = [
     (layout, scheme, k)
     for layout in layouts()
     for scheme in SCHEMES[layout]
-    for k in {"blocked": (4, 8, 12), "split": (8,)}.get(layout, (1, 7))
+    for k in {"blocked": (4, 8, 12), "split": (8,), "two-block": (8, 16, 24)}.get(layout, (1, 7))
 ]
 
 

@@ -21,9 +21,9 @@
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`static_filters`] | made of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
-//! | [`exact`] | no false positives, in a closed world | error, isa, key, cells, scheme, container, structure, registry |
+//! | [`exact`] | no false positives, of whole numbers | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
-//! | [`chain`] | chains of stages: filters that grow | error, key, cells, sizing, container, structure, registry, bloom, counting, labelled, table |
+//! | [`chain`] | made of filters: stages of those that grow, levels of cascades | error, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;

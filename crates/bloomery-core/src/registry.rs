@@ -17,7 +17,7 @@ macro_rules! variants {
             {
                 BLOOM = 1, bloom "bloom", bloom::BloomFilter;
                 adds: key, can: [merge union intersect estimate positions write_in_place], stage: bits, false_negatives: Never,
-                layouts: ["classic", "blocked", "split", "partitioned"], ns: [6.0, 5.0],
+                layouts: ["classic", "blocked", "split", "partitioned", "two-block"], ns: [6.0, 5.0],
                 merging: "bitwise or: the filter of the united keys, bit for bit",
                 formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
                 paper: "Bloom, Space/time trade-offs in hash coding with allowable errors, CACM 13(7), 1970",
@@ -26,7 +26,7 @@ macro_rules! variants {
             {
                 SCALABLE = 2, scalable "scalable", chain::ScalableBloomFilter;
                 adds: key, can: [grow estimate map], stage: no, false_negatives: Never,
-                layouts: ["classic", "blocked", "split", "partitioned"], ns: [7.0, 5.0],
+                layouts: ["classic", "blocked", "split", "partitioned", "two-block"], ns: [7.0, 5.0],
                 merging: "not defined: a stage that took in the keys of another would hold more than it was made for, and break the rate of the whole",
                 formula: "1 - prod(1 - p_i) <= rate <= sum p_i <= p, p_i = p (1 - r) r^i",
                 paper: "Almeida, Baquero, Preguica, Hutchison, Scalable Bloom filters, IPL 101(6), 2007",
@@ -198,7 +198,7 @@ macro_rules! variants {
             }
             {
                 GOLOMB = 23, golomb "golomb", static_filters::GolombSet;
-                adds: build, can: [merge map], stage: no, false_negatives: Never,
+                adds: build, can: [merge overlap map], stage: no, false_negatives: Never,
                 layouts: [], ns: [20.0, 93.0],
                 merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity",
                 formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
@@ -221,7 +221,7 @@ macro_rules! variants {
                 paper: "Eppstein, Goodrich, Hirschberg, Improved combinatorial group testing algorithms for real-world problem sizes, SIAM Journal on Computing 36(5), 2007",
             }
             {
-                CASCADE = 26, cascade "cascade", exact::FilterCascade;
+                CASCADE = 26, cascade "cascade", chain::FilterCascade;
                 adds: world, can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [32.0, 19.0],
                 merging: "not defined: levels hold what is mistaken in one world",

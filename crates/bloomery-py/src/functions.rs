@@ -185,7 +185,7 @@ fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
 
 /// One dict a layout of the plain filter.
 ///
-/// `one_line`: all bits of a key lie in one cache line. `auto`: the layout "auto" may stand for it.
+/// `one_line`: all bits of a key lie in one cache line. `two_lines`: they lie in two. `auto`: the layout "auto" may stand for it.
 /// `parquet`: its bits are those of a Parquet file's filter.
 #[pyfunction]
 #[pyo3(signature = () -> "list[dict[str, Any]]")]
@@ -195,6 +195,7 @@ pub(crate) fn layouts(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         let row = PyDict::new(py);
         row.set_item("name", name)?;
         row.set_item("one_line", layout.is_one_line())?;
+        row.set_item("two_lines", layout.is_two_lines())?;
         row.set_item("auto", layout.is_automatic())?;
         row.set_item("parquet", layout.is_parquet())?;
         rows.append(row)?;
@@ -272,7 +273,8 @@ pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) ->
 
 /// A layout by name, which may not be "auto".
 fn layout_of(name: &Bound<'_, PyAny>) -> PyResult<Layout> {
-    let unnamed = || parameter(name.py(), "layout must be classic, blocked, split or partitioned, got 'auto'");
+    let unnamed =
+        || parameter(name.py(), "layout must be classic, blocked, split, partitioned or two-block, got 'auto'");
     params::layout(name)?.ok_or_else(unnamed)
 }
 

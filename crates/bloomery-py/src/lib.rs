@@ -40,6 +40,7 @@ mod operations;
 mod params;
 mod reconcile;
 mod records;
+mod regenerating;
 mod rows;
 mod second_look;
 mod text;

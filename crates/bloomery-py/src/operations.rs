@@ -193,6 +193,32 @@ impl<F: Send + Sync, T: Answer> Operation for Ask<'_, F, T> {
     }
 }
 
+/// [`Ask`] on several threads.
+pub(crate) struct AskOnThreads<'a, F, T> {
+    pub(crate) lock: &'a BiasedLock<F>,
+    pub(crate) ask: &'a Question<'a, F, T>,
+    pub(crate) threads: usize,
+}
+
+impl<F: Send + Sync, T: Answer> Operation for AskOnThreads<'_, F, T> {
+    type Out = T;
+    const SKIPS_NULLS: bool = false;
+
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
+        let Some(out) = out else { return Ok(()) };
+        let held = held(out.len(), self.threads);
+        turns::of(self.lock, py, out.len(), |session, start| {
+            let end = out.len().min(start + held);
+            let out = &mut out[start..end];
+            session.read(|filter| {
+                let ask = |hashes: &[u64], out: &mut [T]| (self.ask)(filter, hashes, out);
+                batch::ask_threads(source, start, out, self.threads, &ask);
+            });
+            Ok(end)
+        })
+    }
+}
+
 /// Hashing.
 pub(crate) struct Hash;
 

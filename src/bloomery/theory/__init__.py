@@ -7,7 +7,7 @@ What is where (one noun a file):
 - ``bounds``: upper bounds, tail bounds, and what no filter can beat
 - ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
 - ``constructor``: what a constructor really picks, handed on from the Rust core
-- ``layouts``: laws of the partitioned and the blocked layouts
+- ``layouts``: laws of the partitioned, the blocked and the two-block layouts
 - ``cardinality``: how many keys went in, with the deviation of the estimate
 - ``counting``: laws of counters: thresholds, overflow, variable increments
 - ``deletion``: d-left tables, deletable and retouched filters
@@ -16,9 +16,11 @@ What is where (one noun a file):
 - ``golomb``: sorted values in codes of their gaps
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``ribbon``: ribbon filters
+- ``peeled``: xor and binary fuse filters, Bloomier maps
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
 - ``cascade``: levels that tell two sets apart
+- ``zone``: rests of whole numbers, without false positives
 - ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
 
@@ -70,7 +72,7 @@ from .deletion import (
     retouched_fpr,
 )
 from .golomb import golomb_bits_per_key, rice_bits
-from .invertible import decodable_cells, invertible_fpr, peeling_threshold, twin_chance
+from .invertible import decodable_cells, invertible_fpr, peeling_failure, peeling_threshold, twin_chance
 from .labelled import layered_overcount, spatial_cell_fprs, spatial_fprs, spatial_promotion, value_excess
 from .layouts import (
     blocked_bits_per_key,
@@ -84,8 +86,12 @@ from .layouts import (
     split_bits_per_key,
     split_fpr,
     split_limit_fpr,
+    two_block_bits_per_key,
+    two_block_fpr,
+    two_block_limit_fpr,
 )
 from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
+from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, xor_cells
 from .quotient import (
     QuotientSize,
     fingerprint_bits,
@@ -129,6 +135,7 @@ from .window import (
     stable_recall,
     stable_zeros,
 )
+from .zone import zone_cells, zone_counter_bits, zone_num_hashes
 
 __all__ = [
     "Card",
@@ -144,6 +151,8 @@ __all__ = [
     "blocked_bits_per_key",
     "blocked_fpr",
     "blocked_limit_fpr",
+    "bloomier_bits_per_key",
+    "bloomier_fpr",
     "capacity",
     "capacity_at",
     "cascade_bits",
@@ -181,6 +190,7 @@ __all__ = [
     "free_block_bits_per_key",
     "free_block_fpr",
     "free_block_limit_fpr",
+    "fuse_cells",
     "goel_gupta_fpr",
     "golomb_bits_per_key",
     "hash_collision_fpr",
@@ -193,6 +203,7 @@ __all__ = [
     "num_hashes_cost",
     "occupancy_law",
     "partitioned_fpr",
+    "peeling_failure",
     "peeling_threshold",
     "prefix_fpr",
     "prefix_spare_share",
@@ -232,6 +243,13 @@ __all__ = [
     "succinct_bits_per_key",
     "threshold_fpr",
     "twin_chance",
+    "two_block_bits_per_key",
+    "two_block_fpr",
+    "two_block_limit_fpr",
     "value_excess",
     "variable_increment_fpr",
+    "xor_cells",
+    "zone_cells",
+    "zone_counter_bits",
+    "zone_num_hashes",
 ]

@@ -1,9 +1,9 @@
 """What the constructors do: size and rate of each layout, handed on from the Rust core.
 
 The choice of m and k lives once, in Rust; these functions only pass it on, so that a plan, a page or a test
-sees the very numbers a filter will have. The layouts are "classic", "blocked", "split" and "partitioned"; the
-laws behind them are written out a second time, independently and more exactly, in ``rates.py`` and
-``layouts.py``, and tests hold the two against each other.
+sees the very numbers a filter will have. The layouts are "classic", "blocked", "split", "partitioned" and
+"two-block"; the laws behind them are written out a second time, independently and more exactly, in
+``rates.py`` and ``layouts.py``, and tests hold the two against each other.
 """
 
 from __future__ import annotations

@@ -45,6 +45,34 @@ def test_keys_that_share_a_value_count_once(fpr: float) -> None:
     assert abs(made.num_added - expected) < SIGMAS * (size * fpr) ** 0.5
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "both"), [(20_000, 20_000, 5000), (30_000, 100, 0), (500, 40_000, 500), (0, 9, 0)]
+)
+@pytest.mark.parametrize("fpr", [0.1, 0.001, 1e-9])
+def test_the_intersection_is_that_of_the_values(a: int, b: int, both: int, fpr: float) -> None:
+    source = Keys("random", 7)
+    common, one, other = source.take(both), source.take(a - both), source.take(b - both)
+    ours, theirs = (
+        bloomery.GolombSet.build(np.concatenate([common, rest]), fpr, capacity=50_000)
+        for rest in (one, other)
+    )
+    met = ours & theirs
+    assert list(met.values()) == sorted(set(ours.values()) & set(theirs.values()))
+    assert met.to_bytes() == (theirs & ours).to_bytes() == ours.intersection(theirs, ours).to_bytes()
+    assert met.num_added == ours.intersection_count(theirs) == theirs.intersection_count(ours)
+    assert ours.isdisjoint(theirs) == (met.num_added == 0)
+    assert met.contains_many(common).all()
+    # Beside the common keys, what chance brings together.
+    chance = (a - both) * b / ours.universe
+    assert both - both * fpr * 2 <= met.num_added <= both + chance + 4.5 * (chance + 1) ** 0.5 + 1
+    kept = ours.copy()
+    kept &= theirs
+    assert kept == met
+    assert (met | ours) == ours
+    with pytest.raises(bloomery.IncompatibleFilters, match="differ in most"):
+        ours & bloomery.GolombSet.build(common, fpr)
+
+
 def test_values_are_spread_evenly() -> None:
     size = 20_000
     made = bloomery.GolombSet.build(Keys("random", 2).take(size), 0.01)

@@ -88,6 +88,31 @@ def test_a_table_is_listed_as_often_as_the_simulation(capacity, load):
     assert abs(simulated - listed) / trials <= 4.5 * math.sqrt(2) * binomial_sd(pooled, trials) + 1 / trials
 
 
+@pytest.mark.parametrize("load", [0.96, 1.0, 1.03, 1.06])
+@pytest.mark.parametrize("items", [300, 1000, 3000])
+def test_tables_near_the_threshold_fail_as_often_as_the_law_says(items, load):
+    table = bloomery.InvertibleBloomFilter(max(8, round(items * theory.peeling_threshold(4) * load / 1.4)))
+    while table.num_cells < items * theory.peeling_threshold(4) * load:
+        table = bloomery.InvertibleBloomFilter(table.capacity + max(1, table.capacity // 100))
+    law, trials, failed = theory.peeling_failure(items, table.num_cells), 240_000 // items * SCALE, 0
+    draw = random.Random(items)
+    for _ in range(trials):
+        table.clear()
+        table.add_hashed([draw.getrandbits(64) for _ in range(items)])
+        failed += not table.decode().complete
+    assert abs(failed / trials - law) <= 0.02 + 4.5 * binomial_sd(max(law, 1 / trials), trials)
+
+
+@pytest.mark.parametrize("tables", [3, 5, 6])
+@pytest.mark.parametrize("items", [300, 600, 1200])
+def test_simulations_of_other_numbers_of_cells_fail_likewise(items, tables):
+    draw, trials = random.Random(items * tables), 60_000 // items * SCALE
+    each = round(items * (theory.peeling_threshold(tables) + 0.7 * items**-0.5) / tables)
+    law = theory.peeling_failure(items, each * tables, tables)
+    failed = sum(not peeled(draw, items, each, tables) for _ in range(trials))
+    assert abs(failed / trials - law) <= 0.02 + 4.5 * binomial_sd(law, trials)
+
+
 @pytest.mark.parametrize("items", [20, 50, 200])
 def test_where_cells_abound_two_keys_that_share_all_of_them_are_what_fails(items):
     draw, trials = random.Random(items), 3000 * SCALE * 20 // items

@@ -103,7 +103,7 @@ def test_set_bits_lie_evenly(layout: str, scheme: str, kind: str) -> None:
     bloom.update(Keys(kind, 2).take(bits // k // 100))
     positions = set_positions(bloom)
     # All bits of a key move together in a line: as if there were k times fewer.
-    together = k if layout in {"blocked", "split"} else 1
+    together = {"blocked": k, "split": k, "two-block": k // 2}.get(layout, 1)
     regions = np.bincount(positions * 64 // bloom.num_bits, minlength=64)
     within = np.bincount(positions % 512, minlength=512)
     for counts, effect in ((regions, together), (within, 1)):

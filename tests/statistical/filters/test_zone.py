@@ -10,7 +10,7 @@ import pytest
 from support import SECRET, chance
 
 import bloomery
-from bloomery import ZoneFilter
+from bloomery import ZoneFilter, theory
 
 # Published, and computed by the rule: universe, zone, primes, cells.
 SHAPES = [
@@ -36,6 +36,17 @@ def test_published_shapes_are_met(universe: int, zone: int, primes: int, cells: 
             universe,
         )
         assert (made.fpr(), made.target_fpr, made.counting) == (0.0, 0.0, counting)
+
+
+@pytest.mark.parametrize(("universe", "zone"), [(48, 2), (10**6, 10), (2**32, 4), (2**40, 30), (997, 1)])
+def test_the_law_is_that_of_the_class(universe: int, zone: int) -> None:
+    for counting in (False, True):
+        made = ZoneFilter(zone, universe=universe, counting=counting)
+        assert made.num_cells == theory.zone_cells(universe, zone)
+        assert made.num_hashes == theory.zone_num_hashes(universe, zone)
+        assert made.counter_bits == (theory.zone_counter_bits(zone) if counting else 1)
+    with pytest.raises(bloomery.ParameterError, match="binary logarithm"):
+        theory.zone_cells(2**40, 2**30)
 
 
 def test_no_pair_of_the_published_universe_is_mistaken() -> None:

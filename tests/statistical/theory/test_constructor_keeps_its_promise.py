@@ -13,7 +13,7 @@ from bloomery.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LAYOUTS = ["classic", "blocked", "split", "partitioned"]
+LAYOUTS = ["classic", "blocked", "split", "partitioned", "two-block"]
 CAPACITIES = [1, 2, 10, 20, 100, 1000, 10_000, 1_000_000]
 RATES = [0.1, 0.01, 0.001, 1e-4, 1e-6]
 
@@ -31,12 +31,14 @@ LAWS: dict[str, Callable[[int, int, int], float]] = {
     "blocked": theory.blocked_fpr,
     "split": lambda items, num_bits, _: theory.split_fpr(items, num_bits),
     "partitioned": theory.partitioned_fpr,
+    "two-block": theory.two_block_fpr,
 }
 LIMITS: dict[str, Callable[[float, int], float]] = {
     "classic": lambda density, num_hashes: theory.exponential_fpr(1, density, num_hashes),
     "blocked": theory.blocked_limit_fpr,
     "split": lambda density, _: theory.split_limit_fpr(density),
     "partitioned": lambda density, num_hashes: theory.exponential_fpr(1, density, num_hashes),
+    "two-block": theory.two_block_limit_fpr,
 }
 
 

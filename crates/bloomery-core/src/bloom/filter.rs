@@ -36,7 +36,8 @@ structure! {
         fpr: "float" = 0.01;
         *;
         /// "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
-        /// "partitioned", or "auto": blocked while it costs at most 1.2 times the space of classic.
+        /// "partitioned", "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the
+        /// space of classic.
         layout: "str" = "auto";
         /// how a hash becomes positions; the layout's own by default.
         scheme: "str | None" = None;

@@ -13,8 +13,10 @@ use crate::scheme::quadratic::Quadratic;
 use crate::scheme::seeded::Seeded;
 use crate::scheme::sliced::Sliced;
 use crate::scheme::triple::Triple;
+use crate::scheme::two_lines::TwoLines;
 use crate::scheme::{ProbeKernel, Scheme, lines};
 use crate::structure::HashSource;
+use crate::structure::batch::CHUNK;
 
 /// The loops of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +45,18 @@ pub enum Kernel {
     Quadratic(ProbeKernel),
     /// `odd-step`.
     OddStep(ProbeKernel),
+    /// `two-lines` with k = 8.
+    Two1,
+    /// `two-lines` with k = 16.
+    Two2,
+    /// `two-lines` with k = 24.
+    Two3,
 }
 
 #[rustfmt::skip] // one arm a line
-/// Runs `$lines` with the line scheme as type `$L`, or `$probes` with the sequence as `$P`.
+/// Runs `$lines` with the line scheme as type `$L`, `$probes` with the sequence as `$P`, or `$two` with two lines as `$T`.
 macro_rules! dispatch {
-    ($kernel:expr, $L:ident => $lines:expr, $P:ident, $probe:ident => $probes:expr) => {
+    ($kernel:expr, $L:ident => $lines:expr, $P:ident, $probe:ident => $probes:expr, $T:ident => $two:expr) => {
         match $kernel {
             Kernel::Columns1 => { type $L = Columns<1>; $lines }
             Kernel::Columns2 => { type $L = Columns<2>; $lines }
@@ -62,6 +70,9 @@ macro_rules! dispatch {
             Kernel::Triple($probe) => { type $P = Triple; $probes }
             Kernel::Quadratic($probe) => { type $P = Quadratic; $probes }
             Kernel::OddStep($probe) => { type $P = OddStep; $probes }
+            Kernel::Two1 => { type $T = TwoLines<1>; $two }
+            Kernel::Two2 => { type $T = TwoLines<2>; $two }
+            Kernel::Two3 => { type $T = TwoLines<3>; $two }
         }
     };
 }
@@ -90,6 +101,9 @@ impl Kernel {
             (Scheme::Triple, _) => Kernel::Triple(probe),
             (Scheme::Quadratic, _) => Kernel::Quadratic(probe),
             (Scheme::OddStep, _) => Kernel::OddStep(probe),
+            (Scheme::TwoLines, 8) => Kernel::Two1,
+            (Scheme::TwoLines, 16) => Kernel::Two2,
+            (Scheme::TwoLines, _) => Kernel::Two3,
         }
     }
 
@@ -108,25 +122,29 @@ impl Kernel {
     #[inline(always)]
     pub fn contains(&self, words: &[u64], hash: u64) -> bool {
         dispatch!(self, L => lines::contains_one::<L>(words, hash),
-                  P, probe => probe.contains_one::<P>(words, hash))
+                  P, probe => probe.contains_one::<P>(words, hash),
+                  T => T::contains_one(words, hash))
     }
 
     /// The bits of one hash among `words`.
     pub fn positions(&self, words: usize, hash: u64) -> Vec<u64> {
-        dispatch!(self, L => lines::positions::<L>(words, hash), P, probe => probe.positions::<P>(hash))
+        dispatch!(self, L => lines::positions::<L>(words, hash), P, probe => probe.positions::<P>(hash),
+                  T => T::positions(words, hash))
     }
 
     /// Adds one hash; true when it was new.
     #[inline(always)]
     pub fn add(&self, words: &mut [u64], hash: u64) -> bool {
         dispatch!(self, L => lines::add_one::<L>(words, hash),
-                  P, probe => probe.add_one::<P>(words, hash))
+                  P, probe => probe.add_one::<P>(words, hash),
+                  T => T::add_one(words, hash))
     }
 
     /// Checks many.
     pub fn contains_all(&self, words: &[u64], hashes: &[u64], found: &mut [u8]) {
         dispatch!(self, L => lines::contains::<L>(words, hashes, found),
-                  P, probe => probe.contains_all::<P>(words, hashes, found))
+                  P, probe => probe.contains_all::<P>(words, hashes, found),
+                  T => T::contains(words, hashes, found))
     }
 
     /// Adds many, in order; returns how many were new and writes 1 for them into `new`, 0 for the others.
@@ -135,18 +153,33 @@ impl Kernel {
             None => {
                 let tell = |_: usize, _: bool| {};
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, hashes, tell))
+                          P, probe => probe.add_all::<P>(words, hashes, tell),
+                          T => T::add(words, hashes, tell))
             }
             Some(new) => {
                 let tell = |i: usize, fresh: bool| new[i] = u8::from(fresh);
                 dispatch!(self, L => lines::add::<L>(words, hashes, tell),
-                          P, probe => probe.add_all::<P>(words, hashes, tell))
+                          P, probe => probe.add_all::<P>(words, hashes, tell),
+                          T => T::add(words, hashes, tell))
             }
         }
     }
 
+    /// [`Kernel::add_all`] of a source.
+    fn add_in_turn(&self, words: &mut [u64], source: &dyn HashSource, mut new: Option<&mut [u8]>) -> u64 {
+        let (mut hashes, mut count) = ([0; CHUNK], 0);
+        for start in (0..source.len()).step_by(CHUNK) {
+            let hashes = &mut hashes[..CHUNK.min(source.len() - start)];
+            source.fill(start, hashes);
+            let new = new.as_deref_mut().map(|new| &mut new[start..start + hashes.len()]);
+            count += self.add_all(words, hashes, new);
+        }
+        count
+    }
+
     /// Adds all keys of `source` on several threads; same bits and same answers as one thread gives.
-    /// Writes 1 for each new key and 0 for the others into `new`, returns how many were new.
+    /// Writes 1 for each new key and 0 for the others into `new`, returns how many were new. Two lines of a key have two
+    /// owners, and it is new by what either says: they are added on one thread.
     pub fn add_threads(
         &self,
         words: &mut [u64],
@@ -155,6 +188,7 @@ impl Kernel {
         new: Option<&mut [u8]>,
     ) -> u64 {
         dispatch!(self, L => parallel::lines::add::<L>(words, source, threads, new),
-                  P, probe => parallel::probes::add::<P>(probe, words, source, threads, new))
+                  P, probe => parallel::probes::add::<P>(probe, words, source, threads, new),
+                  T => { let _: Option<T> = None; self.add_in_turn(words, source, new) })
     }
 }

@@ -1,4 +1,4 @@
-//! Bloom filters: one bit array in four layouts, and one that gives up keys for fewer false positives.
+//! Bloom filters: one bit array in five layouts, and one that gives up keys for fewer false positives.
 //!
 //! * [`shape`]: layouts and schemes by name, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;

@@ -14,6 +14,8 @@ pub const FORMAT_VERSION: u16 = 1;
 const FIXED: usize = 64;
 /// Where the two table lengths stand in the fixed part.
 const COUNTS_AT: usize = 44;
+/// Where the length of the file stands.
+const FILE_LEN_AT: usize = 32;
 const PARAM: usize = 16;
 const SECTION: usize = 32;
 const FLAG_OPEN_FOR_WRITING: u32 = 1;
@@ -261,6 +263,13 @@ impl Parsed {
     pub fn head_len(bytes: &[u8]) -> usize {
         let count = |at: usize| bytes.get(at..at + 2).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
         head_len(count(COUNTS_AT), count(COUNTS_AT + 2))
+    }
+
+    /// Bytes of the whole file that begins with `bytes`, as its header says; 0 when that cannot be told.
+    pub fn file_len(bytes: &[u8]) -> usize {
+        let len = bytes.get(FILE_LEN_AT..).and_then(<[u8]>::first_chunk::<8>);
+        // No memory is so large, and sums of such lengths are numbers yet.
+        len.map_or(0, |len| usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX).min(usize::MAX >> 8))
     }
 
     /// Reads header and tables from `bytes`, the beginning of a file of `file` bytes.

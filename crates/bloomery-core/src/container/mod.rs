@@ -106,6 +106,7 @@ numbers! {
         UNIVERSE = 84, "Size of the universe of whole numbers, where it is not the capacity.";
         LEVELS = 85, "Levels of a cascade.";
         EXCLUDED = 86, "Keys of the closed world that are not included.";
+        LEVEL_FILTERS = 87, "Levels of a cascade that are filters of their own, from the first on.";
         TABLE_CELLS = 88, "Cells of each of the four sub-tables of an invertible table.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";
     }

@@ -18,6 +18,7 @@
 //! | 8 | `triple` | classic | [`triple`] |
 //! | 9 | `quadratic` | classic | [`quadratic`] |
 //! | 10 | `odd-step` | classic | [`odd_step`] |
+//! | 11 | `two-lines` | two-block | [`two_lines`] |
 
 pub mod ahead;
 pub mod block;
@@ -36,6 +37,7 @@ pub mod quadratic;
 pub mod seeded;
 pub mod sliced;
 pub mod triple;
+pub mod two_lines;
 
 pub use probes::ProbeKernel;
 
@@ -70,6 +72,8 @@ pub enum Scheme {
     Quadratic = 9,
     /// Double hashing by an odd step.
     OddStep = 10,
+    /// Two lines, each as of `Columns`, one in each half of the bits.
+    TwoLines = 11,
 }
 
 impl Scheme {

@@ -2,7 +2,7 @@
 
 use super::{
     Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, golomb, invertible,
-    ribbon, stable,
+    peeled, ribbon, stable, zone,
 };
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
@@ -25,6 +25,11 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("invertible", &[items, each, k]) => invertible::rate(items, each, whole(k)),
         ("twins", &[items, each, k]) => invertible::twins(items, each, whole(k)),
         ("decodable", &[items]) => invertible::decodable(items as u64) as f64,
+        ("fuse_cells", &[keys, arity]) => peeled::fuse_cells(keys as u64, whole(arity)) as f64,
+        ("xor_cells", &[keys]) => 3.0 * peeled::third(keys as u64) as f64,
+        ("zone_hashes", &[universe, zone]) => zone::reaching(universe as u64, zone as u64).ok()?.len() as f64,
+        ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,
+        ("zone_counter_bits", &[zone]) => f64::from(zone::counter_bits(zone as u64)),
         ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
         ("missed", &[lost, k]) => deletion::missed(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),

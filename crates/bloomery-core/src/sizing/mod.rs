@@ -15,8 +15,11 @@
 //! * [`golomb`]: gaps of sorted values in Rice codes;
 //! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`labels`]: cells that hold labels;
+//! * [`pairs`]: two lines a key, one in each half of the bits;
+//! * [`peeled`]: cells of static filters, of which each key's xor to a value;
 //! * [`ribbon`]: slots, result bits and failures of ribbons;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
+//! * [`zone`]: rests of whole numbers, which tell few of them from all others;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
 //! * [`estimates`]: how many keys there are, and how far off that may be.
 //!
@@ -39,9 +42,12 @@ pub mod lanes;
 mod laws;
 pub mod narrow;
 pub mod occupancy;
+pub mod pairs;
+pub mod peeled;
 pub mod ribbon;
 pub mod stable;
 pub mod whole;
+pub mod zone;
 
 pub use chance::{all_of, any_among, any_of, each_of};
 pub use laws::law;

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::BINARY_FUSE;
 use crate::scheme::fastrange;
+use crate::sizing::peeled::{self, MOST_SEGMENT_BITS};
 use crate::structure::Job;
 use crate::structure::declaration::structure;
 use crate::structure::records::Gathered;
@@ -73,9 +74,6 @@ pub struct Fuse<const K: usize> {
     bits: u32,
 }
 
-/// Longest segments, whatever the number of keys: 2^18 cells lie in the second-level cache.
-const MOST_SEGMENT_BITS: u32 = 18;
-
 impl<const K: usize> Geometry<K> for Fuse<K> {
     fn cells(self) -> u64 {
         self.span + ((K as u64 - 1) << self.bits)
@@ -95,20 +93,7 @@ impl<const K: usize> Geometry<K> for Fuse<K> {
 
 impl<const K: usize> Shape<K> for Fuse<K> {
     fn for_keys(keys: u64) -> Self {
-        // Fitted by the authors to what solves nearly always.
-        let log = (keys.max(2) as f64).ln();
-        let (bits, factor) = match K {
-            3 => (log / 3.33f64.ln() + 2.25, (0.875 + 0.25 * 1e6f64.ln() / log).max(1.125)),
-            _ => (log / 2.91f64.ln() - 0.5, (0.77 + 0.305 * 6e5f64.ln() / log).max(1.075)),
-        };
-        let mut bits = (bits.max(0.0) as u32).clamp(2, MOST_SEGMENT_BITS);
-        let cells = (keys as f64 * factor).round() as u64;
-        // The fit is rounded up too far where a length has just doubled: in 14 segments of 1,024 cells not one of 30
-        // attempts places 11,504 keys, in 28 of 512 cells 29 do. Below 512 cells all lengths do in 0.75 and more.
-        if K == 3 && bits >= 9 && cells >> bits < 24 {
-            bits -= 1;
-        }
-        let begins = cells.div_ceil(1 << bits).saturating_sub(K as u64 - 1).max(1);
+        let (bits, begins) = peeled::segments(keys, K as u32);
         Fuse { span: begins << bits, bits }
     }
 

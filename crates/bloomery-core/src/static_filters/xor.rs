@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::XOR;
 use crate::scheme::fastrange;
+use crate::sizing::peeled;
 use crate::structure::Job;
 use crate::structure::declaration::structure;
 use crate::structure::records::Gathered;
@@ -70,7 +71,7 @@ impl Geometry<3> for Thirds {
 
 impl Shape<3> for Thirds {
     fn for_keys(keys: u64) -> Self {
-        Thirds { cells: ((keys as f64 * 1.23) as u64 + 32).div_ceil(3) }
+        Thirds { cells: peeled::third(keys) }
     }
 
     fn words(self) -> [u64; 2] {

@@ -41,6 +41,30 @@ pub fn contains_threads<F: Filter>(
     workers::queue(parts, threads, |(i, found)| contains(filter, source, start + i * KEYS_A_PART, found));
 }
 
+/// One answer of `ask` for each of the keys `start..start + out.len()` of `source`, in parts that threads take one after the
+/// other.
+pub fn ask_threads<T: Send>(
+    source: &dyn HashSource,
+    start: usize,
+    out: &mut [T],
+    threads: usize,
+    ask: &(dyn Fn(&[u64], &mut [T]) + Sync),
+) {
+    let threads = useful_threads(threads, out.len());
+    let part = |start: usize, out: &mut [T]| {
+        let mut hashes = [0u64; CHUNK];
+        for (i, out) in out.chunks_mut(CHUNK).enumerate() {
+            let hashes = &mut hashes[..out.len()];
+            source.fill(start + i * CHUNK, hashes);
+            ask(hashes, out);
+        }
+    };
+    if threads == 1 {
+        return part(start, out);
+    }
+    workers::queue(out.chunks_mut(KEYS_A_PART).enumerate(), threads, |(i, out)| part(start + i * KEYS_A_PART, out));
+}
+
 /// A part of another source.
 pub struct Part<'a> {
     /// The whole.

@@ -8,6 +8,7 @@ use crate::container::file::Opened;
 use crate::container::header::Span;
 use crate::container::{Parsed, Verify};
 use crate::error::{Error, Result, shown};
+use crate::key::KeyHasher;
 use crate::registry;
 use crate::structure::Loadable;
 
@@ -29,6 +30,17 @@ impl Wanted {
         variant: u16,
         memory: impl Fn(Span) -> Result<Memory>,
     ) -> Result<F> {
+        self.load_hashing(parsed, variant, || parsed.header.hasher(self.secret.as_ref()), memory)
+    }
+
+    /// [`Wanted::load`] of one that hashes as is told.
+    fn load_hashing<F: Loadable>(
+        &self,
+        parsed: &Parsed,
+        variant: u16,
+        hasher: impl FnOnce() -> Result<KeyHasher>,
+        memory: impl Fn(Span) -> Result<Memory>,
+    ) -> Result<F> {
         check_variant(parsed.header.variant, variant)?;
         self.check_bytes(parsed)?;
         if parsed.header.unclean && variant != registry::BLOOM {
@@ -41,7 +53,7 @@ impl Wanted {
             check_len(span.len, words)?;
             memory(span)
         };
-        let mut filter = F::load(&parsed.header, parsed.header.hasher(self.secret.as_ref())?, &mut section)?;
+        let mut filter = F::load(&parsed.header, hasher()?, &mut section)?;
         check_used(parsed, used)?;
         if self.verify == Verify::Full {
             filter.check_cells()?;
@@ -65,12 +77,7 @@ impl Wanted {
     /// An owned filter from the bytes of a whole file, every one of them checked.
     pub fn from_bytes<F: Loadable>(&self, bytes: &[u8], variant: u16) -> Result<F> {
         let parsed = Parsed::new(bytes, Verify::Full)?;
-        // Nothing is allocated that the bytes at hand do not fill.
-        self.load(&parsed, variant, |span| {
-            let mut memory = Memory::zeroed(span.len as u64 / 8)?;
-            memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-            Ok(memory)
-        })
+        self.load(&parsed, variant, |span| owned(bytes, span))
     }
 
     /// A filter over a read-only mapping of `file`, which was opened as `path`.
@@ -87,6 +94,20 @@ impl Wanted {
         };
         named(load(), path)
     }
+}
+
+/// [`Wanted::from_bytes`] of a file made of a filter that hashes as `hasher` does.
+pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
+    let parsed = Parsed::new(bytes, Verify::Full)?;
+    let wanted = Wanted { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
+    wanted.load_hashing(&parsed, variant, || Ok(*hasher), |span| owned(bytes, span))
+}
+
+/// A section in memory of its own: nothing is allocated that the bytes at hand do not fill.
+fn owned(bytes: &[u8], span: Span) -> Result<Memory> {
+    let mut memory = Memory::zeroed(span.len as u64 / 8)?;
+    memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
+    Ok(memory)
 }
 
 /// Refuses a file of another structure, naming both.

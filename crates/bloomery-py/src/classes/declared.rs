@@ -173,6 +173,61 @@ macro_rules! constructor {
                 py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }
+
+        crate::classes::declared::regenerating!(
+            $adds $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
+        );
+    };
+}
+
+/// `regenerate`, where keys come alone: parameters are those that the filter tells, or the defaults.
+macro_rules! regenerating {
+    (pair $($rest:tt)*) => {};
+    ($adds:ident $Class:ident [$({$p:ident [$($pd:tt)?]})*] [$({$k:ident $kd:tt})*]) => {
+        #[pymethods]
+        impl $Class {
+            #[doc = concat!(
+                "A new ", stringify!($Class), " of `keys`, with the parameters, seed and secret of this one: what to do when more\n",
+                "keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.\n",
+                "CapacityWarning tells when; as an error it ends the adding (docs/errors.md).\n\n",
+                "keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that\n",
+                "a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what\n",
+                "making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().")]
+            #[pyo3(signature = (keys: "Keys", *, capacity: "int | None" = None, fpr: "float | None" = None) -> "Self")]
+            fn regenerate(
+                slf: &Bound<'_, Self>,
+                keys: &Bound<'_, PyAny>,
+                capacity: Option<&Bound<'_, PyAny>>,
+                fpr: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Self> {
+                let py = slf.py();
+                let asked = crate::regenerating::Asked::of(slf.as_any(), Core::PARAMETERS, capacity, fpr)?;
+                $(let $p = asked.value(stringify!($p))?;)*
+                $(let $k = asked.value(stringify!($k))?;)*
+                $(let $p = crate::classes::declared::told!(py, $p [$($pd)?]);)*
+                $(let $k = crate::classes::declared::told!(py, $k [$kd]);)*
+                let hasher = slf.get().hasher;
+                let made = py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)?;
+                made.update(&pyo3::types::PyTuple::new(py, [keys])?, shared::ONE)?;
+                Ok(made)
+            }
+        }
+    };
+}
+
+/// A parameter that the filter tells, or its default.
+macro_rules! told {
+    ($py:ident, $p:ident []) => {
+        match &$p {
+            Some(value) => arguments::$p(value)?,
+            None => return Err(crate::errors::parameter($py, concat!("the filter does not tell its ", stringify!($p)))),
+        }
+    };
+    ($py:ident, $p:ident [$default:tt]) => {
+        match &$p {
+            Some(value) => arguments::$p(value)?,
+            None => $default,
+        }
     };
 }
 
@@ -241,4 +296,4 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class, constructor, readers, unmade};
+pub(crate) use {adding, capability, class, constructor, readers, regenerating, told, unmade};

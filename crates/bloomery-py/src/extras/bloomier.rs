@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use super::pairs::Values;
 use crate::biased_lock::BiasedLock;
 use crate::classes::bloomier::BloomierMap;
-use crate::classes::shared::absent;
+use crate::classes::shared::{ONE, Threads, absent};
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
+use crate::keys::ready;
 use crate::keys::scalar::hash_key;
-use crate::operations::{Ask, write_chunks};
+use crate::operations::{Ask, AskOnThreads, write_chunks};
 use crate::params;
 
 /// Keys a batch keeps the map for itself: a few milliseconds.
@@ -74,15 +75,39 @@ impl BloomierMap {
 
     /// One value a key, `default` where it is certainly absent, in the caller's kind; takes what contains_many takes.
     ///
-    /// Cost: three cache lines a key, one more where values can be changed: some 10 ns.
-    #[pyo3(signature = (keys: "Keys", *, default: "int" = 0) -> "Answers[int]")]
+    /// threads: how many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be
+    /// changed: some 10 ns.
+    #[pyo3(signature = (keys: "Keys", *, default: "int" = 0, threads: "int" = ONE) -> "Answers[int]")]
     fn get_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = default)] default: u64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
         let ask = |map: &Core, hashes: &[u64], values: &mut [u64]| map.get_hashes(hashes, default, values);
-        batch::run(&Ask { lock: &self.lock, ask: &ask }, &self.hasher, keys, true)
+        batch::run(&AskOnThreads { lock: &self.lock, ask: &ask, threads: threads.0 }, &self.hasher, keys, true)
+    }
+
+    /// The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int for one, as
+    /// get_many answers for a batch.
+    ///
+    /// >>> from bloomery import BloomierMap, hash_key
+    /// >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
+    /// >>> ages.get_hashed(hash_key("ada")), ages.get_hashed([hash_key("alan"), 1], default=7)
+    /// (36, [41, 7])
+    #[pyo3(signature = (hashes: "Hashes | SupportsIndex", *, default: "int" = 0) -> "Answers[int]")]
+    fn get_hashed<'py>(
+        &self,
+        hashes: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = default)] default: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = hashes.py();
+        if let Some(hash) = ready::single(hashes)? {
+            let value = self.lock.read(py, |map| map.get_hash(hash)).unwrap_or(default);
+            return Ok(value.into_pyobject(py)?.into_any());
+        }
+        let ask = |map: &Core, hashes: &[u64], values: &mut [u64]| map.get_hashes(hashes, default, values);
+        ready::run(&Ask { lock: &self.lock, ask: &ask }, hashes)
     }
 
     /// Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.

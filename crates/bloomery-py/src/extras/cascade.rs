@@ -2,18 +2,22 @@
 
 use std::cell::Cell;
 
-use bloomery_core::exact::FilterCascade as Core;
-use bloomery_core::exact::cascade::common;
+use bloomery_core::chain::FilterCascade as Core;
+use bloomery_core::chain::cascade::{LevelKind, Plan, Shapes, common};
 use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
+use bloomery_core::registry::CASCADE;
+use bloomery_core::structure::opening::from_bytes_hashing;
 use bloomery_core::structure::{Filter, HashSource};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::biased_lock::BiasedLock;
 use crate::building::How;
 use crate::classes::cascade::FilterCascade;
-use crate::classes::shared::{ONE, Threads};
-use crate::errors::parameter;
+use crate::classes::secrets;
+use crate::classes::shared::{self, ONE, Threads};
+use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::keys::scalar::hash_key;
 use crate::{operations, params, turns};
@@ -85,12 +89,79 @@ fn overlap(hasher: &KeyHasher, sets: [&Bound<'_, PyAny>; 2], hash: u64) -> PyErr
     parameter(sets[0].py(), why)
 }
 
+/// Arguments of build.
+mod arguments {
+    use super::FilterCascade;
+    use crate::errors::parameter_type;
+    use crate::params;
+    use pyo3::prelude::*;
+
+    pub(super) fn kind<'a>(value: &'a Bound<'a, PyAny>) -> PyResult<&'a str> {
+        params::text("kind", value)
+    }
+
+    pub(super) fn layout<'a>(value: &'a Bound<'a, PyAny>) -> PyResult<&'a str> {
+        params::text("layout", value)
+    }
+
+    pub(super) fn like(value: &Bound<'_, PyAny>) -> PyResult<Option<Py<FilterCascade>>> {
+        if value.is_none() {
+            return Ok(None);
+        }
+        let like = value.cast::<FilterCascade>().map(|like| Some(like.clone().unbind()));
+        like.or_else(|_| {
+            let message = format!("like must be a FilterCascade or None, got {}", value.get_type().name()?);
+            Err(parameter_type(value.py(), message))
+        })
+    }
+}
+
+/// What levels are made of, under which hash, and in which shapes.
+struct Chosen {
+    kind: LevelKind,
+    hasher: KeyHasher,
+    shapes: Option<Shapes>,
+}
+
+impl Chosen {
+    /// By the names of a kind and a layout.
+    fn of(py: Python<'_>, kind: &str, layout: &str, hasher: KeyHasher) -> PyResult<Self> {
+        Ok(Chosen { kind: LevelKind::new(kind, layout).or_raise(py)?, hasher, shapes: None })
+    }
+
+    /// As another cascade, of which `self` says nothing else.
+    fn like(self, py: Python<'_>, like: &FilterCascade) -> PyResult<Self> {
+        let (kind, shapes) = like.lock.read(py, |like| (like.level_kind(), like.shapes()));
+        let own = &self.hasher;
+        if self.kind != LevelKind::Packed && self.kind != kind {
+            return Err(parameter(py, "like is a cascade of another kind or layout; drop kind and layout"));
+        }
+        if own.is_keyed() || own.seed() != 0 && own.seed() != like.hasher.seed() {
+            return Err(parameter(py, "like is a cascade with a seed and a secret of its own; drop seed and secret"));
+        }
+        Ok(Chosen { kind, hasher: like.hasher, shapes: Some(shapes) })
+    }
+}
+
 #[pymethods]
 impl FilterCascade {
+    /// What `kind` may be.
+    #[staticmethod]
+    #[pyo3(signature = () -> "list[str]")]
+    fn kinds() -> Vec<&'static str> {
+        LevelKind::rows().map(|row| row.name).collect()
+    }
+
     /// The cascade that tells the keys of `included` from those of `excluded`; each takes what contains_many takes elsewhere,
     /// nulls are skipped, repeated keys count once.
     ///
-    /// The same sets give the same bytes, in any order. seed, secret: as of filters. threads: how many may be used; the GIL
+    /// kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
+    /// anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind and the
+    /// one that deltas are short of. like: a cascade of another version of the sets, whose kind, seed and secret this one takes,
+    /// and the shapes of levels that are within an eighth of its own: then delta_to() of the two is short.
+    ///
+    /// The same sets give the same bytes, in any order, where `like` has the same shapes. seed, secret: as of filters.
+    /// threads: how many may be used; the GIL
     /// is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
     /// memory: bytes that gathering may take; what does not fit lies in nameless files of the folder for temporary files.
     /// Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: some
@@ -100,25 +171,38 @@ impl FilterCascade {
     /// >>> cascade = FilterCascade.build(range(10), range(10, 1000))
     /// >>> cascade.includes_many([0, 9, 10, 999])
     /// [True, True, False, False]
+    /// >>> FilterCascade.build(range(10), range(10, 1000), kind="ribbon").kind
+    /// 'ribbon'
     #[staticmethod]
     #[pyo3(signature = (
-        included: "Keys", excluded: "Keys", *, seed: "int" = 0, secret: "bytes | bool | None" = None,
-        threads: "int" = ONE, progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
+        included: "Keys", excluded: "Keys", *, kind: "str" = "bloom", layout: "str" = "auto",
+        like: "FilterCascade | None" = None, seed: "int" = 0, secret: "bytes | bool | None" = None, threads: "int" = ONE,
+        progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
     ))]
+    #[allow(clippy::too_many_arguments)] // the public signature
     fn build(
         included: &Bound<'_, PyAny>,
         excluded: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::kind)] kind: &str,
+        #[pyo3(from_py_with = arguments::layout)] layout: &str,
+        #[pyo3(from_py_with = arguments::like)] like: Option<Py<Self>>,
         #[pyo3(from_py_with = params::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
         threads: Threads,
         progress: Option<&Bound<'_, PyAny>>,
         memory: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let hasher = params::hasher(seed, secret)?;
-        let (how, sets) = (How::read(threads.0, progress, memory)?, [included, excluded]);
+        let py = included.py();
+        let chosen = Chosen::of(py, kind, layout, params::hasher(seed, secret)?)?;
+        let chosen = match like {
+            Some(like) => chosen.like(py, like.get())?,
+            None => chosen,
+        };
+        let (how, sets, hasher) = (How::read(threads.0, progress, memory)?, [included, excluded], chosen.hasher);
+        let plan = Plan { kind: chosen.kind, hasher, like: chosen.shapes.as_ref() };
         let made = how.build_of_two(&hasher, sets, |included, excluded, job| match common(included, excluded)? {
             Some(hash) => Ok(Err(hash)),
-            None => Core::build(included, excluded, hasher, job).map(Ok),
+            None => Core::build(included, excluded, plan, job).map(Ok),
         })?;
         made.map(Self::wrap).map_err(|hash| overlap(&hasher, sets, hash))
     }
@@ -148,5 +232,42 @@ impl FilterCascade {
             batch::run(&errors, &self.hasher, keys, false).map(|_| errors.errors.get())
         };
         Ok(errors(included, 1)? + errors(excluded, 0)?)
+    }
+
+    /// The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file where few keys have changed.
+    ///
+    /// other: a cascade of the same seed and secret, built with like=this one, or no bit of it lies where it lay. len() of the
+    /// bytes beside that of to_bytes() tells what is saved. Levels of kind "bloom" are sent by the bits that changed, those of
+    /// static kinds whole, since their cells depend on all keys. Raises IncompatibleFilters for another seed or secret,
+    /// SecretError where nobody has the secret. Cost: some ns a byte of both.
+    ///
+    /// >>> from bloomery import FilterCascade
+    /// >>> monday = FilterCascade.build(range(1000), range(1000, 20_000))
+    /// >>> tuesday = FilterCascade.build(range(1, 1003), range(1003, 20_100), like=monday)
+    /// >>> delta = monday.delta_to(tuesday)
+    /// >>> len(delta) < len(tuesday.to_bytes()) / 4, monday.apply_delta(delta) == tuesday
+    /// (True, True)
+    #[pyo3(signature = (other: "Self") -> "bytes")]
+    fn delta_to<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = params::other::<FilterCascade>)] other: Py<Self>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        secrets::check_kept(py, &self.hasher)?;
+        let delta = self.lock.look_both(&other.get().lock, py, Core::delta_to).or_raise(py)?;
+        Ok(PyBytes::new(py, &delta))
+    }
+
+    /// The cascade that `delta`, made by delta_to(), turns this one into; this one stays as it is.
+    ///
+    /// What comes out is checked as a file is, and is byte for byte the one that the delta was made of. Raises
+    /// IncompatibleFilters for the delta of another version than this one, FormatError for anything that is no whole delta,
+    /// FilterMemoryError. No more memory is taken than the files of both versions and the delta.
+    #[pyo3(signature = (delta: "bytes | bytearray | memoryview") -> "Self")]
+    fn apply_delta(&self, delta: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = delta.py();
+        let bytes = shared::bytes_of("delta", delta)?;
+        let patched = |base: &Core| from_bytes_hashing(&base.patched(&bytes)?, CASCADE, base.hasher());
+        self.lock.look(py, patched).or_raise(py).map(Self::wrap)
     }
 }

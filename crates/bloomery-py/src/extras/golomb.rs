@@ -2,7 +2,12 @@
 
 use pyo3::prelude::*;
 
+use bloomery_core::static_filters::GolombSet as Core;
+use pyo3::types::PyTuple;
+
 use crate::classes::golomb::GolombSet;
+use crate::classes::merging;
+use crate::errors::OrRaise;
 use crate::params;
 
 /// Values that are decoded at a time: some 5 us.
@@ -10,6 +15,55 @@ const PAGE: usize = 1024;
 
 #[pymethods]
 impl GolombSet {
+    /// A new set of the values that this one and all others have: it holds every common key, and of the others those that
+    /// each set finds, at the product of their rates. The bytes are those of the set of the common values.
+    ///
+    /// Raises IncompatibleFilters, naming every field in which two differ, as capacity. Cost: one pass over each, some 30
+    /// ns a value, and one more to count.
+    ///
+    /// >>> from bloomery import GolombSet
+    /// >>> monday = GolombSet.build(["ada", "alan"], capacity=1000)
+    /// >>> tuesday = GolombSet.build(["alan", "grace"], capacity=1000)
+    /// >>> (monday & tuesday).num_added, "alan" in monday & tuesday, monday.intersection_count(tuesday)
+    /// (1, True, 1)
+    #[pyo3(signature = (*others: "Self") -> "Self")]
+    fn intersection(&self, others: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let (py, others) = (others.py(), merging::operands::<Self>("intersection", others)?);
+        others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
+        let made = Self::wrap(merging::copied(py, &self.lock)?);
+        others.iter().try_for_each(|other| merging::combine(py, &made.lock, &other.get().lock, Core::intersect))?;
+        Ok(made)
+    }
+
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Self> {
+        slf.get().intersection(&PyTuple::new(slf.py(), [other])?)
+    }
+
+    fn __iand__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        merging::combine(py, &self.lock, &other.lock, Core::intersect)
+    }
+
+    /// The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that
+    /// chance brings together. Nothing is made.
+    #[pyo3(signature = (other: "Self"))]
+    fn intersection_count(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = params::other::<GolombSet>)] other: Py<Self>,
+    ) -> PyResult<u64> {
+        self.lock.look_both(&other.get().lock, py, Core::intersection_count).or_raise(py)
+    }
+
+    /// True when the two have no value in common, and so no key.
+    #[pyo3(signature = (other: "Self"))]
+    fn isdisjoint(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = params::other::<GolombSet>)] other: Py<Self>,
+    ) -> PyResult<bool> {
+        self.intersection_count(py, other).map(|common| common == 0)
+    }
+
     /// The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
     ///
     /// A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half a

@@ -1,7 +1,7 @@
 """Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at
 random."""
 
-from . import bits, cascade, cells, golomb, invertible, ribbon, streams
+from . import bits, cascade, cells, golomb, invertible, ribbon, streams, zone
 from .arithmetic import CASES, Case, in_digits
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "invertible",
     "ribbon",
     "streams",
+    "zone",
 ]

@@ -321,6 +321,26 @@ def blocked_bits_per_key(p: float, k: int) -> Any:
     return root(partial(blocked_limit_fpr, k=k), p, theory.blocked_bits_per_key(p, k))
 
 
+def two_lines_of(random: Random) -> tuple[int, int]:
+    n, m = lines_of(random, 512, 4)
+    return n, 2 * m
+
+
+@exactly(lambda r: (*two_lines_of(r), r.choice([8, 16, 24])))
+def two_block_fpr(n: int, m: int, k: int) -> Decimal:
+    return over_blocks(n, m // 2, 512, line_law(k // 2)) ** 2
+
+
+@exactly(lambda r: (log_uniform(r, 4, 100), r.choice([8, 16, 24])))
+def two_block_limit_fpr(c: float, k: int) -> Decimal:
+    return over_many(dec(c) / 2, 512, line_law(k // 2)) ** 2
+
+
+@exactly(lambda r: (rate(r, 1e-12), r.choice([8, 16, 24])))
+def two_block_bits_per_key(p: float, k: int) -> Any:
+    return root(partial(two_block_limit_fpr, k=k), p, theory.two_block_bits_per_key(p, k))
+
+
 def overcounting(random: Random) -> tuple[int, int, int, int]:
     return *lines_of(random, 512, 4), random.choice([4, 8, 12]), random.randint(0, 6)
 
@@ -339,16 +359,26 @@ def exact_rate(layout: str, m: int, k: int, n: int) -> Decimal:
         "classic": lambda: occupied_fpr(n * k, m, k),
         "blocked": lambda: blocked_fpr(n, m, k),
         "split": lambda: split_fpr(n, m),
+        "two-block": lambda: two_block_fpr(n, m, k),
         "partitioned": lambda: power(any_of(dec(k) / m, n), k),
     }[layout]()
 
 
 def a_layout(random: Random) -> tuple[str, int, float]:
     """A layout, its keys, and a rate that 64-bit hashes can honour."""
-    layout = random.choice(["classic", "blocked", "split", "partitioned"])
+    layout = random.choice(["classic", "blocked", "split", "partitioned", "two-block"])
     # Split blocks are counted by 32 bits.
     n = count(random, 1e10 if layout == "split" else 1e13)
-    return layout, n, max(rate(random, 1e-5 if layout in ("blocked", "split") else 1e-12), n / 2**63)
+    return (
+        layout,
+        n,
+        max(
+            rate(
+                random, 1e-5 if layout in ("blocked", "split") else 1e-10 if layout == "two-block" else 1e-12
+            ),
+            n / 2**63,
+        ),
+    )
 
 
 def sized(random: Random) -> tuple[str, int, int, int]:

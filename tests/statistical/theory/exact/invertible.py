@@ -31,6 +31,34 @@ def peeling_threshold(k: int) -> Decimal:
     return k * power(1 - (-low).exp(), k - 1) / low
 
 
+def normal_tail(x: Decimal) -> Decimal:
+    """P(Z > x) by the series of the density around 0."""
+    term, total, i = x, x, 0
+    while abs(term) > Decimal("1e-60"):
+        i += 1
+        term *= -x * x * (2 * i - 1) / (2 * i * (2 * i + 1))
+        total += term
+    two_pi = Decimal(
+        "6.28318530717958647692528676655900576839433879875021164194988918461563281257241799725606965"
+    )
+    return Decimal("0.5") - total / two_pi.sqrt()
+
+
+def near_threshold(random: Random) -> tuple[int, int, int]:
+    """A table that is peeled sometimes."""
+    k, n = random.choice([3, 4, 5, 6]), random.randint(300, 100_000)
+    threshold = {3: 1.2218, 4: 1.2949, 5: 1.4250, 6: 1.5697}[k]
+    return n, round(n * threshold + random.uniform(-3, 3) * n**0.5), k
+
+
+@exactly(near_threshold, off=1e-12)
+def peeling_failure(n: int, m: int, k: int) -> Decimal:
+    scatter, shift = {3: ("0.66", "1.2"), 4: ("0.58", "1.1"), 5: ("0.62", "1.2"), 6: ("0.66", "1.35")}[k]
+    above = dec(m) / n - peeling_threshold(k) - Decimal(shift) * dec(n) ** (Decimal(-2) / 3)
+    stopped = normal_tail(above * dec(n).sqrt() / Decimal(scatter))
+    return stopped + (1 - stopped) * twin_chance(n, m, k)
+
+
 @exactly(lambda r: (count(r),))
 def decodable_cells(n: int) -> int:
     peeled = (Decimal("1.3") * n + 3 * dec(n).sqrt() + 8) / TABLES

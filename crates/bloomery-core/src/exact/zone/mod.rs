@@ -2,7 +2,7 @@
 //!
 //! Eppstein, Goodrich and Hirschberg, "Improved combinatorial group testing algorithms for real-world problem sizes",
 //! 2007. No hash: number x has the cell `x mod p` of each of the first primes p. Where the product of these reaches
-//! u^d, no number below u that is no member shares its cells with d members or fewer ([`primes`]). Cells are bits, or
+//! u^d, no number below u that is no member shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
 //! counters, from which the members can be listed ([`decode`]).
 
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::ZONE;
+use crate::sizing::zone::{self as sizing, MOST_COUNTER_BITS};
 use crate::structure::declaration::structure;
 use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Loadable, Removable, Sections};
 
 mod decode;
 mod field;
-mod primes;
 #[cfg(test)]
 mod tests;
 
@@ -74,8 +74,6 @@ structure! {
 
 /// Members are found modulo the prime 2^61 - 1.
 const MOST: u64 = 1 << 60;
-/// More occurrences than a zone can have.
-const MOST_COUNTER_BITS: u32 = 32;
 
 /// A set of whole numbers, exact up to so many.
 pub struct ZoneFilter {
@@ -105,8 +103,8 @@ impl Shape {
         if zone == 0 {
             return Err(Error::Parameter(format!("capacity must be at least 1, got {zone}")));
         }
-        let primes = primes::reaching(universe, zone)?;
-        let num_cells = primes.iter().map(|&prime| u64::from(prime)).sum();
+        let primes = sizing::reaching(universe, zone)?;
+        let num_cells = sizing::cells(&primes);
         let packed = Packed::new(counter_bits).filter(|packed| packed.width() <= MOST_COUNTER_BITS);
         let packed = packed.ok_or_else(|| Error::Parameter(format!("no cell has {counter_bits} bits")))?;
         Ok(Shape { primes, num_cells, packed })
@@ -117,9 +115,9 @@ impl Shape {
     }
 }
 
-/// Bits of a cell: one, or what counts one member more than are in the zone, as a counter at its maximum has stopped.
-fn counter_bits(zone: u64, counting: bool) -> u32 {
-    if counting { (zone.saturating_add(1).ilog2() + 1).clamp(2, MOST_COUNTER_BITS) } else { 1 }
+/// Bits of a cell.
+fn cell_bits(zone: u64, counting: bool) -> u32 {
+    if counting { sizing::counter_bits(zone) } else { 1 }
 }
 
 fn check_public(hasher: &KeyHasher) -> Result<()> {
@@ -135,7 +133,7 @@ impl ZoneFilter {
     /// An empty set of numbers below `universe`, exact up to `zone` of them.
     pub fn construct(zone: u64, universe: u64, counting: bool, hasher: KeyHasher) -> Result<Self> {
         check_public(&hasher)?;
-        let shape = Shape::of(zone, universe, counter_bits(zone.max(1), counting))?;
+        let shape = Shape::of(zone, universe, cell_bits(zone.max(1), counting))?;
         let cells = Memory::zeroed(shape.words())?;
         Ok(Self::of_shape(zone, universe, 0, shape, cells, hasher))
     }
@@ -148,7 +146,7 @@ impl ZoneFilter {
 
     /// Bytes of such a set, in whole lines.
     pub fn cell_bytes(zone: u64, universe: u64, counting: bool) -> Result<u64> {
-        let words = Shape::of(zone, universe, counter_bits(zone.max(1), counting))?.words();
+        let words = Shape::of(zone, universe, cell_bits(zone.max(1), counting))?.words();
         Ok(words.next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
@@ -213,7 +211,7 @@ impl ZoneFilter {
         if held == 0 {
             return Ok(Vec::new());
         }
-        let reaching = primes::reaching(self.universe, held)?.len().min(self.primes.len());
+        let reaching = sizing::reaching(self.universe, held)?.len().min(self.primes.len());
         let primes: Vec<u64> = self.primes[..reaching].iter().map(|&prime| prime.into()).collect();
         let members = decode::members(&decode::sums(&primes, held as usize, |i| self.rests(i)));
         let mut rests = vec![0u64; self.num_cells as usize];

@@ -265,6 +265,28 @@ impl Filter for GolombSet {
     }
 }
 
+impl GolombSet {
+    /// Keeps the values that `other` has, too. On an error nothing has changed.
+    pub fn intersect(&mut self, other: &Self) -> Result<()> {
+        self.check_compatible(other)?;
+        if self.codes.is_read_only() {
+            return Err(Error::read_only());
+        }
+        let bits = golomb::bits_per_key(self.asked, self.shape.rice_bits);
+        // Memory is for what there is: half a set may be in both, or nothing.
+        let values = values::count_common(self.blocks(), other.blocks());
+        let made = values::intersected(self.blocks(), other.blocks(), values, bits)?;
+        *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
+        Ok(())
+    }
+
+    /// How many values both have, without making the set of them.
+    pub fn intersection_count(&self, other: &Self) -> Result<u64> {
+        self.check_compatible(other)?;
+        Ok(values::count_common(self.blocks(), other.blocks()))
+    }
+}
+
 impl Mergeable for GolombSet {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;

@@ -74,6 +74,25 @@ fn merging_gives_the_bytes_of_the_set_of_all_keys() {
 }
 
 #[test]
+fn the_intersection_has_the_bytes_of_the_set_of_common_values() {
+    for (a, b, fpr) in [(0..0, 0..50, 0.01), (0..700, 500..1000, 0.3), (0..900, 100..200, 1e-9), (0..9, 20..40, 1e-9)] {
+        let of = |keys: std::ops::Range<u64>| set(keys.map(hash), fpr, Some(1000));
+        let (mut one, other) = (of(a), of(b));
+        let theirs: BTreeSet<u64> = values(&other, 0).into_iter().collect();
+        let common: Vec<u64> = values(&one, 0).into_iter().filter(|value| theirs.contains(value)).collect();
+        assert_eq!(one.intersection_count(&other).unwrap(), common.len() as u64);
+        let mut way_round = other.try_clone().unwrap();
+        way_round.intersect(&one).unwrap();
+        one.intersect(&other).unwrap();
+        assert_eq!((values(&one, 0), bytes(&way_round)), (common, bytes(&one)));
+        assert!(one.check_cells().is_ok() && coded_again(&one).same_as(&one));
+        let stranger = set((0..60).map(hash), fpr / 2.0, Some(1000));
+        assert!(matches!(one.intersect(&stranger), Err(Error::Incompatible(_))));
+        assert!(matches!(one.intersection_count(&stranger), Err(Error::Incompatible(_))));
+    }
+}
+
+#[test]
 fn what_cannot_be_merged_changes_nothing() {
     let (mut one, other) = (set((0..60).map(hash), 0.01, Some(100)), set((60..130).map(hash), 0.01, Some(100)));
     let before = bytes(&one);

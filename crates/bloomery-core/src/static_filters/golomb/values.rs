@@ -95,6 +95,32 @@ pub fn united(a: Blocks<'_>, b: Blocks<'_>, values: u64, bits: f64) -> Result<En
     }
 }
 
+/// Values that both have, in order.
+fn common<'a>(a: Blocks<'a>, b: Blocks<'a>) -> impl Iterator<Item = (u64, u64)> {
+    let (mut ours, mut theirs) = (Values::from(a, 0), Values::from(b, 0).peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let value = ours.next()?;
+            while theirs.next_if(|other| *other < value).is_some() {}
+            if *theirs.peek()? == value {
+                return Some(value);
+            }
+        }
+    })
+}
+
+/// How many values both have.
+pub fn count_common(a: Blocks<'_>, b: Blocks<'_>) -> u64 {
+    common(a, b).count() as u64
+}
+
+/// The codes of the values that both have, of which there are at most so many, each of so many bits.
+pub fn intersected(a: Blocks<'_>, b: Blocks<'_>, values: u64, bits: f64) -> Result<Encoded> {
+    let mut encoder = Encoder::new(a.shape, values, bits)?;
+    common(a, b).try_for_each(|value| encoder.push(value))?;
+    encoder.finish()
+}
+
 /// How many values there are, if each block holds the codes of places in order and nothing else.
 pub fn counted(blocks: Blocks<'_>) -> Option<u64> {
     let mut count = 0;

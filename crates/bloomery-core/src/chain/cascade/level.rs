@@ -1,4 +1,4 @@
-//! One level of a cascade: a classic Bloom filter among the bits of all, with probes of its own.
+//! A level of a cascade that is a classic Bloom filter among the bits of all, with probes of its own.
 
 use crate::cells::bits::mask;
 use crate::hash::splitmix;

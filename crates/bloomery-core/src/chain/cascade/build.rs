@@ -1,9 +1,11 @@
 //! Making the levels: the first over the smaller set, each further one over what the one before takes wrongly.
 
 use super::level::Level;
+use super::parts::{LevelKind, Part};
 use crate::cells::allocation::reserve;
 use crate::cells::bits::mask;
 use crate::error::{Error, Result};
+use crate::key::KeyHasher;
 use crate::sizing::cascade as sizing;
 use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Sorted};
@@ -11,28 +13,71 @@ use crate::structure::records::{BUCKET_BITS, Sorted};
 /// Levels halve what goes on every second time: 2^64 keys end by 128 of them but once in 2^64 worlds.
 pub(super) const MOST_LEVELS: usize = 255;
 
-/// Levels and their bits as they grow.
+/// Keys of a level, but for the first, that a filter of its own pays for: its tables take some 300 bytes, as much as a
+/// ribbon filter is smaller than a Bloom filter of 6,000 keys.
+const LEAST_KEYS: usize = 8192;
+
+/// What the caller chose.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// The structure of levels.
+    pub kind: LevelKind,
+    /// The rule of keys.
+    pub hasher: KeyHasher,
+    /// Those of another version of the sets, which levels keep where they suit.
+    pub like: Option<&'a Shapes>,
+}
+
+/// The shapes of levels among the bits of all, and how many others stand before them.
+#[derive(Debug)]
+pub struct Shapes {
+    pub(super) parts: usize,
+    pub(super) rows: Vec<Level>,
+}
+
+impl Shapes {
+    fn get(&self, i: usize) -> Option<Level> {
+        i.checked_sub(self.parts).and_then(|i| self.rows.get(i)).copied()
+    }
+}
+
+/// Levels as they grow.
 #[derive(Default)]
 pub(super) struct Levels {
-    /// A row each.
+    /// The first of them, where they are filters of their own.
+    pub(super) parts: Vec<Part>,
+    /// A row each for the others.
     pub(super) rows: Vec<u64>,
-    /// The bits of all.
+    /// The bits of these.
     pub(super) words: Vec<u64>,
     end: u64,
 }
 
 impl Levels {
-    /// Puts a level over `keys` on top, by which another key is taken at rate `fpr`; its rule.
-    fn push(&mut self, keys: &[u64], fpr: f64) -> Result<impl Fn(&[u64], u64) -> bool + use<>> {
-        if self.rows.len() == MOST_LEVELS {
+    fn len(&self) -> usize {
+        self.parts.len() + self.rows.len()
+    }
+
+    /// Puts a level over `keys` on top, by which another key is taken at about rate `fpr`.
+    fn push(&mut self, keys: &[u64], fpr: f64, plan: Plan<'_>, job: &Job<'_>) -> Result<()> {
+        let i = self.len();
+        if i == MOST_LEVELS {
             return Err(Error::parameter(
                 "the two sets have a key in common, or two keys whose hashes are equal; take the key out of one set, or \
                  choose another seed",
             ));
         }
+        if plan.kind != LevelKind::Packed && self.rows.is_empty() && (i == 0 || keys.len() >= LEAST_KEYS) {
+            self.parts.push(Part::of(plan.kind, keys, i, fpr, plan.hasher, job)?);
+            return Ok(());
+        }
         let (num_bits, num_hashes) = sizing::level(keys.len() as u64, fpr);
-        let (level, i, start) = (Level { num_bits, num_hashes }, self.rows.len(), self.end);
-        self.end += num_bits;
+        let level = match plan.like.and_then(|like| like.get(i)) {
+            Some(other) if sizing::keeps(num_bits, other.num_bits) => other,
+            _ => Level { num_bits, num_hashes },
+        };
+        let start = self.end;
+        self.end += level.num_bits;
         self.rows.push(level.row());
         let (words, before) = (self.end.div_ceil(64) as usize, self.words.len());
         reserve(&mut self.words, words - before)?;
@@ -40,11 +85,23 @@ impl Levels {
         for bit in keys.iter().flat_map(|&hash| level.bits(i, start, hash)) {
             self.words[(bit >> 6) as usize] |= mask(bit);
         }
-        Ok(move |words: &[u64], hash| level.takes(i, start, words, hash))
+        Ok(())
+    }
+
+    /// Whether the topmost level takes a key.
+    fn takes(&self) -> impl Fn(u64) -> bool {
+        let i = self.len() - 1;
+        let level = self.rows.last().map(|&row| Level::of(row));
+        let start = level.map_or(0, |level| self.end - level.num_bits);
+        move |hash| match (level, self.parts.last()) {
+            (Some(level), _) => level.takes(i, start, &self.words, hash),
+            (None, Some(part)) => part.takes(i, hash),
+            (None, None) => false,
+        }
     }
 
     /// The levels that tell `smaller` from `larger`.
-    pub(super) fn of(smaller: &Sorted<1>, larger: &Sorted<1>, job: &Job<'_>) -> Result<Self> {
+    pub(super) fn of(smaller: &Sorted<1>, larger: &Sorted<1>, plan: Plan<'_>, job: &Job<'_>) -> Result<Self> {
         let mut levels = Levels::default();
         if smaller.is_empty() {
             return Ok(levels);
@@ -59,20 +116,23 @@ impl Levels {
             held.extend(hashes.iter().map(|[hash]| *hash));
             Ok(())
         })?;
-        let takes = levels.push(&held, rate)?;
+        levels.push(&held, rate, plan, job)?;
         let mut wrong = Vec::new();
+        let takes = levels.takes();
         each_bucket(larger, job, |hashes| {
-            let taken = hashes.iter().map(|[hash]| *hash).filter(|&hash| takes(&levels.words, hash));
-            taken.into_iter().try_for_each(|hash| {
+            hashes.iter().map(|[hash]| *hash).filter(|&hash| takes(hash)).try_for_each(|hash| {
                 reserve(&mut wrong, 1)?;
                 wrong.push(hash);
                 Ok(())
             })
         })?;
+        drop(takes);
         while !wrong.is_empty() {
             job.expect(1);
-            let takes = levels.push(&wrong, sizing::HALF)?;
-            held.retain(|&hash| takes(&levels.words, hash));
+            levels.push(&wrong, sizing::HALF, plan, job)?;
+            let takes = levels.takes();
+            held.retain(|&hash| takes(hash));
+            drop(takes);
             std::mem::swap(&mut held, &mut wrong);
             job.report(1)?;
         }

@@ -1,4 +1,4 @@
-//! The primes of a zone: the first ones whose product reaches u^d.
+//! The law of zones: the first primes whose product reaches u^d, a cell for each rest of each, and the bits of a cell.
 
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ fn below(end: usize) -> impl Iterator<Item = u32> {
 
 /// The fewest first primes whose product is at least `universe^zone`: a key that shares its residue with some member for
 /// each of them would make a product of at most `zone` differences, each below the universe, divisible by all of them.
-pub(super) fn reaching(universe: u64, zone: u64) -> Result<Vec<u32>> {
+pub fn reaching(universe: u64, zone: u64) -> Result<Vec<u32>> {
     let wanted = zone as f64 * (universe as f64).ln();
     if wanted > MOST_BITS * std::f64::consts::LN_2 {
         return Err(Error::Parameter(format!(
@@ -74,13 +74,26 @@ pub(super) fn reaching(universe: u64, zone: u64) -> Result<Vec<u32>> {
     Ok(primes)
 }
 
+/// Cells: a rest of each prime.
+pub fn cells(primes: &[u32]) -> u64 {
+    primes.iter().map(|&prime| u64::from(prime)).sum()
+}
+
+/// More occurrences than a zone can have.
+pub const MOST_COUNTER_BITS: u32 = 32;
+
+/// Bits of a counter: of what counts one member more than are in the zone, as a counter at its maximum has stopped.
+pub fn counter_bits(zone: u64) -> u32 {
+    (zone.saturating_add(1).ilog2() + 1).clamp(2, MOST_COUNTER_BITS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shape(universe: u64, zone: u64) -> (usize, u64) {
         let primes = reaching(universe, zone).unwrap();
-        (primes.len(), primes.iter().map(|&prime| u64::from(prime)).sum())
+        (primes.len(), cells(&primes))
     }
 
     #[test]

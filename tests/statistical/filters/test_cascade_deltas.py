@@ -1,0 +1,156 @@
+"""Guarantee: a cascade of any kind of levels is right, and a delta gives another version exactly."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from support import SECRET
+
+import bloomery
+from bloomery import FilterCascade, theory
+
+KINDS = [(kind, "auto") for kind in FilterCascade.kinds()]
+LAYOUTS = [("bloom", layout) for layout in ("classic", "blocked", "split", "partitioned", "two-block")]
+EVERY = [*KINDS, *LAYOUTS]
+
+
+def world(included: int, excluded: int, first: int = 0) -> tuple[Any, Any]:
+    """Two sets of integers without a common one."""
+    keys = np.arange(first, first + included + excluded)
+    return keys[:included], keys[included:]
+
+
+def test_kinds_are_the_structures_of_keys_alone_that_miss_none() -> None:
+    assert set(FilterCascade.kinds()) <= {
+        row["name"] for row in bloomery.variants() if row["false_negatives"] == "never"
+    }
+    assert {row["name"] for row in bloomery.variants() if row["adds"] == "build"} < set(FilterCascade.kinds())
+
+
+@pytest.mark.parametrize(("kind", "layout"), EVERY)
+@pytest.mark.parametrize(("r", "s"), [(0, 7), (3, 0), (1, 1), (50, 4000), (30_000, 60_000)])
+def test_levels_of_any_kind_make_no_mistake(kind: str, layout: str, r: int, s: int) -> None:
+    included, excluded = world(r, s)
+    made = FilterCascade.build(included, excluded, kind=kind, layout=layout, seed=5)
+    again = FilterCascade.build(excluded[::-1], included, kind=kind, layout=layout, seed=5, threads=2)
+    assert (made.kind, made.layout in {layout, "auto"}) == (kind, True)
+    assert made.verify(included, excluded) == again.verify(excluded, included) == 0
+    loaded = bloomery.loads(made.to_bytes())
+    assert loaded == made
+    assert loaded.to_bytes() == made.to_bytes()
+    assert loaded.verify(included, excluded) == 0
+    assert made == FilterCascade.build(included[::-1], excluded, kind=kind, layout=layout, seed=5)
+    assert (made == FilterCascade.build(included, excluded, seed=5)) == (layout == "auto" and kind == "bloom")
+
+
+@pytest.mark.parametrize("kind", ["ribbon", "binary-fuse"])
+@pytest.mark.parametrize(("r", "s"), [(100_000, 300_000), (200_000, 2_000_000), (150_000, 150_000)])
+def test_static_levels_take_the_bits_of_their_law(kind: str, r: int, s: int) -> None:
+    included, excluded = world(r, s)
+    made = FilterCascade.build(included, excluded, kind=kind)
+    assert made.verify(included, excluded) == 0
+    # The law is of 1.4427 bits for each halving; smallest levels and tables stay as they are.
+    law = theory.cascade_bits(r, s) / theory.bits_per_key(0.5, num_hashes=1)
+    own = {"ribbon": 1.03, "binary-fuse": 1.18}[kind]
+    rest = theory.cascade_bits(8192, 8192) + 8 * 320 * 12
+    # Whole bits of a fingerprint keep a lower rate than was asked for: up to one bit more a key of the
+    # first level.
+    whole = r if kind == "binary-fuse" else 0
+    assert 8 * made.nbytes < own * (law + whole) + rest
+    assert 8 * made.nbytes < 8 * FilterCascade.build(included, excluded).nbytes
+
+
+#: Share of the keys that go, and may go on coming: bytes of a delta beside those of the whole file.
+SHARES = {0.0005: 0.05, 0.005: 0.14, 0.02: 0.29}
+
+
+@pytest.mark.parametrize(("share", "most"), SHARES.items())
+@pytest.mark.parametrize("r", [10_000, 30_000, 100_000])
+def test_a_delta_is_as_short_as_what_has_changed(r: int, share: float, most: float) -> None:
+    s, gone = 10 * r, max(1, round(share * r))
+    included, excluded = world(r, s)
+    old = FilterCascade.build(included, excluded, seed=3)
+    fresh = world(gone, 10 * gone, first=1 << 40)
+    now = [np.concatenate(both) for both in ((included[gone:], fresh[0]), (excluded[10 * gone :], fresh[1]))]
+    new = FilterCascade.build(*now, like=old)
+    assert new.verify(*now) == 0
+    # Kept shapes cost at most an eighth of the bits; the law is of shapes of their own.
+    assert new.num_bits < 1.02 * theory.cascade_bits(r, s) + 2000
+    delta = old.delta_to(new)
+    patched = old.apply_delta(delta)
+    assert patched == new
+    assert patched.to_bytes() == new.to_bytes()
+    whole = len(new.to_bytes())
+    print(f"{r} {share}: {len(delta)} of {whole} bytes, {8 * len(delta) / (2 * gone):.1f} bits a change")
+    assert len(delta) < most * whole + 100
+    assert len(old.delta_to(old)) < 120
+    # Shapes of their own share no bits: the delta is the file.
+    alone = FilterCascade.build(*world(r + 3, s), seed=3)
+    assert 0.9 * whole < len(old.delta_to(alone)) < 1.01 * len(alone.to_bytes()) + 200
+
+
+def test_sets_that_grow_get_shapes_of_their_own_in_time() -> None:
+    sizes = [1000, 1100, 1300, 2000, 500, 20, 4000]
+    before = FilterCascade.build(*world(1000, 9000), seed=1)
+    for size in sizes:
+        sets = world(size, 9000)
+        now = FilterCascade.build(*sets, like=before)
+        assert now.verify(*sets) == 0
+        assert before.apply_delta(before.delta_to(now)) == now
+        assert now.num_bits < 1.13 * theory.cascade_bits(size, 9000) + 4.2 * 4 * size**0.5 + 64 * 512
+        before = now
+
+
+def test_versions_are_chained_and_no_other_is_taken() -> None:
+    versions = [FilterCascade.build(*world(2000, 8000), seed=9, secret=SECRET)]
+    for day in range(1, 5):
+        versions.append(FilterCascade.build(*world(2000, 8000, first=5 * day), like=versions[-1]))
+    deltas = [old.delta_to(new) for old, new in itertools.pairwise(versions)]
+    held = versions[0]
+    for delta, version in zip(deltas, versions[1:], strict=True):
+        held = held.apply_delta(bytearray(delta))
+        assert held == version
+        assert (held.keyed, held.seed) == (True, 9)
+    for delta in deltas[1:]:
+        with pytest.raises(bloomery.IncompatibleFilters, match="another version"):
+            versions[0].apply_delta(delta)
+    with pytest.raises(bloomery.IncompatibleFilters, match="seed"):
+        versions[0].delta_to(FilterCascade.build([1], [2], seed=10, secret=SECRET))
+
+
+def test_what_like_says_is_not_said_twice() -> None:
+    old = FilterCascade.build(range(9), range(9, 99), kind="ribbon", seed=4)
+    new = FilterCascade.build(range(8), range(9, 99), like=old)
+    assert (new.kind, new.seed) == ("ribbon", 4)
+    for options in ({"seed": 5}, {"secret": SECRET}, {"kind": "xor"}, {"layout": "blocked"}):
+        with pytest.raises(bloomery.ParameterError, match="drop"):
+            FilterCascade.build([1], [2], like=old, **options)
+    with pytest.raises(bloomery.ParameterTypeError, match="FilterCascade"):
+        FilterCascade.build([1], [2], like=7)
+    with pytest.raises(bloomery.ParameterError, match=r"kind must be one of bloom, .*got .cuckoo"):
+        FilterCascade.build([1], [2], kind="cuckoo")
+
+
+def test_deltas_that_lie_are_refused() -> None:
+    old = FilterCascade.build(range(60), range(60, 700))
+    delta = old.delta_to(FilterCascade.build(range(1, 60), range(60, 701), like=old))
+    draw = random.Random(8)
+    for end in range(len(delta)):
+        with pytest.raises(bloomery.FormatError):
+            old.apply_delta(delta[:end])
+    for _ in range(2000):
+        lie = bytearray(delta)
+        for _ in range(draw.randint(1, 4)):
+            lie[draw.randrange(len(lie))] = draw.randrange(256)
+        if lie != delta:
+            with pytest.raises(bloomery.FormatError):
+                old.apply_delta(lie)
+    for noise in (b"", b"\0" * 100, old.to_bytes(), draw.randbytes(300)):
+        with pytest.raises(bloomery.FormatError):
+            old.apply_delta(noise)
+    with pytest.raises(bloomery.ParameterTypeError):
+        old.apply_delta("delta")

@@ -142,7 +142,9 @@ def _listen_resp(node: Node) -> str:
     if node.settings.tls_cert and node.settings.tls_key:
         tls = (str(node.settings.tls_cert), str(node.settings.tls_key))
     try:
-        bound = node.service.listen_resp(host, port, tls=tls)
+        bound = node.service.listen_resp(
+            host, port, tls=tls, keys=node.settings.resp_keys, flush=node.settings.resp_flush
+        )
     except Fault as fault:
         raise StartError(f"{address}: {fault}; give another address with --resp") from None
     return f"{bound[0]}:{bound[1]}"

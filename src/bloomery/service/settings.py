@@ -95,6 +95,8 @@ class Settings(BaseSettings):
     data: Path = Field(default_factory=state_folder, description="folder of filters, log and registry")
     http: Address = Field("127.0.0.1:8080", description="address of the HTTP port; port 0 picks one")
     resp: Address = Field("127.0.0.1:6380", description="address of the RESP port; none: no such port")
+    resp_keys: bool = Field(default=False, description="RESP has KEYS, whose cost grows with the filters")
+    resp_flush: bool = Field(default=False, description="RESP has FLUSHDB and FLUSHALL")
     registry: str = Field("", description="SQLAlchemy URL of the registry; empty: SQLite in the data folder")
     durability: Literal["always", "everysec", "off"] = "everysec"
     plain: bool = Field(default=False, description="filters are not keyed unless asked for")

@@ -103,7 +103,7 @@ impl Store {
     /// The filter in a bundle.
     fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
         let bytes = bundles.of(row)?;
-        let end = row.place.at.checked_add(row.place.len).unwrap_or(u64::MAX);
+        let end = row.place.at.saturating_add(row.place.len);
         let range = usize::try_from(row.place.at).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
         let bytes = bytes.get(range).ok_or_else(|| Fault::new(Code::Format, "the bundle is cut short"))?;
         kind::load(bytes, self.secret_of(&row.settings.spec), self.options.limits.filter_bytes)

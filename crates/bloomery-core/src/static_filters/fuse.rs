@@ -40,7 +40,7 @@ structure! {
     /// any order give the same bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below 100,000 keys; about
-    /// 55 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
+    /// 35 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
     ///
     /// >>> from bloomery import BinaryFuseFilter

@@ -326,7 +326,11 @@ def target(source: Input) -> None:
             len(answer)
         elif not lender.lies:
             for row in lender.told():
-                assert row in FILTER, row
+                try:
+                    found = row in FILTER
+                except bloomery.KeyTypeError:  # longer than tuples may be where fuzzing has a small bound
+                    continue
+                assert found, row
     if FILTER.num_added > 3500:
         FILTER.clear()
 

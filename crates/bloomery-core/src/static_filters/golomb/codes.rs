@@ -35,7 +35,9 @@ impl Encoder {
     pub fn new(shape: Shape, values: u64, bits_per_value: f64) -> Result<Self> {
         let mut made = Encoded { words: Vec::new(), starts: Vec::new(), values: 0 };
         reserve(&mut made.starts, usize::try_from(shape.blocks).unwrap_or(usize::MAX).saturating_add(1))?;
-        reserve(&mut made.words, (values as f64 * bits_per_value / 64.0 * 1.02) as usize + 64)?;
+        // A file may lie about both numbers.
+        let words = (values as f64 * bits_per_value / 64.0 * 1.02) as usize;
+        reserve(&mut made.words, words.saturating_add(64))?;
         made.starts.push(0);
         Ok(Encoder { shape, made, rests: Vec::new(), next: 0, end: 0 })
     }

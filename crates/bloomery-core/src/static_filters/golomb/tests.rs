@@ -164,3 +164,10 @@ fn cells_that_are_no_set_are_found_and_harm_nobody() {
         (0..cells.bytes.len()).step_by(7).for_each(|byte| broken(section, byte, byte as u32 % 8));
     }
 }
+
+#[test]
+fn room_for_as_many_values_as_a_file_that_lies_tells_is_refused() {
+    for (values, bits) in [(u64::MAX, 1e300), (u64::MAX, 64.0), (1 << 62, 2.0)] {
+        assert!(codes::Encoder::new(Shape::of(100, 10_000, 6), values, bits).is_err());
+    }
+}

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
+
 import pytest
 
 SCOPES = {"none": [], "read": ["read"], "write": ["write"], "admin": ["admin"]}
@@ -74,3 +79,74 @@ def test_patterns_hide_what_they_do_not_cover(guarded):
     assert answer.status_code == 403
     answer = service.http.patch("/v1/filters/a:1", json={"name": "b:2"}, headers=headers)
     assert answer.status_code == 403
+
+
+def made_token(data):
+    """An admin's token, made in a data folder that nothing serves yet."""
+    words = [sys.executable, "-m", "bloomery", "token", "create", "root", "--scope", "admin", "--data", data]
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout.strip()
+
+
+def pinged(address, *before):
+    """What the RESP port at `address` says to PING, from this machine."""
+    port = int(address.rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=20) as client,
+        client.makefile("rb") as answers,
+    ):
+        for line in (*before, b"PING"):
+            client.sendall(line + b"\r\n")
+            heard = answers.readline()
+        return heard
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [("--http", "0.0.0.0:0"), ("--resp", "0.0.0.0:0"), ("--http", "0.0.0.0:0", "--resp", "0.0.0.0:0")],
+    ids=["http", "resp", "both"],
+)
+@pytest.mark.parametrize("by", ["request", "command"])
+def test_beyond_this_machine_the_last_token_opens_nothing_by_its_end(start, tmp_path, beyond, by):
+    """Ports that others reach do not open to everybody once no token is left."""
+    data = tmp_path / "one" / "data"
+    token = made_token(data)
+    service = start(*beyond)
+    headers = {"authorization": f"Bearer {token}"}
+    assert service.http.get("/v1/tokens", headers=headers).status_code == 200
+    assert pinged(service.resp, b"AUTH " + token.encode()) == b"+PONG\r\n"
+    if by == "request":
+        assert service.http.delete("/v1/tokens/root", headers=headers).status_code == 204
+    else:
+        words = [sys.executable, "-m", "bloomery", "token", "revoke", "root", "--data", str(data)]
+        subprocess.run(words, check=True, capture_output=True)
+        deadline = time.monotonic() + 30
+        while service.http.get("/v1/tokens", headers=headers).status_code == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    for host in ("localhost", "127.0.0.1:8080", "elsewhere.example"):
+        for sent in ({}, headers, {"authorization": "Bearer"}):
+            answer = service.http.get("/v1/filters", headers={**sent, "host": host})
+            assert answer.status_code == 401, (host, sent)
+            answer = service.http.post("/v1/tokens", json={"name": "x"}, headers={**sent, "host": host})
+            assert answer.status_code == 401, (host, sent)
+    refused = b"-NOAUTH Authentication required.\r\n"
+    assert pinged(service.resp) == refused
+    for before in (b"AUTH " + token.encode(), b'AUTH ""', b"RESET", b"HELLO 3"):
+        assert pinged(service.resp, before) == refused
+    # The remedy: a token made in the folder is known within a second.
+    fresh = {"authorization": f"Bearer {made_token(data)}"}
+    deadline = time.monotonic() + 30
+    while service.http.get("/v1/tokens", headers=fresh).status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_on_this_machine_everybody_may_do_everything_once_no_token_is_left(start):
+    service = start()
+    made = service.http.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
+    headers = {"authorization": f"Bearer {made['token']}"}
+    assert service.http.get("/v1/filters").status_code == 401
+    assert pinged(service.resp).startswith(b"-NOAUTH")
+    assert service.http.delete("/v1/tokens/root", headers=headers).status_code == 204
+    assert service.http.get("/v1/filters").status_code == 200
+    assert pinged(service.resp) == b"+PONG\r\n"

@@ -32,12 +32,12 @@ class Grant(NamedTuple):
         return not self.patterns or bool(Service.covers(list(self.patterns), name))
 
 
-#: What everybody may do while there is no token.
+#: What everybody on this machine may do while there is no token.
 EVERYTHING = Grant(0, READ | WRITE | ADMIN)
 
 
 def grant_of(service: Any, authorization: bytes | None) -> Grant:
-    """Return what a request's ``Authorization`` opens; without tokens, everything."""
+    """Return what a request's ``Authorization`` opens; everything, where no token is needed."""
     if not service.needs_token():
         return EVERYTHING
     word, _, token = (authorization or b"").partition(b" ")

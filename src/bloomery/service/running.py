@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import logging
 import os
@@ -47,6 +48,8 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
         try:
             node = Node(settings, engine, registry)
             _check_open(settings, registry)
+            if not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
+                engine.service.guard()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_run(node, listener, ready_file, tell))
         finally:

@@ -1,6 +1,6 @@
 //! [`Doors`]: the tokens that there are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -14,9 +14,16 @@ pub(super) type Known = (u64, [u8; 32], Grant);
 pub(crate) struct Doors {
     pub(super) known: RwLock<Vec<Known>>,
     pub(super) epoch: AtomicU64,
+    /// True once a port is reached from other machines.
+    guarded: AtomicBool,
 }
 
 impl Doors {
+    /// True where everybody needs a token: there are some, or other machines reach a port.
+    pub(super) fn needs_token(&self) -> bool {
+        self.guarded.load(Ordering::Acquire) || !self.known.read().is_empty()
+    }
+
     /// Number and grant of a token. Digests are compared whole, all of them, so the time tells nothing.
     pub(super) fn find(&self, token: &[u8]) -> Option<(u64, Grant)> {
         let digest = Tokens::digest(token);
@@ -29,15 +36,21 @@ impl Doors {
 }
 
 impl Gate for Doors {
-    /// Nobody's token, which is empty, opens everything as long as there is no other.
+    /// Nobody's token, which is empty, opens everything as long as there is no other and only this machine asks.
     fn open(&self, token: &[u8]) -> Option<Grant> {
         if token.is_empty() {
-            return self.known.read().is_empty().then(Grant::all);
+            return (!self.needs_token()).then(Grant::all);
         }
         self.find(token).map(|(_, grant)| grant)
     }
 
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    fn guard(&self) {
+        // The epoch comes second: who sees its new number is refused.
+        self.guarded.store(true, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 }

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use super::Service;
 use super::doors::Known;
-use crate::resp::Grant;
 use crate::resp::gate::matches;
+use crate::resp::{Gate, Grant};
 
 const READ: u8 = 1;
 const WRITE: u8 = 2;
@@ -42,8 +42,13 @@ impl Service {
         patterns.iter().any(|pattern| matches(pattern.as_bytes(), name.as_bytes()))
     }
 
-    /// True where there are tokens, so that everybody needs one.
+    /// True where everybody needs a token: there are some, or other machines reach a port.
     fn needs_token(&self) -> bool {
-        !self.doors.known.read().is_empty()
+        self.doors.needs_token()
+    }
+
+    /// Other machines reach a port: everybody needs a token from here on, also while there is none.
+    fn guard(&self) {
+        self.doors.guard();
     }
 }

@@ -44,9 +44,12 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
     let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
     let address = socket.local_addr().map_err(wrong)?;
-    if options.gate.is_none() && !address.ip().is_loopback() {
-        let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
-        return Err(Fault::new(Code::Denied, text));
+    if !address.ip().is_loopback() {
+        let Some(gate) = &options.gate else {
+            let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
+            return Err(Fault::new(Code::Denied, text));
+        };
+        gate.guard();
     }
     let server = Arc::new(Server::new(store, options, address.port()));
     let (end, ended) = watch::channel(End::Open);

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import array
+import collections
 import gzip
 import io
 import json
+import re
 
 import pyarrow as pa
 import pytest
+import redis
 import zstandard
 
 import bloomery
@@ -209,6 +212,60 @@ def test_names_files_and_the_rest(service):
     assert http.get("/readyz").json() == {"status": "ok"}
     assert "POST" in http.get("/docs").text
     assert "bloomery_filter_fpr" in http.get("/metrics").text
+
+
+def test_requests_are_counted_under_what_they_asked_and_were_answered(start):
+    """Refusals, too: by the gateway, by the routes, and of methods that a route has not."""
+    service = start()
+    service.create("told")
+    expected = collections.Counter({("api", "POST", "201"): 1})
+    table = [
+        ("PUT", "/v1/filters", "api", 405),
+        ("PUT", "/v1/filters/told", "api", 405),
+        ("DELETE", "/metrics", "api", 405),
+        ("PUT", "/v1/filters/told/add", "add", 405),
+        ("PATCH", "/v1/filters/told/dump", "dump", 405),
+        ("PUT", "/v1/filters/told/history", "history", 405),
+        ("PUT", "/nowhere", "api", 404),
+        ("GET", "/v1/filters/none", "api", 404),
+        ("POST", "/v1/filters/none/check", "check", 400),
+        ("POST", "/v1/filters/told/add", "add", 400),
+        ("GET", "/v1/filters/told/strange", "other", 404),
+        ("PROPFIND", "/v1/filters", "api", 405),
+    ]
+    for method, path, action, status in table:
+        assert service.http.request(method, path).status_code == status, (method, path)
+        expected[action, method if method != "PROPFIND" else "other", str(status)] += 1
+    text = service.http.get("/metrics").text
+    row = r'bloomery_http_requests_total{action="(.+?)",method="(.+?)",status="(.+?)"} (\d+)'
+    rows = re.findall(row, text)
+    assert {(action, method, status): int(number) for action, method, status, number in rows} == expected
+
+
+STATIC = {
+    row["name"]: getattr(bloomery, row["class"]) for row in bloomery.variants() if row["adds"] == "build"
+}
+
+
+@pytest.mark.parametrize("kind", STATIC)
+def test_a_static_filter_comes_by_its_dump_and_answers_on_both_ports(service, kind):
+    """It is made of all its keys at once, in a process; the service takes it as bytes."""
+    name = f"static:{kind}"
+    static = STATIC[kind].build(KEYS, fpr=0.001)
+    made = service.http.put(f"/v1/filters/{name}/dump", content=static.to_bytes())
+    assert made.status_code == 201, made.text
+    assert made.json()["kind"] == kind
+    absent = [f"absent-{i}" for i in range(20)]
+    found = service.http.post(f"/v1/filters/{name}/check", json={"keys": [*KEYS, *absent]}).json()["found"]
+    assert found == static.contains_many([*KEYS, *absent])
+    host, _, port = service.resp.rpartition(":")
+    with redis.Redis(host, int(port)) as client:
+        told = client.execute_command("BLOOM.CHECK", name, *KEYS, *absent)
+    assert list(map(bool, told)) == found
+    assert found[: len(KEYS)] == [True] * len(KEYS)
+    assert bloomery.loads(service.http.get(f"/v1/filters/{name}/dump").content) == static
+    refused = service.http.post(f"/v1/filters/{name}/add", json={"key": "more"})
+    assert refused.json()["code"] == "unsupported"
 
 
 def test_statistics_are_kept_and_thinned(start):

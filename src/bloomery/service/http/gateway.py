@@ -47,13 +47,14 @@ class Gateway:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        begun, action = time.perf_counter(), "other"
+        begun = time.perf_counter()
+        name, action = _taken_apart(scope["path"])
         request = f"{self._run}-{next(self._numbers):x}"
         marked = Marked(send, request.encode())
         self._at_work += 1
         try:
             self._admit()
-            action, answer = await self._answered(scope, receive, marked, request)
+            answer = await self._answered(scope, receive, marked, (name, action), request)
             if answer is not None:
                 await answer.send(marked)
         except bodies.Disconnected:
@@ -68,19 +69,20 @@ class Gateway:
             await _refuse(marked, request, "internal", "the service failed; its log says more", {})
         finally:
             self._at_work -= 1
-            self._metrics.request(action, scope["method"], marked.status, time.perf_counter() - begun)
+            seconds = time.perf_counter() - begun
+            self._metrics.request(action or "api", scope["method"], marked.status, seconds)
 
     def _admit(self) -> None:
         if self._at_work > self._limits.requests:
             raise Refused("overloaded", "too many requests are at work; try again")
 
     async def _answered(
-        self, scope: Scope, receive: Receive, send: Send, request: str
-    ) -> tuple[str, Answer | None]:
+        self, scope: Scope, receive: Receive, send: Send, asked: tuple[str | None, str], request: str
+    ) -> Answer | None:
         path: str = scope["path"]
         method: str = scope["method"]
+        name, action = asked
         self._check_origin(scope)
-        name, action = _taken_apart(path)
         grant = access.EVERYTHING
         if path not in _OPEN:
             grant = access.grant_of(self._service, header(scope, b"authorization"))
@@ -88,13 +90,13 @@ class Gateway:
         if name is not None and action in bulk.ACTIONS:
             if method != "POST":
                 raise Refused("method", f"{action} is asked for with POST", allow="POST")
-            return action, await self._bulk(scope, receive, name, action, grant)
+            return await self._bulk(scope, receive, name, action, grant)
         scope["bloomery"] = (grant, request)
         _take_for_json(scope)
         if name is not None and method not in _SAFE:
             await asyncio.to_thread(bulk.check_condition, self._service, name, scope)
         await self._api(scope, receive, send)
-        return action or "api", None
+        return None
 
     async def _bulk(
         self, scope: Scope, receive: Receive, name: str, action: str, grant: access.Grant

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bloomery_server::fault::Code;
+use bloomery_server::fault::{Code, Fault};
 use bloomery_server::resp::{self, Gate, Grant};
 use bloomery_server::store::{Options, Store};
 
@@ -32,17 +32,22 @@ impl Gate for Open {
     }
 }
 
-/// What a listener on `address` answers to PING.
+/// What a listener on `address` answers to PING; the code of its refusal.
 fn answer(address: &str, gate: Option<Arc<dyn Gate>>) -> Result<String, Code> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let store = Arc::new(Store::open(Options::default()).unwrap());
+    asked(address, gate).map_err(|fault| fault.code)
+}
+
+fn asked(address: &str, gate: Option<Arc<dyn Gate>>) -> Result<String, Fault> {
+    let wrong = |error: std::io::Error| Fault::new(Code::Io, error.to_string());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(wrong)?;
+    let store = Arc::new(Store::open(Options::default())?);
     let options = resp::Options { address: address.into(), gate, ..resp::Options::default() };
-    let listener = runtime.block_on(resp::listen(store, options)).map_err(|fault| fault.code)?;
-    let mut client = TcpStream::connect(("127.0.0.1", listener.address().port())).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    client.write_all(b"PING\r\n").unwrap();
+    let listener = runtime.block_on(resp::listen(store, options))?;
+    let mut client = TcpStream::connect(("127.0.0.1", listener.address().port())).map_err(wrong)?;
+    client.set_read_timeout(Some(Duration::from_secs(20))).map_err(wrong)?;
+    client.write_all(b"PING\r\n").map_err(wrong)?;
     let mut heard = [0; 64];
-    let length = client.read(&mut heard).unwrap();
+    let length = client.read(&mut heard).map_err(wrong)?;
     drop(client);
     runtime.block_on(listener.stop(Duration::from_secs(2)));
     Ok(String::from_utf8_lossy(&heard[..length]).into_owned())

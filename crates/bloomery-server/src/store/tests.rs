@@ -103,7 +103,7 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
             let (entry, _) = store.create(format!("f{i}").as_bytes(), Settings::of(spec))?;
             for round in 0..3 {
                 let hashes: Vec<u64> = (0..100).map(|_| draws.next()).collect();
-                store.add(&entry, &hashes, &mut vec![0; 100])?;
+                store.add(&entry, &hashes, &mut [0; 100])?;
                 if round == 0 && i % 2 == 0 {
                     store.checkpoint()?;
                 }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::server::Server;
 use crate::store;
 
 /// What a client says of itself.
@@ -74,23 +73,22 @@ impl Clients {
 
 /// A client while it is connected.
 pub(super) struct Present {
-    server: Arc<Server>,
+    clients: Arc<Clients>,
     pub(super) client: Arc<Client>,
 }
 
 impl Present {
-    pub(super) fn new(server: Arc<Server>, address: SocketAddr, local: SocketAddr) -> Self {
-        let clients = &server.clients;
+    pub(super) fn new(clients: Arc<Clients>, address: SocketAddr, local: SocketAddr) -> Self {
         let (id, now) = (clients.next.fetch_add(1, Ordering::Relaxed) + 1, store::now());
         let about = Mutex::new(About::default());
         let client = Arc::new(Client { id, address, local, since: now, heard: AtomicU64::new(now), about });
         clients.all.lock().insert(id, client.clone());
-        Present { server, client }
+        Present { clients, client }
     }
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        self.server.clients.all.lock().remove(&self.client.id);
+        self.clients.all.lock().remove(&self.client.id);
     }
 }

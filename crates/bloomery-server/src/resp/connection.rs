@@ -17,7 +17,8 @@ use tokio::task::coop::{consume_budget, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::clients::Present;
-use super::listen::{End, reached};
+use super::commands;
+use super::end::{End, reached};
 use super::parse::Parser;
 use super::server::{Buffers, Server};
 use super::session::{Next, Session};
@@ -52,8 +53,8 @@ pub(super) async fn serve(
     (address, local): (SocketAddr, SocketAddr),
     ended: &mut watch::Receiver<End>,
 ) {
-    let present = Present::new(server.clone(), address, local);
-    let session = Session::new(server.clone(), present.client.clone());
+    let present = Present::new(server.clients.clone(), address, local);
+    let session = Session::new(server.clone(), commands::table(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
     let mut connection = Connection { server, stream, session, parser, buffers, counted: 0, deadline: None };
     let _ = connection.run(ended).await;

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
+use super::end::{End, reached};
 use super::server::{Options, Server};
 use super::stream::Stream;
 use crate::fault::{Code, Fault, Result};
@@ -18,17 +19,6 @@ use crate::store::Store;
 
 /// How long nothing is accepted after the system refused, as for want of descriptors.
 const REFUSED: Duration = Duration::from_millis(100);
-
-/// How far the end has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
-    /// It has not.
-    Open,
-    /// What has come in is answered, no more is read.
-    Drain,
-    /// Everything is let go of.
-    Now,
-}
 
 /// A port that is listened on, until it is dropped.
 pub struct Listener {
@@ -80,12 +70,6 @@ impl Listener {
             let _ = self.end.send(End::Now);
         }
     }
-}
-
-/// Resolves once the end has come so far.
-pub(super) async fn reached(ended: &mut watch::Receiver<End>, end: End) {
-    // The listener dropped is the end as well.
-    let _ = ended.wait_for(|now| *now >= end).await;
 }
 
 /// Counts a connection while it is there.

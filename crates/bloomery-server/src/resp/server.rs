@@ -85,7 +85,7 @@ pub struct Server {
     pub saved: AtomicU64,
     /// Bytes of filters that clients are sent, or send, in pieces.
     pub on_their_way: AtomicU64,
-    pub(super) clients: Clients,
+    pub(super) clients: Arc<Clients>,
     port: u16,
     spare: Mutex<Vec<Buffers>>,
 }
@@ -103,7 +103,7 @@ impl Server {
             saving: AtomicBool::new(false),
             saved: AtomicU64::new(now / 1000),
             on_their_way: AtomicU64::new(0),
-            clients: Clients::default(),
+            clients: Arc::default(),
             port,
             spare: Mutex::new(Vec::new()),
         }

@@ -1,6 +1,5 @@
 //! [`Session`]: what one client has said so far, and the commands it sends. Nothing here waits but for a filter's lock.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,56 +7,24 @@ use std::sync::atomic::Ordering;
 use parking_lot::RwLockReadGuard;
 
 use super::clients::Client;
-use super::commands::dump::Transfer;
-use super::commands::transaction::Transaction;
-use super::commands::{self, Command, flag};
+use super::command::{Command, Table, flag};
 use super::gate::Grant;
+use super::halt::{Done, Halt};
 use super::parse::{Args, Caps, Found, Parser, Span, Wrong};
 use super::reply::Reply;
 use super::server::{Buffers, Server};
-use crate::fault::{Code, Fault};
+use super::transaction::Transaction;
+use super::transfer::Transfer;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
 mod filters;
+mod known;
 
-use filters::Known;
-pub(super) use filters::too_long;
+use known::Known;
 
 /// Bytes of answers that are sent before more is done.
 const OUTPUT: usize = 1 << 20;
-/// What a filter of another sort says.
-pub(super) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
-
-/// Why a command did not come to its end.
-pub(super) enum Halt {
-    /// It is refused.
-    Text(Cow<'static, str>),
-    /// It would change a filter that is written to disk: it is to be done again when that is over.
-    Wait(Arc<Entry>),
-}
-
-/// What a command comes to.
-pub(super) type Done<T = ()> = Result<T, Halt>;
-
-impl Halt {
-    /// A refusal.
-    pub(super) fn text(text: impl Into<Cow<'static, str>>) -> Self {
-        Halt::Text(text.into())
-    }
-}
-
-impl From<Fault> for Halt {
-    fn from(fault: Fault) -> Self {
-        let sort = match fault.code {
-            Code::ReadOnly => "MISCONF",
-            Code::Denied => "NOPERM",
-            Code::Elsewhere => "ELSEWHERE",
-            _ => "ERR",
-        };
-        Halt::Text(format!("{sort} {}", fault.text).into())
-    }
-}
 
 /// What the connection does next.
 pub(super) enum Next {
@@ -74,6 +41,7 @@ pub(super) enum Next {
 /// See the head of this file.
 pub(super) struct Session {
     pub(super) server: Arc<Server>,
+    pub(super) table: &'static Table<Session>,
     pub(super) client: Arc<Client>,
     pub(super) reply: Reply,
     pub(super) hashes: Vec<u64>,
@@ -83,13 +51,13 @@ pub(super) struct Session {
     /// Its token, and the gate's epoch when it was opened.
     token: Option<(Vec<u8>, u64)>,
     caps: Caps,
-    pub(super) transaction: Option<Transaction>,
+    pub(super) transaction: Option<Transaction<&'static Command<Session>>>,
     pub(super) transfer: Transfer,
     /// True while `EXEC` has the filters for itself.
     pub(super) exclusive: bool,
     pub(super) closing: bool,
     known: Option<Known>,
-    last: Option<(Vec<u8>, &'static Command)>,
+    last: Option<(Vec<u8>, &'static Command<Session>)>,
     /// The last change whose answer was not sent, and where such answers lie; only where they wait for the disk.
     changed: Option<Lsn>,
     answers: Vec<Range<usize>>,
@@ -100,10 +68,11 @@ pub(super) struct Session {
 type Turn<'a> = Option<RwLockReadGuard<'a, ()>>;
 
 impl Session {
-    pub(super) fn new(server: Arc<Server>, client: Arc<Client>) -> Self {
+    pub(super) fn new(server: Arc<Server>, table: &'static Table<Session>, client: Arc<Client>) -> Self {
         let waits = server.store.durability() == Durability::Always;
         let mut session = Session {
             server,
+            table,
             client,
             reply: Reply::default(),
             hashes: Vec::new(),
@@ -290,12 +259,12 @@ impl Session {
     }
 
     /// The command that is asked for, if it is one, has as many words as it should, and the client may.
-    fn admitted(&mut self, args: Args<'_>) -> Done<&'static Command> {
+    fn admitted(&mut self, args: Args<'_>) -> Done<&'static Command<Session>> {
         let name = args.at(0);
         let command = match &self.last {
             Some((known, command)) if known == name => *command,
             _ => {
-                let found = commands::find(name).ok_or_else(|| unknown(args));
+                let found = self.table.find(name).ok_or_else(|| unknown(args));
                 if self.grant.is_none() && found.as_ref().map_or(true, |command| !command.is(flag::NO_AUTH)) {
                     return Err(Halt::text("NOAUTH Authentication required."));
                 }

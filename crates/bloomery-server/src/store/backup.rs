@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use super::Store;
-use super::checkpoint::{Done, filters, io, logs};
+use super::checkpoint::Done;
+use super::folder::{filters, io, logs, sync};
 use super::manifest::Manifest;
-use super::writing::sync;
 use crate::fault::{Fault, Result};
 
 impl Store {

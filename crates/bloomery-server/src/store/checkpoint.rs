@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::folder::{filters, io, logs};
 use super::manifest::{Manifest, Row};
+pub use super::writing::Done;
 use super::writing::Writing;
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
@@ -18,34 +20,11 @@ use crate::log::segment;
 /// Bundles over which small filters may lie before they are gathered in one again.
 const BUNDLES: usize = 16;
 
-/// What a checkpoint did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
-    /// Files written.
-    pub files: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-}
-
-/// The folder of filters.
-pub(super) fn filters(folder: &Path) -> PathBuf {
-    folder.join("filters")
-}
-
-/// The folder of the log.
-pub(super) fn logs(folder: &Path) -> PathBuf {
-    folder.join("log")
-}
-
 /// The number of a file of filters.
 fn number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
     own.map_or_else(|| name.strip_suffix(".bundle"), |(_, file)| Some(file))?.parse().ok()
-}
-
-pub(super) fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
-    move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
 }
 
 /// Has this thread, which goes over a gigabyte, give way to those that answer.

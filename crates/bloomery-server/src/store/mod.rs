@@ -6,7 +6,7 @@
 //! * `secrets`: what keyed filters are keyed with;
 //! * `reading`: what is told without waiting;
 //! * `backup`: a copy of it all, while it runs;
-//! * `checkpoint`, `writing`, `manifest`, `replay`: the files, and the way back from them.
+//! * `folder`, `manifest`, `writing`, `checkpoint`, `replay`: the files, and the way back from them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::fault::Result;
 use crate::limits::Limits;
 use crate::log::Log;
 
@@ -25,6 +24,7 @@ mod backup;
 mod catalogue;
 pub mod checkpoint;
 pub mod entry;
+mod folder;
 mod manifest;
 mod operations;
 mod reading;
@@ -93,11 +93,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in the folder of `options`, as it was; an empty one where there is none.
-    pub fn open(options: Options) -> Result<Self> {
-        replay::open(options)
-    }
-
     /// Counts changes of the catalogue.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)

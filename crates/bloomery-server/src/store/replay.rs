@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
-use super::checkpoint::{filters, logs};
 use super::entry::Place;
+use super::folder::{filters, logs};
 use super::manifest::{Manifest, Row};
 use super::{Entry, Master, Options, Store};
 use crate::fault::{Code, Fault, Result};
@@ -21,26 +21,6 @@ use crate::log::{Durability, Log};
 
 /// Threads that read files.
 const THREADS: usize = 4;
-
-/// See [`Store::open`].
-pub(super) fn open(options: Options) -> Result<Store> {
-    let Some(folder) = options.folder.clone() else {
-        return Ok(store(options, Master::drawn()?, Log::unkept(), &Manifest::default()));
-    };
-    for part in [filters(&folder), logs(&folder)] {
-        fs::create_dir_all(&part).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", part.display())))?;
-    }
-    let master = Master::in_folder(&folder)?;
-    let manifest = Manifest::read(&folder)?;
-    let mut store = store(options, master, Log::unkept(), &manifest);
-    store.read_files(&folder, &manifest)?;
-    let next = store.read_log(&folder, &manifest)?;
-    store.log = Log::open(&logs(&folder), store.options.durability, next)?;
-    if !store.salvaged.is_empty() {
-        store.checkpoint()?;
-    }
-    Ok(store)
-}
 
 fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
     Store {
@@ -61,6 +41,26 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
 }
 
 impl Store {
+    /// The store in the folder of `options`, as it was; an empty one where there is none.
+    pub fn open(options: Options) -> Result<Self> {
+        let Some(folder) = options.folder.clone() else {
+            return Ok(store(options, Master::drawn()?, Log::unkept(), &Manifest::default()));
+        };
+        for part in [filters(&folder), logs(&folder)] {
+            fs::create_dir_all(&part).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", part.display())))?;
+        }
+        let master = Master::in_folder(&folder)?;
+        let manifest = Manifest::read(&folder)?;
+        let mut store = store(options, master, Log::unkept(), &manifest);
+        store.read_files(&folder, &manifest)?;
+        let next = store.read_log(&folder, &manifest)?;
+        store.log = Log::open(&logs(&folder), store.options.durability, next)?;
+        if !store.salvaged.is_empty() {
+            store.checkpoint()?;
+        }
+        Ok(store)
+    }
+
     /// The secret of a filter, if it has one.
     pub(super) fn secret_of(&self, spec: &Spec) -> Option<[u8; 16]> {
         spec.keyed.then(|| self.master().secret_of(spec.seed))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::fault::Code;
+use crate::fault::{Code, Result};
 use crate::kind::Spec;
 use crate::log::Durability;
 use bloomery_core::registry::VARIANTS;

@@ -9,14 +9,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Entry;
-use super::checkpoint::{Done, filters, io};
-use super::entry::Place;
+use super::entry::{Entry, Place};
+use super::folder::{filters, io, sync};
 use crate::fault::Result;
 use crate::kind::Kind;
 
 /// Bytes of cells up to which a filter goes to the bundle.
 const SMALL: u64 = 16 << 10;
+
+/// What a checkpoint did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Done {
+    /// Files written.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
 
 /// See the head of this file. What is not finished is removed.
 pub(super) struct Writing<'a> {
@@ -50,10 +58,6 @@ fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u6
     let head = container.head()?;
     container.write_with(&head, out).and_then(|()| out.flush()).map_err(io(path))?;
     Ok(container.nbytes() as u64)
-}
-
-pub(super) fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(io(path))
 }
 
 impl<'a> Writing<'a> {

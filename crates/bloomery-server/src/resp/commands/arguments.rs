@@ -1,6 +1,6 @@
 //! Words as numbers.
 
-use super::super::session::{Done, Halt};
+use super::super::halt::{Done, Halt};
 
 /// A whole number, written as servers write it: no sign but a minus, no zeros in front.
 pub(super) fn integer(word: &[u8]) -> Option<i64> {

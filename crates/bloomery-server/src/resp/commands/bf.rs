@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::super::command::{Command, ONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::{integer, is, real};
-use super::{Command, ONE, command, flag, wrong_arity};
+use super::making::number_of;
 use crate::fault::{Code, Fault};
 use crate::kind::{self, Flavour, Settings};
 use crate::store::Entry;
@@ -14,7 +16,7 @@ use crate::store::Entry;
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("bf.reserve", -4, WRITE, ONE, Scope::Write, reserve, "Makes a filter of a rate and a capacity"),
     command("bf.add", 3, WRITE, ONE, Scope::Write, add, "Adds a key to a filter, which is made if there is none"),
     command("bf.madd", -3, WRITE, ONE, Scope::Write, add_many, "Adds keys to a filter, which is made if there is none"),
@@ -273,7 +275,7 @@ const FIELDS: [(&str, &str); 5] = [
 fn facts(entry: &Entry) -> [Option<u64>; 5] {
     let filter = entry.look();
     let expansion = entry.settings.note("expansion");
-    let stages = super::number_of(filter.as_ref(), "stages").unwrap_or(1);
+    let stages = number_of(filter.as_ref(), "stages").unwrap_or(1);
     [Some(filter.capacity()), Some(filter.nbytes()), Some(stages), Some(filter.num_added()), expansion]
 }
 
@@ -301,7 +303,7 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
 fn debug(session: &mut Session, args: Args<'_>) -> Done {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
     let filter = entry.look();
-    let number = |name: &str| super::number_of(filter.as_ref(), name).unwrap_or(0);
+    let number = |name: &str| number_of(filter.as_ref(), name).unwrap_or(0);
     let lines = [
         format!("size:{}", filter.num_added()),
         format!(

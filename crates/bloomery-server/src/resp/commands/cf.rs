@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use bloomery_core::registry::{VARIANTS, Variant};
 
+use super::super::command::{Command, ONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::{integer, is};
-use super::{Command, ONE, command, flag, wrong_arity};
+use super::making::number_of;
 use crate::fault::{Code, Fault};
 use crate::kind::{Flavour, Settings};
 use crate::store::Entry;
@@ -17,7 +19,7 @@ use crate::store::Entry;
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("cf.reserve", -3, WRITE, ONE, Scope::Write, reserve, "Makes a filter of a capacity"),
     command("cf.add", 3, WRITE, ONE, Scope::Write, add, "Adds a key, also one that is there"),
     command("cf.addnx", 3, WRITE, ONE, Scope::Write, add_absent, "Adds a key unless it is there"),
@@ -276,7 +278,7 @@ fn facts(session: &mut Session, name: &[u8]) -> Done<[(&'static str, u64); 8]> {
     use std::sync::atomic::Ordering;
     let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
     let filter = entry.look();
-    let number = |name: &str| super::number_of(filter.as_ref(), name);
+    let number = |name: &str| number_of(filter.as_ref(), name);
     let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
     let stages = number("stages").unwrap_or(1);
     Ok([

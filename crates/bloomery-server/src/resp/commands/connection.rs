@@ -1,16 +1,17 @@
 //! What a client says about itself.
 
+use super::super::command::{Command, NONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
 use super::super::parse::Args;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::{integer, is};
 use super::service::VERSION;
-use super::{Command, NONE, command, flag, wrong_arity};
 
 const ANY: u16 = flag::FAST;
 const FIRST: u16 = flag::FAST | flag::NO_AUTH | flag::AT_ONCE;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("hello", -1, FIRST, NONE, Scope::Nothing, hello, "Takes a version of the protocol"),
     command("auth", -2, FIRST, NONE, Scope::Nothing, auth, "Says who the client is"),
     command("quit", -1, FIRST, NONE, Scope::Nothing, quit, "Closes the connection"),
@@ -191,10 +192,4 @@ fn set_info(session: &mut Session, args: Args<'_>) -> Done {
     drop(about);
     session.reply.ok();
     Ok(())
-}
-
-/// The refusal of a word that a command does not know.
-pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Halt {
-    let word = word[..word.len().min(128)].escape_ascii().to_string();
-    Halt::text(format!("ERR unknown subcommand '{word}'. Try {command} HELP."))
 }

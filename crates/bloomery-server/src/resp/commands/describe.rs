@@ -1,35 +1,33 @@
 //! `COMMAND`: the table, for clients that ask.
 
+use super::super::command::{Command, NONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
 use super::super::parse::Args;
 use super::super::reply::Reply;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::is;
-use super::connection::unknown_subcommand;
-use super::{Command, NONE, all, command, find, flag, wrong_arity};
 
-pub(super) const COMMANDS: &[Command] =
+pub(super) const COMMANDS: &[Command<Session>] =
     &[command("command", -1, flag::FAST, NONE, Scope::Nothing, describe, "What commands there are")];
 
 fn describe(session: &mut Session, args: Args<'_>) -> Done {
-    let reply = &mut session.reply;
-    let word = args.at(1);
+    let (table, reply, word) = (session.table, &mut session.reply, args.at(1));
+    let all = table.all();
+    let every = || -> Vec<_> { all.iter().copied().map(Some).collect() };
     if args.len() == 1 {
-        let every: Vec<_> = all().map(Some).collect();
-        rows(reply, &every);
+        rows(reply, &every());
     } else if is(word, "COUNT") {
-        reply.integer(all().count() as i64);
+        reply.integer(all.len() as i64);
     } else if is(word, "INFO") {
-        let named: Vec<_> =
-            if args.len() == 2 { all().map(Some).collect() } else { args.from(2).iter().map(find).collect() };
-        rows(reply, &named);
+        let named = || args.from(2).iter().map(|name| table.find(name)).collect();
+        rows(reply, &if args.len() == 2 { every() } else { named() });
     } else if is(word, "DOCS") {
-        let named: Vec<_> =
-            if args.len() == 2 { all().collect() } else { args.from(2).iter().filter_map(find).collect() };
-        docs(reply, &named);
+        let named: Vec<_> = args.from(2).iter().filter_map(|name| table.find(name)).collect();
+        docs(reply, if args.len() == 2 { all } else { &named });
     } else if is(word, "LIST") {
-        reply.array(all().count());
-        all().for_each(|command| reply.text(command.name));
+        reply.array(all.len());
+        all.iter().for_each(|command| reply.text(command.name));
     } else if is(word, "GETKEYS") {
         return keys(session, args.from(2));
     } else {
@@ -42,7 +40,7 @@ fn keys(session: &mut Session, args: Args<'_>) -> Done {
     if args.is_empty() {
         return Err(wrong_arity("command|getkeys"));
     }
-    let command = find(args.at(0)).ok_or_else(|| Halt::text("ERR Invalid command specified"))?;
+    let command = session.table.find(args.at(0)).ok_or_else(|| Halt::text("ERR Invalid command specified"))?;
     command.check_arity(args.len()).map_err(|_| Halt::text("ERR Invalid number of arguments specified for command"))?;
     let keys: Vec<_> = command.keys(args).collect();
     if keys.is_empty() {
@@ -53,7 +51,7 @@ fn keys(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn flags(command: &Command) -> Vec<&'static str> {
+fn flags(command: &Command<Session>) -> Vec<&'static str> {
     let mut flags = vec![if command.is(flag::WRITE) { "write" } else { "readonly" }];
     let named = [(flag::FAST, "fast"), (flag::ADMIN, "admin"), (flag::NO_AUTH, "no_auth"), (flag::WRITE, "denyoom")];
     flags.extend(named.iter().filter(|(flag, _)| command.is(*flag)).map(|(_, name)| *name));
@@ -61,7 +59,7 @@ fn flags(command: &Command) -> Vec<&'static str> {
 }
 
 /// The group of a command: what stands before its dot.
-fn group(command: &Command) -> &'static str {
+fn group(command: &Command<Session>) -> &'static str {
     match command.name.split_once('.') {
         Some(("bf", _)) => "bf",
         Some(("cf", _)) => "cf",
@@ -71,7 +69,7 @@ fn group(command: &Command) -> &'static str {
     }
 }
 
-fn rows(reply: &mut Reply, commands: &[Option<&'static Command>]) {
+fn rows(reply: &mut Reply, commands: &[Option<&'static Command<Session>>]) {
     reply.array(commands.len());
     for command in commands {
         let Some(command) = command else {
@@ -93,7 +91,7 @@ fn rows(reply: &mut Reply, commands: &[Option<&'static Command>]) {
     }
 }
 
-fn docs(reply: &mut Reply, commands: &[&'static Command]) {
+fn docs(reply: &mut Reply, commands: &[&'static Command<Session>]) {
     reply.map(commands.len());
     for command in commands {
         reply.text(command.name);

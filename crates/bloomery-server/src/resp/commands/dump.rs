@@ -4,24 +4,22 @@
 //! `p - 1` on, and is answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they
 //! came with.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use bloomery_core::container::{Parsed, Verify};
 
+use super::super::command::{Command, ONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
-use super::super::server::Server;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
+use super::super::transfer::{Incoming, Outgoing, Reserved, Transfer};
 use super::arguments::{integer, is};
-use super::{Command, ONE, command, flag, wrong_arity};
 use crate::fault::{Code, Fault};
 use crate::kind::{self, Flavour, Kind, Settings, Spec, settings};
 use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::SLOW;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("bloom.dump", 2, flag::SLOW, ONE, Scope::Read, dump, "The file of a filter"),
     command("bloom.restore", -3, WRITE, ONE, Scope::Write, restore, "Makes a filter of a file: name bytes [REPLACE]"),
     command("bf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Bloom), "A filter in pieces"),
@@ -48,58 +46,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 /// Largest piece.
 const PIECE: usize = 16 << 20;
-/// Bytes of all filters that are on their way in pieces.
-const MOST: u64 = 1 << 30;
 /// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
 const HEAD: &[u8; 8] = b"BLOOMERY";
-
-/// Bytes of a filter on their way.
-pub(in crate::resp) enum Transfer {
-    /// None.
-    None,
-    /// Out: the filter as it was when its head was asked for.
-    Out(Outgoing),
-    /// In: for this name.
-    In(Box<Incoming>),
-}
-
-/// A filter that goes out.
-pub(in crate::resp) struct Outgoing {
-    id: u64,
-    bytes: Vec<u8>,
-    _reserved: Reserved,
-}
-
-/// A filter that comes in.
-pub(in crate::resp) struct Incoming {
-    name: Vec<u8>,
-    settings: Settings,
-    bytes: Vec<u8>,
-    total: usize,
-    _reserved: Reserved,
-}
-
-/// A share of [`MOST`].
-pub(in crate::resp) struct Reserved(Arc<Server>, u64);
-
-impl Reserved {
-    fn new(server: &Arc<Server>, bytes: u64) -> Done<Self> {
-        let taken: &AtomicU64 = &server.on_their_way;
-        if taken.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes) > MOST {
-            taken.fetch_sub(bytes, Ordering::AcqRel);
-            let text =
-                format!("ERR filters of {bytes} bytes more cannot be on their way in pieces: all may have {MOST}");
-            return Err(Halt::text(text));
-        }
-        Ok(Reserved(server.clone(), bytes))
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        self.0.on_their_way.fetch_sub(self.1, Ordering::AcqRel);
-    }
-}
 
 /// The file of a filter.
 fn file_of(filter: &dyn Kind) -> Result<Vec<u8>, Fault> {

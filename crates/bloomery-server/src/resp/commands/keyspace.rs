@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::super::command::{ALL, Command, NONE, ONE, command, flag};
 use super::super::gate::{Scope, matches};
+use super::super::halt::{Done, Halt};
 use super::super::parse::Args;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::{an_integer, is};
-use super::{ALL, Command, NONE, ONE, command, flag};
 use crate::fault::Code;
 use crate::kind::Flavour;
 use crate::store::{self, Entry};
@@ -15,7 +16,7 @@ const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
 const TWO: (i32, i32, i32) = (1, 2, 1);
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("del", -2, WRITE, ALL, Scope::Write, del, "Drops filters: how many there were"),
     command("unlink", -2, WRITE, ALL, Scope::Write, del, "Drops filters: how many there were"),
     command("exists", -2, READ, ALL, Scope::Read, exists, "How many of the names are those of filters"),

@@ -6,19 +6,20 @@ use std::sync::atomic::Ordering;
 use bloomery_core::registry::VARIANTS;
 use bloomery_core::structure::Value;
 
+use super::super::command::{ALL, Command, NONE, ONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, too_long, wrong_arity};
 use super::super::parse::Args;
 use super::super::reply::Reply;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::{an_integer, is, real, text};
-use super::{ALL, Command, NONE, ONE, command, flag, wrong_arity};
 use crate::kind::Settings;
 use crate::store::{self, Entry};
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command(
         "bloom.create",
         -4,
@@ -244,7 +245,7 @@ fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
     let mut values = Vec::with_capacity(args.len() / 2);
     for at in (2..args.len()).step_by(2) {
         if args.at(at).len() > most {
-            return Err(super::super::session::too_long(most));
+            return Err(too_long(most));
         }
         session.hashes.push(entry.text.bytes(args.at(at)));
         let value = text(args.at(at + 1))?.parse().ok();

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
+use super::super::command::{Command, ONE, command, flag};
 use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, too_long};
 use super::super::parse::Args;
-use super::super::session::{Done, Halt, Session, too_long};
-use super::{Command, ONE, command, flag};
+use super::super::session::Session;
 use crate::limits::Limits;
 use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command(
         "bloom.padd",
         3,

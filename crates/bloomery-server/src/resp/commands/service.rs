@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::super::command::{Command, NONE, command, flag};
 use super::super::gate::{Scope, matches};
+use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
 use super::super::parse::Args;
 use super::super::reply::Reply;
-use super::super::session::{Done, Halt, Session};
+use super::super::session::Session;
 use super::arguments::is;
-use super::connection::unknown_subcommand;
-use super::{Command, NONE, command, flag, wrong_arity};
 
 /// The release of the server that clients take this one for.
 pub(super) const VERSION: &str = "7.4.0";
@@ -18,7 +18,7 @@ const MODULE: i64 = 20_800;
 
 const ADMIN: u16 = flag::SLOW | flag::ADMIN;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command<Session>] = &[
     command("info", -1, flag::FAST, NONE, Scope::Read, info, "What is known of the service"),
     command("config", -2, flag::FAST | flag::ADMIN, NONE, Scope::Read, config, "Settings of the service"),
     command("time", 1, flag::FAST, NONE, Scope::Nothing, time, "Seconds since 1970, and microseconds"),

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
+use super::super::halt::{Done, Halt, WRONG_TYPE, too_long};
 use super::super::parse::Args;
-use super::{Done, Halt, Session, WRONG_TYPE};
+use super::Session;
+use super::known::Known;
 use crate::fault::{Code, Fault};
 use crate::kind::Flavour;
 use crate::store::{self, Entry, Lsn};
-
-/// The filter that was used last: its name, and the catalogue's epoch of then.
-pub(super) struct Known {
-    epoch: u64,
-    name: Vec<u8>,
-    entry: Arc<Entry>,
-}
 
 impl Session {
     /// The filter of this name, if there is one.
@@ -93,10 +88,4 @@ impl Session {
         self.flags.clear();
         self.flags.resize(self.hashes.len(), 0);
     }
-}
-
-/// The refusal of a key that is too long; its bytes are not told.
-#[cold]
-pub(in crate::resp) fn too_long(most: usize) -> Halt {
-    Halt::text(format!("ERR a key has at most {most} bytes"))
 }

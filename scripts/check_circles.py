@@ -60,7 +60,7 @@ def python_graph() -> Graph:
 
 
 NOISE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|\bb?r(#+)".*?"\1|\bb?r?"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']+|[^\'\\])\'', re.DOTALL
+    r'//[^\n]*|/\*.*?\*/|\bb?r(#+)".*?"\1|(?:\bb?r?)?"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']+|[^\'\\])\'', re.DOTALL
 )
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*([;{])")
 USE = re.compile(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([^;]+);")

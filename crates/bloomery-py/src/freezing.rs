@@ -5,12 +5,18 @@ use bloomery_core::registry::{VARIANTS, Variant};
 use pyo3::prelude::*;
 
 use crate::building::How;
-use crate::classes::{class_of, parameters_of};
-use crate::errors::{parameter, parameter_type};
+use crate::errors::parameter;
+use crate::parameters;
 
 /// The structures that are made of all their keys at once, for a rate.
 fn statics() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS.iter().filter(|row| row.adds == "build" && parameters_of(row.id).iter().any(|p| p.name == "fpr"))
+    VARIANTS.iter().filter(|row| row.adds == "build" && parameters::of(row.id).iter().any(|p| p.name == "fpr"))
+}
+
+/// The class of a row. It is asked of the module: every class can be frozen to it, so that to name it here would be a
+/// circle.
+fn class<'py>(py: Python<'py>, row: &Variant) -> PyResult<Bound<'py, PyAny>> {
+    py.import("bloomery._core")?.getattr(row.class)
 }
 
 /// The row that `kind` names, or the smallest for so many keys at a rate.
@@ -23,8 +29,8 @@ fn chosen(py: Python<'_>, kind: &str, keys: u64, fpr: f64) -> PyResult<&'static 
     }
     let (mut best, mut refused) = (None, None);
     for row in statics() {
-        let Some(class) = class_of(py, row.id) else { continue };
-        match class.call_method1("nbytes_for", (keys.max(1), fpr)).and_then(|nbytes| nbytes.extract::<u64>()) {
+        match class(py, row)?.call_method1("nbytes_for", (keys.max(1), fpr)).and_then(|nbytes| nbytes.extract::<u64>())
+        {
             Ok(nbytes) if best.is_none_or(|(least, _)| nbytes < least) => best = Some((nbytes, row)),
             Ok(_) => {}
             // Of this rate it has none; another may.
@@ -50,9 +56,7 @@ pub(crate) fn freeze<'py>(
     chosen(py, kind, 1, fpr)?;
     let (gathering, distinct) = how.gathered(hasher, keys)?;
     let row = chosen(py, kind, distinct, fpr)?;
-    let class =
-        class_of(py, row.id).ok_or_else(|| parameter_type(py, format!("there is no class for {}", row.name)))?;
     let options = how.keywords(py)?;
     options.set_item("fpr", fpr)?;
-    class.call_method("build_hashed", (Bound::new(py, gathering)?,), Some(&options))
+    class(py, row)?.call_method("build_hashed", (Bound::new(py, gathering)?,), Some(&options))
 }

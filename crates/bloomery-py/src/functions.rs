@@ -14,12 +14,12 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::classes::bloom::BloomFilter;
 use crate::classes::shared::bytes_of;
-use crate::classes::{class_of, open_as, parameters_of};
+use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
-use crate::params;
+use crate::{parameters, params};
 
 /// The `hash=` argument.
 fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
@@ -179,7 +179,7 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 /// The parameters of a constructor but for seed and secret: name, type, and the default as Rust writes it.
 fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
-    let rows = parameters_of(variant).iter().map(|p| (p.name, p.python, p.default));
+    let rows = parameters::of(variant).iter().map(|p| (p.name, p.python, p.default));
     PyList::new(py, rows.collect::<Vec<_>>())
 }
 

@@ -13,7 +13,7 @@
 //! | `building`, `gathering`, `freezing` | structures that are made of all their keys at once |
 //! | `forks` | what a child process finds |
 //! | `reconcile` | coded symbols, and what two sets have not in common |
-//! | `files`, `params`, `errors`, `functions`, `text` | what their names say |
+//! | `files`, `parameters`, `params`, `errors`, `functions`, `text` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
@@ -37,6 +37,7 @@ mod keys;
 mod keywords;
 mod objects;
 mod operations;
+mod parameters;
 mod params;
 mod reconcile;
 mod records;

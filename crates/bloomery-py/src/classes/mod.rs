@@ -5,8 +5,6 @@
 //! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
 
 use bloomery_core::container::file::Opened;
-use bloomery_core::structure::Declared;
-use bloomery_core::structure::declaration::Parameter;
 use pyo3::prelude::*;
 use std::path::Path;
 
@@ -56,14 +54,6 @@ macro_rules! classes {
                     Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::opened(filter, path))?.into_any())))
                 })*
                 _ => None,
-            }
-        }
-
-        /// The parameters of its constructor.
-        pub(crate) fn parameters_of(variant: u16) -> &'static [Parameter] {
-            match variant {
-                $($number => bloomery_core::$family::$Class::PARAMETERS,)*
-                _ => &[],
             }
         }
     };

@@ -24,10 +24,11 @@ SAFETY_WITHIN = 8
 
 
 def tracked() -> list[Path]:
-    """Files that are in the repository or would be added to it."""
+    """Files that are in the repository or would be added to it; a link is checked where it leads."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted(ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file())
+    paths = (ROOT / name for name in names.split("\0") if name)
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def text_of(path: Path) -> list[str] | None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheels that one Linux machine can build, and audits them: wheels.sh [TARGET...] into dist/.
+# Builds the wheels that one Linux machine can build, and audits them: wheels.sh [TARGET...] into dist/. There are two a
+# target: the library, and the service's data plane, which the extra `server` asks for and which is for Linux alone.
 # TARGET is one of the names below; none means all. Rust's standard libraries come by rustup. The code for
 # macOS and Windows is checked (types, not linked): their wheels are built on such machines.
 set -euo pipefail
@@ -38,8 +39,12 @@ for target in "${targets[@]}"; do
     flags="${RUSTFLAGS:-}"
     # A shared library needs musl's, not its own copy of it.
     [[ $target == *-musl ]] && flags+=" -C target-feature=-crt-static"
-    RUSTFLAGS="$flags" maturin build --release --locked --quiet --zig --compression-level 9 \
-        --target "$target" --compatibility "$platform" --out dist
-    echo "wheels: $(ls -1t dist/*.whl | head -n 1)"
+    for crate in bloomery-py bloomery-server; do
+        # The first crate's settings are those of the root.
+        [[ $crate == bloomery-py ]] && manifest=() || manifest=(--manifest-path "crates/$crate/Cargo.toml")
+        RUSTFLAGS="$flags" maturin build --release --locked --quiet --zig --compression-level 9 "${manifest[@]}" \
+            --target "$target" --compatibility "$platform" --out dist
+        echo "wheels: $(ls -1t dist/*.whl | head -n 1)"
+    done
 done
 "$venv/bin/python" scripts/audit_wheels.py dist/*.whl

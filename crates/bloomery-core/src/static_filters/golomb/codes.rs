@@ -31,13 +31,11 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// For about so many values.
-    pub fn new(shape: Shape, values: u64, bits_per_value: f64) -> Result<Self> {
+    /// With room for so many words of codes.
+    pub fn new(shape: Shape, words: usize) -> Result<Self> {
         let mut made = Encoded { words: Vec::new(), starts: Vec::new(), values: 0 };
         reserve(&mut made.starts, usize::try_from(shape.blocks).unwrap_or(usize::MAX).saturating_add(1))?;
-        // A file may lie about both numbers.
-        let words = (values as f64 * bits_per_value / 64.0 * 1.02) as usize;
-        reserve(&mut made.words, words.saturating_add(64))?;
+        reserve(&mut made.words, words)?;
         made.starts.push(0);
         Ok(Encoder { shape, made, rests: Vec::new(), next: 0, end: 0 })
     }

@@ -272,10 +272,7 @@ impl GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let bits = golomb::bits_per_key(self.asked, self.shape.rice_bits);
-        // Memory is for what there is: half a set may be in both, or nothing.
-        let values = values::count_common(self.blocks(), other.blocks());
-        let made = values::intersected(self.blocks(), other.blocks(), values, bits)?;
+        let made = values::intersected(self.blocks(), other.blocks())?;
         *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
         Ok(())
     }
@@ -293,8 +290,7 @@ impl Mergeable for GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let bits = golomb::bits_per_key(self.asked, self.shape.rice_bits);
-        let made = values::united(self.blocks(), other.blocks(), self.values + other.values, bits)?;
+        let made = values::united(self.blocks(), other.blocks())?;
         if made.values > self.capacity {
             return Err(Error::Capacity(format!(
                 "both sets have {} values, capacity is {}; build both with a larger capacity",

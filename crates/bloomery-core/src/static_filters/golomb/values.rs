@@ -68,7 +68,8 @@ fn check_granted(keys: &Sorted<1>, bits: f64) -> Result<()> {
 pub fn of_keys(keys: &Sorted<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Result<Encoded> {
     let bits = golomb::bits_per_key(fpr, shape.rice_bits);
     check_granted(keys, bits)?;
-    let (mut encoder, mut read) = (Encoder::new(shape, keys.len(), bits)?, Vec::new());
+    let (mut encoder, mut read) =
+        (Encoder::new(shape, (keys.len() as f64 * bits / 64.0 * 1.02) as usize + 64)?, Vec::new());
     job.expect(1 << BUCKET_BITS);
     for bucket in 0..1 << BUCKET_BITS {
         keys.read(BUCKET_BITS, bucket, &mut read)?;
@@ -78,9 +79,10 @@ pub fn of_keys(keys: &Sorted<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Resul
     encoder.finish()
 }
 
-/// The codes of the values of both, of which there are about so many, each of so many bits.
-pub fn united(a: Blocks<'_>, b: Blocks<'_>, values: u64, bits: f64) -> Result<Encoded> {
-    let mut encoder = Encoder::new(a.shape, values, bits)?;
+/// The codes of the values of both.
+pub fn united(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
+    // By what is there: what a file tells of itself may be a lie.
+    let mut encoder = Encoder::new(a.shape, (a.codes.len() + b.codes.len()) / 8 + 64)?;
     let (mut ours, mut theirs) = (Values::from(a, 0).peekable(), Values::from(b, 0).peekable());
     loop {
         let next = match (ours.peek(), theirs.peek()) {
@@ -114,9 +116,9 @@ pub fn count_common(a: Blocks<'_>, b: Blocks<'_>) -> u64 {
     common(a, b).count() as u64
 }
 
-/// The codes of the values that both have, of which there are at most so many, each of so many bits.
-pub fn intersected(a: Blocks<'_>, b: Blocks<'_>, values: u64, bits: f64) -> Result<Encoded> {
-    let mut encoder = Encoder::new(a.shape, values, bits)?;
+/// The codes of the values that both have.
+pub fn intersected(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
+    let mut encoder = Encoder::new(a.shape, a.codes.len().min(b.codes.len()) / 8 + 64)?;
     common(a, b).try_for_each(|value| encoder.push(value))?;
     encoder.finish()
 }

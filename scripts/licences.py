@@ -46,7 +46,8 @@ def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
         ahead += [
             dep["pkg"] for dep in nodes[at]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])
         ]
-    return sorted((packages[at] for at in seen - ours), key=lambda package: str(package["name"]))
+    found = (packages[at] for at in seen - ours)
+    return sorted(found, key=lambda package: (str(package["name"]), str(package["version"])))
 
 
 def page() -> str:

@@ -212,7 +212,7 @@ def test_every_command_has_help_with_an_example(bloomery):
         assert f"bloomery {name}" in text.split("example:")[1]
 
 
-# Those of a service that runs are tried on one: tests/service/test_backups_come_back.py, test_who_may_do_what.py.
+# Those of a service that runs are tried on one: test_backups_come_back.py and others in tests/service.
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"backup", "restore", "token"}])
 def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
     for text in ("words.txt", "urls.txt", "typed.txt", "app.log"):

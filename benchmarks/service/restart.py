@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import ask, command, keys, receive, running
+from benchmarks.service.running import ask, command, keys, make_large, receive, running
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILTERS, CAPACITY = 8, 100_000_000  # 8 filters of 128 MB
 LOGGED, BATCH = 10_000_000, 10_000
 
 
@@ -18,21 +17,10 @@ def run(folder: Path) -> str:
     """Fill, kill without a checkpoint, start again."""
     with running(folder) as service:
         connection = service.connect()
-        for number in range(FILTERS):
-            ask(
-                connection,
-                "BLOOM.CREATE",
-                f"big{number}",
-                "KIND",
-                "bloom",
-                "capacity",
-                str(CAPACITY),
-                "fpr",
-                "0.01",
-            )
+        filters = make_large(connection)
         ask(connection, "SAVE")
         for start in range(0, LOGGED, BATCH):
-            name = f"big{start // BATCH % FILTERS}"
+            name = f"big{start // BATCH % filters}"
             connection.sendall(command("BF.MADD", name, *keys(BATCH, start)))
             # "*10000", then ":1" or ":0" each
             receive(connection, len(b"*%d\r\n" % BATCH) + 4 * BATCH)
@@ -41,7 +29,7 @@ def run(folder: Path) -> str:
         service.stop(kill=True)
     with running(folder) as service:
         connection = service.connect()
-        last = ask(connection, "BF.EXISTS", f"big{(LOGGED - 1) // BATCH % FILTERS}", keys(1, LOGGED - 1)[0])
+        last = ask(connection, "BF.EXISTS", f"big{(LOGGED - 1) // BATCH % filters}", keys(1, LOGGED - 1)[0])
         if last != b":1\r\n":
             raise SystemExit(f"the last key is lost: {last!r}")
         return (

@@ -82,6 +82,13 @@ def ask(connection: socket.socket, *words: str | bytes) -> bytes:
     return reply
 
 
+def make_large(connection: socket.socket) -> int:
+    """Make filters of 1 GB in all, `big0` and on; how many."""
+    for number in range(8):
+        ask(connection, "BLOOM.CREATE", f"big{number}", "KIND", "bloom", "capacity", "100000000")
+    return 8
+
+
 def receive(connection: socket.socket, size: int) -> None:
     """Take `size` bytes of replies."""
     while size:

@@ -6,43 +6,42 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import Running, ask, command, keys, quantile, running
+from benchmarks.service.running import Running, ask, command, keys, make_large, quantile, running
 
 if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-FILTERS, CAPACITY, CLIENTS, SECONDS = 8, 100_000_000, 4, 8.0
+CLIENTS, SECONDS = 4, 8.0
 
 
 def run(folder: Path) -> str:
     """The latencies of both."""
     with running(folder) as service:
         connection = service.connect()
-        for number in range(FILTERS):
-            ask(
-                connection,
-                "BLOOM.CREATE",
-                f"big{number}",
-                "KIND",
-                "bloom",
-                "capacity",
-                str(CAPACITY),
-                "fpr",
-                "0.01",
-            )
+        filters = make_large(connection)
         pause = _half_load(service)
         ask(connection, "BF.MADD", "big0", *keys(1000))
         idle = _checks(service, pause)
-        for number in range(FILTERS):
-            ask(connection, "BF.MADD", f"big{number}", *keys(1000))
-        ask(connection, "BGSAVE")
+        over = threading.Event()
+        saving = threading.Thread(target=_save, args=(connection, filters, over))
+        saving.start()
         busy = _checks(service, pause)
+        over.set()
+        saving.join()
     now, before = quantile(busy, 0.99) * 1e3, quantile(idle, 0.99) * 1e3
     return (
-        f"p99 of a check {now:.2f} ms while 1 GB is written, {before:.2f} ms idle: {now / before:.1f}x; "
-        f"longest {max(busy) * 1e3:.1f} and {max(idle) * 1e3:.1f} ms ({len(busy):,} checks)"
+        f"p99 of a check {now:.2f} ms while 1 GB is written over and over, {before:.2f} ms idle: "
+        f"{now / before:.1f}x; longest {max(busy) * 1e3:.1f} and {max(idle) * 1e3:.1f} ms ({len(busy):,})"
     )
+
+
+def _save(connection: socket.socket, filters: int, over: threading.Event) -> None:
+    """Has all filters written as long as checks are timed: one snapshot would be over before they are."""
+    while not over.is_set():
+        for number in range(filters):
+            ask(connection, "BF.MADD", f"big{number}", *keys(1000))
+        ask(connection, "SAVE")
 
 
 def _half_load(service: Running) -> float:

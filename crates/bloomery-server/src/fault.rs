@@ -1,6 +1,7 @@
 //! [`Fault`]: why the service refuses, with the code that RESP and HTTP clients see.
 
 use std::fmt;
+use std::path::Path;
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Fault>;
@@ -77,6 +78,11 @@ impl Fault {
     /// No filter has the name.
     pub fn missing() -> Self {
         Self::new(Code::Missing, "not found")
+    }
+
+    /// What the system refused, with the path.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
+        move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
     }
 
     /// What the kind of a filter cannot do.

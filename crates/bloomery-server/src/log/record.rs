@@ -134,6 +134,11 @@ impl Read {
         self.body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
+    /// The number of the file that it names.
+    pub fn file(&self) -> Option<u64> {
+        matches!(self.op, op::REPLACED | op::CREATE_WHOLE).then(|| self.words().first().copied())?
+    }
+
     /// The body as text.
     pub fn text(&self) -> Result<&str> {
         std::str::from_utf8(&self.body).map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))

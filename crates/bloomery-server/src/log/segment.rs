@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fault::{Code, Fault, Result};
+use crate::fault::{Fault, Result};
 use crate::log::record::Read;
 
 const MAGIC: &[u8; 8] = b"BLMYLOG1";
@@ -27,10 +27,10 @@ pub fn path(folder: &Path, first: u64) -> PathBuf {
 
 /// All segments of a folder, in order.
 pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", folder.display()));
+    let wrong = Fault::io(folder);
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(wrong)? {
-        let path = entry.map_err(wrong)?.path();
+    for entry in fs::read_dir(folder).map_err(&wrong)? {
+        let path = entry.map_err(&wrong)?.path();
         let first = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".log").map(str::to_owned));
         if let Some(first) = first.filter(|f| f.len() == 16).and_then(|f| u64::from_str_radix(&f, 16).ok()) {
             found.push((first, path));
@@ -98,7 +98,7 @@ pub enum End {
 
 /// Hands each record of a segment to `each`, with its number; tells how it ends.
 pub fn read(path: &Path, first: u64, last: bool, mut each: impl FnMut(u64, Read) -> Result<()>) -> Result<End> {
-    let bytes = fs::read(path).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))?;
+    let bytes = fs::read(path).map_err(Fault::io(path))?;
     if bytes.len() < HEADER && last {
         return Ok(End::Cut(0));
     }
@@ -142,9 +142,9 @@ mod tests {
     }
 
     fn read_back(bytes: &[u8], last: bool) -> Result<(End, Vec<u64>)> {
-        let folder = tempfile::tempdir().map_err(|e| Fault::new(Code::Io, e.to_string()))?;
+        let folder = tempfile::tempdir().map_err(Fault::io(Path::new("a temporary folder")))?;
         let path = path(folder.path(), 1);
-        fs::write(&path, bytes).map_err(|e| Fault::new(Code::Io, e.to_string()))?;
+        fs::write(&path, bytes).map_err(Fault::io(&path))?;
         let mut seen = Vec::new();
         let end = read(&path, 1, last, |number, _| {
             seen.push(number);

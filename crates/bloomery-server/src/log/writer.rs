@@ -161,11 +161,6 @@ impl Log {
         if self.mode != Durability::Always || !self.kept {
             return Ok(());
         }
-        self.synced(number)
-    }
-
-    /// Waits until a change is on disk, whatever the mode.
-    fn synced(&self, number: u64) -> Result<()> {
         let progress = self.shared.progress.subscribe();
         loop {
             {
@@ -247,7 +242,7 @@ fn begin(folder: &Path, first: u64) -> Result<File> {
         File::open(folder)?.sync_all()?;
         Ok(file)
     };
-    made().map_err(|error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", path.display())))
+    made().map_err(Fault::io(&path))
 }
 
 /// The thread.

@@ -29,12 +29,9 @@ impl Store {
             return Ok(None);
         }
         let done = entry.add_to(filter.as_mut(), &[hash], None);
-        let lsn = self.log.append(&Record::Add { id: entry.id, hashes: &[hash] })?;
-        entry.lsn.store(lsn, Ordering::Relaxed);
-        self.recount(entry, filter.nbytes());
+        let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: &[hash] }, done)?;
         entry.traffic.adds.fetch_add(1, Ordering::Relaxed);
-        done?;
         entry.traffic.new.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(Lsn(lsn)))
+        Ok(Some(lsn))
     }
 }

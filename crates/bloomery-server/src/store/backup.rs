@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Store;
 use super::checkpoint::Done;
-use super::folder::{filters, io, logs, sync};
+use super::folder::{filters, logs, sync};
 use super::manifest::Manifest;
 use crate::fault::{Fault, Result};
 
@@ -23,17 +23,17 @@ impl Store {
         let manifest = Manifest::read(&folder)?;
         let mut done = Done::default();
         for part in [filters(target), logs(target)] {
-            fs::create_dir_all(&part).map_err(io(&part))?;
+            fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }
         let files: HashSet<_> =
             manifest.rows.iter().map(|row| (row.place.path(&folder, row.id), row.place.path(target, row.id))).collect();
         for (from, to) in files {
-            done.bytes += fs::copy(from, &to).map_err(io(&to))?;
+            done.bytes += fs::copy(from, &to).map_err(Fault::io(&to))?;
             sync(&to)?;
             done.files += 1;
         }
         let key = target.join("secret.key");
-        fs::copy(folder.join("secret.key"), &key).map_err(io(&key))?;
+        fs::copy(folder.join("secret.key"), &key).map_err(Fault::io(&key))?;
         // Last: a folder without a manifest is no backup.
         manifest.write(target)?;
         Ok(done)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::folder::{filters, io, logs};
+use super::folder::{logs, numbered};
 use super::manifest::{Manifest, Row};
 pub use super::writing::Done;
 use super::writing::Writing;
@@ -19,13 +19,6 @@ use crate::log::segment;
 
 /// Bundles over which small filters may lie before they are gathered in one again.
 const BUNDLES: usize = 16;
-
-/// The number of a file of filters.
-fn number(path: &Path) -> Option<u64> {
-    let name = path.file_name()?.to_str()?;
-    let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
-    own.map_or_else(|| name.strip_suffix(".bundle"), |(_, file)| Some(file))?.parse().ok()
-}
 
 /// Has this thread, which goes over a gigabyte, give way to those that answer.
 fn give_way() {
@@ -109,10 +102,8 @@ impl Store {
     /// Removes files and segments that neither the manifest nor a later record needs. What stays by a fault is removed next time.
     fn remove_old(&self, folder: &Path, manifest: &Manifest) -> Result<()> {
         let needed: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
-        let all = filters(folder);
-        for found in fs::read_dir(&all).map_err(io(&all))?.flatten() {
-            let path = found.path();
-            if number(&path).is_some_and(|file| file < manifest.next_file) && !needed.contains(&path) {
+        for (file, path) in numbered(folder)? {
+            if file < manifest.next_file && !needed.contains(&path) {
                 let _ = fs::remove_file(path);
             }
         }

@@ -155,9 +155,13 @@ impl Entry {
         *self.saved.lock()
     }
 
-    /// Notes where what all records up to `lsn` have made of it lies on disk.
+    /// Notes where what all records up to `lsn` have made of it lies on disk, unless more is there already: a merge may
+    /// have written it while a checkpoint was on its way.
     pub(super) fn note_saved(&self, lsn: u64, place: Place) {
-        *self.saved.lock() = (lsn, place);
+        let mut saved = self.saved.lock();
+        if lsn >= saved.0 {
+            *saved = (lsn, place);
+        }
     }
 
     /// Does `work` with the filter, which nobody changes meanwhile.

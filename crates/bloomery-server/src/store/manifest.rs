@@ -55,7 +55,7 @@ impl Manifest {
         let text = match fs::read(&path) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| damaged(&path, "it is not text"))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Manifest::default()),
-            Err(error) => return Err(Fault::new(Code::Io, format!("{}: {error}", path.display()))),
+            Err(error) => return Err(Fault::io(&path)(error)),
         };
         Self::parse(&text).map_err(|fault| damaged(&path, &fault.text))
     }
@@ -113,7 +113,7 @@ impl Manifest {
             fs::rename(&temporary, &path)?;
             File::open(folder)?.sync_all()
         };
-        written().map_err(|error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", path.display())))
+        written().map_err(Fault::io(&path))
     }
 }
 

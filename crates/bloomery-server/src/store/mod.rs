@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 
 use crate::limits::Limits;
-use crate::log::Log;
+use crate::log::{Durability, Log};
 
 mod absent;
 mod backup;
@@ -45,7 +45,7 @@ pub struct Options {
     /// Folder of its files; without one nothing is kept.
     pub folder: Option<PathBuf>,
     /// When an acknowledged change is on disk.
-    pub durability: crate::log::Durability,
+    pub durability: Durability,
     /// What clients may ask for.
     pub limits: Limits,
     /// True: what is damaged is left out, and said, instead of refused.
@@ -60,7 +60,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             folder: None,
-            durability: crate::log::Durability::EverySecond,
+            durability: Durability::EverySecond,
             limits: Limits::default(),
             salvage: false,
             plain: false,
@@ -101,6 +101,11 @@ impl Store {
     /// Bytes of cells of all filters.
     pub fn nbytes(&self) -> u64 {
         self.nbytes.load(Ordering::Relaxed)
+    }
+
+    /// How safe an acknowledged change is.
+    pub fn durability(&self) -> Durability {
+        self.log.mode()
     }
 
     /// The log.

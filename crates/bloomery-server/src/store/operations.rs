@@ -64,6 +64,8 @@ impl Store {
     /// Takes `other` into a filter. What comes out is written whole: it cannot be said in keys.
     pub fn merge(&self, entry: &Entry, other: &dyn Kind) -> Result<Lsn> {
         self.log.admit()?;
+        // No checkpoint tells its manifest of files, and removes others, between this one's writing and its record.
+        let _one = self.changing.lock();
         let mut filter = entry.change();
         filter.merge(other)?;
         self.recount(entry, filter.nbytes());
@@ -85,6 +87,17 @@ impl Store {
         self.log.admit()?;
         let mut filter = entry.change();
         let done = work(filter.as_mut());
+        self.logged(entry, filter.as_ref(), record, done)
+    }
+
+    /// Logs what was done with a filter, which is still held.
+    pub(super) fn logged(
+        &self,
+        entry: &Entry,
+        filter: &dyn Kind,
+        record: &Record<'_>,
+        done: Result<()>,
+    ) -> Result<Lsn> {
         match &done {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}

@@ -10,14 +10,14 @@ use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
 use super::entry::Place;
-use super::folder::{filters, logs};
+use super::folder::{filters, logs, numbered};
 use super::manifest::{Manifest, Row};
 use super::{Entry, Master, Options, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Spec};
+use crate::log::Log;
 use crate::log::record::{Read, op};
 use crate::log::segment::{self, End};
-use crate::log::{Durability, Log};
 
 /// Threads that read files.
 const THREADS: usize = 4;
@@ -47,11 +47,14 @@ impl Store {
             return Ok(store(options, Master::drawn()?, Log::unkept(), &Manifest::default()));
         };
         for part in [filters(&folder), logs(&folder)] {
-            fs::create_dir_all(&part).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", part.display())))?;
+            fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }
         let master = Master::in_folder(&folder)?;
         let manifest = Manifest::read(&folder)?;
         let mut store = store(options, master, Log::unkept(), &manifest);
+        // Files were written since the manifest was: merging names its own in the log.
+        let beyond = numbered(&folder)?.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
+        store.next_file.fetch_max(beyond, Ordering::Relaxed);
         store.read_files(&folder, &manifest)?;
         let next = store.read_log(&folder, &manifest)?;
         store.log = Log::open(&logs(&folder), store.options.durability, next)?;
@@ -131,7 +134,7 @@ impl Store {
         if let Err(error) = moved
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            return Err(Fault::new(Code::Io, format!("{}: {error}", aside.display())));
+            return Err(Fault::io(&aside)(error));
         }
         self.salvaged.push(what);
         Ok(())
@@ -143,6 +146,7 @@ impl Store {
         let mut next = manifest.known + 1;
         let mut by_id: HashMap<u64, Arc<Entry>> = self.entries_by_id();
         let last = segments.last().map(|(first, _)| *first);
+        let mut lost = Vec::new();
         for (first, path) in segments {
             if first < manifest.boundary {
                 continue;
@@ -150,7 +154,15 @@ impl Store {
             next = next.max(first);
             let end = segment::read(&path, first, Some(first) == last, |number, record| {
                 next = next.max(number + 1);
-                self.redo(folder, manifest, &mut by_id, number, &record)
+                match self.redo(folder, manifest, &mut by_id, number, &record) {
+                    Err(fault) if record.file().is_some() => {
+                        // Nothing else tells what the filter held.
+                        by_id.remove(&record.id).and_then(|entry| self.take(&entry.name()));
+                        lost.push((record, fault));
+                        Ok(())
+                    }
+                    done => done,
+                }
             })?;
             // Numbers of what was lost may stand in files already: they are not given again.
             next += if end == End::Whole { 0 } else { 1 << 32 };
@@ -161,6 +173,10 @@ impl Store {
                     self.leave_out(folder, &path, format!("{}: damaged at byte {at}", path.display()))?;
                 }
             }
+        }
+        for (record, fault) in lost {
+            let path = Place::own(record.file().unwrap_or(0)).path(folder, record.id);
+            self.leave_out(folder, &path, format!("{}: {fault}", path.display()))?;
         }
         Ok(next)
     }
@@ -194,8 +210,7 @@ impl Store {
             op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
             op::REPLACED => {
-                *filter =
-                    self.read_file(folder, entry.id, words.first().copied().unwrap_or(0), &entry.settings.spec)?;
+                *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings.spec)?;
                 Ok(())
             }
             other => {
@@ -216,8 +231,7 @@ impl Store {
     ) -> Result<()> {
         match (record.op, by_id.get(&record.id).cloned()) {
             (op::CREATE | op::CREATE_WHOLE, None) => {
-                let (line, file) =
-                    if record.op == op::CREATE { (0, None) } else { (8, record.words().first().copied()) };
+                let (line, file) = (if record.op == op::CREATE { 0 } else { 8 }, record.file());
                 let line = std::str::from_utf8(record.body.get(line..).unwrap_or_default())
                     .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))?;
                 let (name, created, settings) = kind::settings::parse(line)?;
@@ -229,7 +243,6 @@ impl Store {
                 let entry = Arc::new(Entry::new(record.id, &name, settings, created, filter));
                 entry.lsn.store(number, Ordering::Relaxed);
                 self.next_id.fetch_max(record.id + 1, Ordering::Relaxed);
-                self.next_file.fetch_max(file.unwrap_or(0) + 1, Ordering::Relaxed);
                 by_id.insert(record.id, entry.clone());
                 self.put(entry);
             }
@@ -247,11 +260,6 @@ impl Store {
         }
         Ok(())
     }
-
-    /// How safe an acknowledged change is.
-    pub fn durability(&self) -> Durability {
-        self.log.mode()
-    }
 }
 
 /// Takes off a segment what a crash has left of a block, so that later it reads as whole.
@@ -264,7 +272,7 @@ fn cut(path: &Path, at: u64) -> Result<()> {
         file.set_len(at)?;
         file.sync_all()
     };
-    done().map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))
+    done().map_err(Fault::io(path))
 }
 
 /// Bundles, each read once.
@@ -280,7 +288,7 @@ impl Bundles<'_> {
             return Ok(bytes.clone());
         }
         let path = row.place.path(self.folder, row.id);
-        let bytes = fs::read(&path).map_err(|error| Fault::new(Code::Io, format!("{}: {error}", path.display())))?;
+        let bytes = fs::read(&path).map_err(Fault::io(&path))?;
         let bytes = Arc::new(bytes);
         read.insert(row.place.file, bytes.clone());
         Ok(bytes)

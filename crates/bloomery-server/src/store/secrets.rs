@@ -28,11 +28,11 @@ impl Master {
     /// Those of the data folder, drawn when there are none yet.
     pub fn in_folder(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
-        let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", path.display()));
+        let wrong = Fault::io(&path);
         match File::open(&path) {
             Ok(mut file) => {
                 let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(wrong)?;
+                file.read_to_end(&mut bytes).map_err(&wrong)?;
                 let bytes = bytes.try_into().map_err(|_| {
                     Fault::new(Code::Format, format!("{}: a secret has 32 bytes; restore the file", path.display()))
                 })?;
@@ -44,9 +44,9 @@ impl Master {
                 options.write(true).create_new(true);
                 #[cfg(unix)]
                 std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-                let mut file = options.open(&path).map_err(wrong)?;
-                file.write_all(&master.0).and_then(|()| file.sync_all()).map_err(wrong)?;
-                File::open(folder).and_then(|folder| folder.sync_all()).map_err(wrong)?;
+                let mut file = options.open(&path).map_err(&wrong)?;
+                file.write_all(&master.0).and_then(|()| file.sync_all()).map_err(&wrong)?;
+                File::open(folder).and_then(|folder| folder.sync_all()).map_err(&wrong)?;
                 Ok(master)
             }
             Err(error) => Err(wrong(error)),

@@ -261,6 +261,28 @@ fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
 }
 
 #[test]
+fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
+    let folder = temporary();
+    {
+        let store = opened(folder.path())?;
+        for name in ["a", "b"] {
+            let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 100);
+            store.create(name.as_bytes(), Settings::of(spec))?;
+        }
+        let other = store.get(b"b")?.look().duplicate()?;
+        store.merge(store.get(b"a")?.as_ref(), other.as_ref())?;
+    }
+    let files = fs::read_dir(folder.path().join("filters")).into_iter().flatten().flatten();
+    files.for_each(|file| fs::write(file.path(), b"no filter").unwrap_or_default());
+    let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+    assert!(fault.text.contains(".bloom") && fault.text.contains("--salvage"), "{fault}");
+    let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
+    assert_eq!(Store::open(salvage)?.entries().iter().map(|entry| entry.name()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(opened(folder.path())?.len(), 1);
+    Ok(())
+}
+
+#[test]
 fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
     let folder = temporary();
     let store = opened(folder.path())?;
@@ -278,6 +300,55 @@ fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
     let before = seen(&store);
     drop((entries, store));
     assert!(seen(&opened(folder.path())?) == before);
+    Ok(())
+}
+
+#[test]
+fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
+    let folder = temporary();
+    let store = opened(folder.path())?;
+    let mut draws = Draws(6);
+    let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
+    let (entry, _) = store.create(b"a", Settings::of(spec))?;
+    let large = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 1_000_000);
+    let others = ["b", "c", "d", "e"].map(|name| store.create(name.as_bytes(), Settings::of(large.clone())));
+    for round in 0..20 {
+        // All changed, so that the checkpoint writes them, this one before others or after them.
+        store.add(&entry, &[draws.next()], &mut [0])?;
+        for other in others.iter().flatten() {
+            store.add(&other.0, &[draws.next()], &mut [0])?;
+        }
+        let mut other = entry.look().duplicate()?;
+        other.add(&[draws.next()], None)?;
+        let pause = std::time::Duration::from_micros(draws.below(10_000));
+        let merged = std::thread::scope(|scope| {
+            let checkpoint = scope.spawn(|| store.checkpoint());
+            std::thread::sleep(pause);
+            let merged = store.merge(&entry, other.as_ref());
+            checkpoint.join().unwrap_or_else(|_| unreachable!()).and(merged)
+        });
+        store.log().wait(merged?.0)?;
+        let crashed = copied(folder.path());
+        assert!(seen(&opened(crashed.path())?) == seen(&store), "round {round}");
+    }
+    Ok(())
+}
+
+#[test]
+fn numbers_of_files_go_on_after_a_start() -> Result<()> {
+    let folder = temporary();
+    let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
+    let mut other = opened(temporary().path())?.create(b"a", Settings::of(spec.clone()))?.0.look().duplicate()?;
+    other.add(&[1], None)?;
+    for start in 0..3 {
+        let store = opened(folder.path())?;
+        if start == 0 {
+            store.create(b"a", Settings::of(spec.clone()))?;
+        }
+        // No checkpoint has told the manifest of the files that merging writes.
+        store.merge(store.get(b"a")?.as_ref(), other.as_ref())?;
+        store.log().wait(store.log().next() - 1)?;
+    }
     Ok(())
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::{Entry, Place};
-use super::folder::{filters, io, sync};
-use crate::fault::Result;
+use super::folder::{filters, sync};
+use crate::fault::{Fault, Result};
 use crate::kind::Kind;
 
 /// Bytes of cells up to which a filter goes to the bundle.
@@ -49,14 +49,14 @@ fn create(path: &Path) -> Result<BufWriter<File>> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok(BufWriter::with_capacity(1 << 16, options.open(path).map_err(io(path))?))
+    Ok(BufWriter::with_capacity(1 << 16, options.open(path).map_err(Fault::io(path))?))
 }
 
 /// Hands a filter to the kernel: its bytes.
 fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u64> {
     let container = filter.container();
     let head = container.head()?;
-    container.write_with(&head, out).and_then(|()| out.flush()).map_err(io(path))?;
+    container.write_with(&head, out).and_then(|()| out.flush()).map_err(Fault::io(path))?;
     Ok(container.nbytes() as u64)
 }
 
@@ -74,8 +74,9 @@ impl<'a> Writing<'a> {
     pub(super) fn own(&mut self, id: u64, filter: &dyn Kind) -> Result<u64> {
         let place = Place::own(self.number());
         let path = place.path(self.folder, id);
+        let mut out = create(&path)?;
         self.paths.push(path.clone());
-        self.done.bytes += write(&mut create(&path)?, &path, filter)?;
+        self.done.bytes += write(&mut out, &path, filter)?;
         self.done.files += 1;
         Ok(place.file)
     }
@@ -97,9 +98,10 @@ impl<'a> Writing<'a> {
             none => {
                 let file = self.next_file.fetch_add(1, Ordering::Relaxed);
                 let path = Place { file, at: 0, len: 1 }.path(self.folder, 0);
+                let out = create(&path)?;
                 self.paths.push(path.clone());
                 self.done.files += 1;
-                none.insert(Bundle { file, out: create(&path)?, path, len: 0 })
+                none.insert(Bundle { file, out, path, len: 0 })
             }
         };
         let len = write(&mut bundle.out, &bundle.path, filter)?;

@@ -8,6 +8,7 @@ use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
 use super::super::session::Session;
 use super::arguments::{integer, is, real};
+use super::looking;
 use super::making::number_of;
 use crate::fault::{Code, Fault};
 use crate::kind::{self, Flavour, Settings};
@@ -229,32 +230,12 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
     add_all(session, &entry, args.from(at))
 }
 
-/// Looks for the keys; a filter that is not there, or of the other sort, has none.
-fn look(session: &mut Session, args: Args<'_>) -> Done {
-    let found = session.find(args.at(1))?.filter(|entry| entry.settings.flavour != Flavour::Cuckoo);
-    match found {
-        None => {
-            session.flags.clear();
-            session.flags.resize(args.len() - 2, 0);
-        }
-        Some(entry) => {
-            session.hash(&entry, args.from(2))?;
-            session.server.store.contains(&entry, &session.hashes, &mut session.flags);
-        }
-    }
-    Ok(())
-}
-
 fn exists(session: &mut Session, args: Args<'_>) -> Done {
-    look(session, args)?;
-    session.reply.boolean(session.flags[0] != 0);
-    Ok(())
+    looking::one(session, args, Flavour::Cuckoo)
 }
 
 fn exist(session: &mut Session, args: Args<'_>) -> Done {
-    look(session, args)?;
-    session.reply.booleans(&session.flags);
-    Ok(())
+    looking::each(session, args, Flavour::Cuckoo)
 }
 
 fn card(session: &mut Session, args: Args<'_>) -> Done {

@@ -11,6 +11,7 @@ use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
 use super::super::session::Session;
 use super::arguments::{integer, is};
+use super::looking;
 use super::making::number_of;
 use crate::fault::{Code, Fault};
 use crate::kind::{Flavour, Settings};
@@ -222,35 +223,12 @@ fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
     Ok(())
 }
 
-/// The filter, unless it is not there or of the other sort: it has no keys, then.
-fn find(session: &mut Session, name: &[u8]) -> Done<Option<Arc<Entry>>> {
-    Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom))
-}
-
-fn look(session: &mut Session, args: Args<'_>) -> Done {
-    match find(session, args.at(1))? {
-        None => {
-            session.flags.clear();
-            session.flags.resize(args.len() - 2, 0);
-        }
-        Some(entry) => {
-            session.hash(&entry, args.from(2))?;
-            session.server.store.contains(&entry, &session.hashes, &mut session.flags);
-        }
-    }
-    Ok(())
-}
-
 fn exists(session: &mut Session, args: Args<'_>) -> Done {
-    look(session, args)?;
-    session.reply.boolean(session.flags[0] != 0);
-    Ok(())
+    looking::one(session, args, Flavour::Bloom)
 }
 
 fn exist(session: &mut Session, args: Args<'_>) -> Done {
-    look(session, args)?;
-    session.reply.booleans(&session.flags);
-    Ok(())
+    looking::each(session, args, Flavour::Bloom)
 }
 
 fn remove(session: &mut Session, args: Args<'_>) -> Done {
@@ -265,7 +243,8 @@ fn remove(session: &mut Session, args: Args<'_>) -> Done {
 
 fn count(session: &mut Session, args: Args<'_>) -> Done {
     let mut counts = [0];
-    if let Some(entry) = find(session, args.at(1))? {
+    // As for looking, one of the other sort has none.
+    if let Some(entry) = session.find(args.at(1))?.filter(|entry| entry.settings.flavour != Flavour::Bloom) {
         session.hash(&entry, args.from(2))?;
         entry.look().count(&session.hashes, &mut counts)?;
     }

@@ -12,6 +12,7 @@ mod connection;
 mod describe;
 mod dump;
 mod keyspace;
+mod looking;
 mod making;
 mod named;
 mod packed;

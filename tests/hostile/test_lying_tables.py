@@ -1,4 +1,4 @@
-"""Files of the counting room that lie: FormatError, or a filter that answers whatever its cells hold."""
+"""Files that lie about counts and tables: FormatError, or a filter that answers whatever its cells hold."""
 
 from __future__ import annotations
 
@@ -90,4 +90,29 @@ def test_any_cells_are_survived(name: str, golden: Path, tmp_path: Path) -> None
             continue
         sound += 1
         use(f)
+    assert sound > 0
+
+
+COUNTS = sorted({sign + value for sign in (-1, 0, 1) for value in (2**i for i in range(65))} - {-1})
+
+
+@pytest.mark.parametrize("seed", range(4 * SCALE))
+def test_fill_and_rate_are_shares_whatever_count_is_told(seed: int, golden: Path, tmp_path: Path) -> None:
+    """Whatever number of keys a file tells, what is opened tells a fill and a rate of at most 1."""
+    path, draw, sound = tmp_path / "lie.bloom", random.Random(seed), 0
+    for stored in sorted(golden.glob("*.bloom")):
+        file = File.parse(stored.read_bytes())
+        if file.secret:
+            continue
+        true = next((value for tag, _, _, value in file.params if tag == COUNT), 1)
+        for count in {*draw.sample(COUNTS, 8), *(true + draw.randrange(true + 2) for _ in range(8))}:
+            file.set(COUNT, count)
+            path.write_bytes(file.build())
+            try:
+                f = bloomery.open(path, verify="header")
+            except bloomery.FormatError:
+                continue
+            sound += 1
+            assert 0 <= f.fill <= 1, (stored.name, count)
+            assert not hasattr(f, "fpr") or 0 <= f.fpr() <= 1, (stored.name, count)
     assert sound > 0

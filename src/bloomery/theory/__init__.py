@@ -91,7 +91,7 @@ from .layouts import (
     two_block_limit_fpr,
 )
 from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
-from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, xor_cells
+from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, fuse_failure, xor_cells
 from .quotient import (
     QuotientSize,
     fingerprint_bits,
@@ -191,6 +191,7 @@ __all__ = [
     "free_block_fpr",
     "free_block_limit_fpr",
     "fuse_cells",
+    "fuse_failure",
     "goel_gupta_fpr",
     "golomb_bits_per_key",
     "hash_collision_fpr",

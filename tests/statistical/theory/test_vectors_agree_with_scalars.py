@@ -58,6 +58,7 @@ CALLS: dict[str, dict[str, float]] = {
     "free_block_fpr": {"items": 100, "num_bits": 5120, "num_hashes": 6},
     "free_block_limit_fpr": {"bits_per_key": 10, "num_hashes": 6},
     "fuse_cells": {"keys": 1000, "arity": 4},
+    "fuse_failure": {"keys": 100_000, "arity": 4, "factor": 1.07},
     "goel_gupta_fpr": {"items": 10, "num_bits": 100, "num_hashes": 7},
     "golomb_bits_per_key": {"fpr": 0.01, "rice_bits": 6},
     "hash_collision_fpr": {"items": 1000, "hash_bits": 32},

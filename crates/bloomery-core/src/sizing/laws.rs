@@ -26,6 +26,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("twins", &[items, each, k]) => invertible::twins(items, each, whole(k)),
         ("decodable", &[items]) => invertible::decodable(items as u64) as f64,
         ("fuse_cells", &[keys, arity]) => peeled::fuse_cells(keys as u64, whole(arity)) as f64,
+        ("fuse_segment_bits", &[keys, arity]) => f64::from(peeled::segments(keys as u64, whole(arity)).0),
         ("xor_cells", &[keys]) => 3.0 * peeled::third(keys as u64) as f64,
         ("zone_hashes", &[universe, zone]) => zone::reaching(universe as u64, zone as u64).ok()?.len() as f64,
         ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,

@@ -57,8 +57,8 @@ def keys_of(random: Random) -> int:
     return round(log_uniform(random, 1, 2e6))
 
 
-@exactly(lambda r: (keys_of(r), r.choice([3, 4])))
-def fuse_cells(keys: int, arity: int) -> int:
+def segment_bits(keys: int, arity: int) -> tuple[int, int]:
+    """As their binary logarithm, and the cells that are to be divided into segments."""
     log = dec(max(keys, 2)).ln()
     if arity == 3:
         bits = log / Decimal("3.33").ln() + Decimal("2.25")
@@ -70,7 +70,35 @@ def fuse_cells(keys: int, arity: int) -> int:
     cells = int(keys * factor + Decimal("0.5"))
     if arity == 3 and length >= 9 and cells >> length < 24:
         length -= 1
+    return length, cells
+
+
+@exactly(lambda r: (keys_of(r), r.choice([3, 4])))
+def fuse_cells(keys: int, arity: int) -> int:
+    length, cells = segment_bits(keys, arity)
     return max(-(-cells // 2**length), arity) * 2**length
+
+
+def near_the_threshold(random: Random) -> tuple[int, int, float | None]:
+    factor = random.choice([None, random.uniform(1.0, 1.3)])
+    return round(log_uniform(random, 1000, 2e6)), random.choice([3, 4]), factor
+
+
+@exactly(near_the_threshold, off=1e-12)
+def fuse_failure(keys: int, arity: int, factor: float | None) -> Decimal:
+    segment = 2 ** segment_bits(keys, arity)[0]
+    cells = dec(fuse_cells(keys, arity)) if factor is None else dec(factor) * keys
+    begins = max(up(cells / segment) - arity + 1, 1)
+    threshold, *fitted = {
+        3: ("0.917935", "0.832", "3.54", "1.40", "2.66"),
+        4: ("0.976770", "1.608", "3.054", "1.49", "5.85"),
+    }[arity]
+    start, slope, shift, ends = map(Decimal, fitted)
+    root = dec(segment).sqrt()
+    ahead = root * (Decimal(threshold) - dec(keys) / (begins * segment)) + shift / power(root, Decimal(1) / 3)
+    stops = (start - slope * max(ahead, Decimal(0)) ** 2 / 2).exp() * begins**2 / (begins + ends * root)
+    twins = dec(keys * (keys - 1)) / 2 / (begins * segment**arity)
+    return 1 - (-stops - twins).exp() * (1 + stops)
 
 
 @exactly(lambda r: (keys_of(r),))

@@ -17,10 +17,7 @@ from bloomery.service import logs
 from bloomery.service.clock import Clock
 from bloomery.service.engine import Engine, Fault
 from bloomery.service.failures import StartError
-from bloomery.service.http.api import build
-from bloomery.service.http.gateway import Gateway
-from bloomery.service.http.server import Server
-from bloomery.service.metrics import Metrics
+from bloomery.service.memory import give_back
 from bloomery.service.node import Node
 from bloomery.service.registry import Registry
 from bloomery.service.settings import split_address
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from bloomery.service.http.server import Server
     from bloomery.service.settings import Settings
 
 _LOG = logging.getLogger("bloomery.service")
@@ -107,6 +105,12 @@ async def _run(
     url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
     resp = await asyncio.to_thread(_listen_resp, node)
     await asyncio.to_thread(node.enter, url, resp)
+    # Here, not above: what reading the store and the registry took is free again, and the libraries take its place.
+    from bloomery.service.http.api import build
+    from bloomery.service.http.gateway import Gateway
+    from bloomery.service.http.server import Server
+    from bloomery.service.metrics import Metrics
+
     metrics = Metrics(node.service)
 
     def ready() -> None:
@@ -115,6 +119,7 @@ async def _run(
             new.write_text(json.dumps({"http": url, "resp": resp, "pid": os.getpid(), "node": node.id}))
             new.replace(ready_file)
         tell(_greeting(node, url, resp))
+        give_back()
 
     server = Server(Gateway(node, build(node, metrics), metrics), settings, ready)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -22,7 +22,7 @@ pub struct Chain<S> {
     pub(super) stages: Vec<S>,
     /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
     /// made for each of them, 0.9 ms at ten million keys.
-    pub(super) spare: Option<S>,
+    pub(super) spare: Option<Box<S>>,
     /// Most bytes of cells that all stages may have.
     pub(super) max_bytes: u64,
 }
@@ -56,7 +56,7 @@ macro_rules! chain_answers {
 
         /// With those of a stage kept aside.
         fn nbytes(&self) -> u64 {
-            self.chain.stages.iter().chain(&self.chain.spare).map(Filter::nbytes).sum()
+            self.chain.stages.iter().chain(self.chain.spare.as_deref()).map(Filter::nbytes).sum()
         }
 
         fn same_as(&self, other: &Self) -> bool {
@@ -74,8 +74,15 @@ impl<S: Filter> Chain<S> {
 
     /// A copy in memory of its own, without what is kept aside.
     pub(super) fn try_clone(&self) -> Result<Self> {
-        let stages = self.stages.iter().map(Filter::try_clone).collect::<Result<_>>()?;
+        let mut stages = self.stages.iter().map(Filter::try_clone).collect::<Result<Vec<_>>>()?;
+        stages.shrink_to_fit();
         Ok(Chain { stages, spare: None, ..*self })
+    }
+
+    /// Opens a stage. A filter has few, and room for three more is most of what a small one takes beside its cells.
+    pub(super) fn open(&mut self, stage: S) {
+        self.stages.reserve_exact(1);
+        self.stages.push(stage);
     }
 
     /// Refuses another stage of `bytes` where the whole may not become so large.
@@ -148,6 +155,7 @@ impl<S: Loadable> Chain<S> {
         if stages.is_empty() {
             return Err(Error::format("the file holds no stage; it is damaged"));
         }
+        stages.shrink_to_fit();
         Ok(Chain { hasher, stages, spare: None, max_bytes: u64::MAX })
     }
 }

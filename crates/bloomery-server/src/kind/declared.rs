@@ -110,9 +110,12 @@ macro_rules! making {
             check_names(spec, stringify!($Class), NAMES)?;
             $(let $p: bloomery_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
             $(let $k: bloomery_core::parameter_type!($kt) = given!(spec $k $kd);)*
-            Ok(Core::cell_bytes($($p,)* $($k,)*)?)
+            Ok(making!(@bytes $($p)*)($($p,)* $($k,)*)?)
         }
     };
+    // One that grows begins small.
+    (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
+    (@bytes $($p:ident)*) => { Core::cell_bytes };
 }
 
 /// The methods that come with the way keys are added.

@@ -14,6 +14,8 @@ use crate::fault::{Fault, Result};
 mod declared;
 pub mod settings;
 pub mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use declared::{create, load, nbytes_for, open};
 pub use settings::{Flavour, Settings};

@@ -1,5 +1,7 @@
 //! [`Settings`]: what a filter is made of and how it is treated, as a line of a log or a manifest.
 
+use std::sync::Arc;
+
 use super::Spec;
 use crate::fault::{Code, Fault, Result};
 
@@ -39,14 +41,14 @@ pub struct Settings {
     pub flavour: Flavour,
     /// True: keys beyond its capacity are refused.
     pub strict: bool,
-    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name.
-    pub notes: Vec<(String, u64)>,
+    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name; a store has one list for equal ones.
+    pub notes: Arc<Vec<(String, u64)>>,
 }
 
 impl Settings {
     /// A filter of any kind.
     pub fn of(spec: Spec) -> Self {
-        Settings { spec, flavour: Flavour::Any, strict: false, notes: Vec::new() }
+        Settings { spec, flavour: Flavour::Any, strict: false, notes: Arc::default() }
     }
 
     /// The note `name`.
@@ -75,7 +77,7 @@ pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
     let (name, created) = (next()?.to_string(), next()?.parse().map_err(|_| wrong())?);
     let flavour = Flavour::parse(next()?).ok_or_else(wrong)?;
     let strict = next()? == "1";
-    let notes = match next()? {
+    let notes: Vec<_> = match next()? {
         "-" => Vec::new(),
         notes => notes
             .split(',')
@@ -85,7 +87,7 @@ pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
             })
             .collect::<Result<_>>()?,
     };
-    Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes }))
+    Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes: Arc::new(notes) }))
 }
 
 #[cfg(test)]
@@ -95,7 +97,8 @@ mod tests {
     #[test]
     fn settings_read_back() -> Result<()> {
         let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
-        let settings = Settings { strict: true, notes: vec![("expansion".into(), 2)], ..Settings::of(spec.clone()) };
+        let settings =
+            Settings { strict: true, notes: Arc::new(vec![("expansion".into(), 2)]), ..Settings::of(spec.clone()) };
         let (name, created, read) = parse(&line("a:b", 5, &settings))?;
         assert_eq!(
             (name.as_str(), created, read.note("expansion"), read.strict, read.spec),

@@ -1,14 +1,17 @@
 //! [`Spec`]: what a filter was made of, as words that a log, a manifest and a person can read.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use crate::fault::{Fault, Result};
 
 /// Kind and parameters, by name; those that are not there have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
     /// Name of the kind in the registry.
-    pub kind: String,
-    /// Parameters of the constructor with their texts, in the order given.
-    pub options: Vec<(String, String)>,
+    pub kind: Cow<'static, str>,
+    /// Parameters of the constructor with their texts, in the order given; a store has one list for equal ones.
+    pub options: Arc<Vec<(String, String)>>,
     /// Seed of the key hash.
     pub seed: u64,
     /// True where keys are hashed under a secret of the filter's own.
@@ -22,15 +25,20 @@ impl Spec {
     }
 
     /// Adds a parameter.
+    pub fn add(&mut self, name: impl ToString, text: impl ToString) {
+        Arc::make_mut(&mut self.options).push((name.to_string(), text.to_string()));
+    }
+
+    /// With a parameter more.
     pub fn with(mut self, name: &str, text: impl ToString) -> Self {
-        self.options.push((name.to_string(), text.to_string()));
+        self.add(name, text);
         self
     }
 
     /// One line: `kind name=text ...`.
     pub fn line(&self) -> String {
         let mut line = format!("{} seed={} keyed={}", self.kind, self.seed, self.keyed);
-        for (name, text) in &self.options {
+        for (name, text) in self.options.iter() {
             line.push_str(&format!(" {name}={text}"));
         }
         line
@@ -39,14 +47,14 @@ impl Spec {
     /// Reads [`Spec::line`].
     pub fn parse(line: &str) -> Result<Self> {
         let mut words = line.split(' ');
-        let mut spec = Spec { kind: words.next().unwrap_or_default().to_string(), ..Spec::default() };
+        let mut spec = Spec { kind: words.next().unwrap_or_default().to_string().into(), ..Spec::default() };
         for word in words {
             let wrong = || Fault::invalid(format!("a parameter is name=value, got {word:?}"));
             let (name, text) = word.split_once('=').ok_or_else(wrong)?;
             match name {
                 "seed" => spec.seed = text.parse().map_err(|_| wrong())?,
                 "keyed" => spec.keyed = text.parse().map_err(|_| wrong())?,
-                _ => spec.options.push((name.to_string(), text.to_string())),
+                _ => spec.add(name, text),
             }
         }
         Ok(spec)

@@ -38,7 +38,7 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
         }
     })?;
     let known = registry::by_id(header.variant).map_or("", |row| row.name);
-    let spec = Spec { kind: known.to_string(), seed: header.seed, keyed, ..Spec::default() };
+    let spec = Spec { kind: known.into(), seed: header.seed, keyed, ..Spec::default() };
     Ok((Settings::of(spec), filter))
 }
 

@@ -1,6 +1,7 @@
 //! Making, finding, dropping.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
@@ -24,7 +25,7 @@ impl Service {
         strict: bool,
         expires: Option<u64>,
     ) -> PyResult<u64> {
-        let spec = Spec { kind: kind.to_string(), options, seed, keyed };
+        let spec = Spec { kind: kind.to_string().into(), options: Arc::new(options), seed, keyed };
         self.change(py, |store| {
             kind::by_name(&spec.kind)?;
             let (entry, mut lsn) = store.create(name.as_bytes(), Settings { strict, ..Settings::of(spec) })?;

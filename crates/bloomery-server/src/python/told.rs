@@ -54,9 +54,9 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, told: Told) -> PyResult<Bound<'py, 
     let settings = &entry.settings;
     out.set_item("id", entry.id)?;
     out.set_item("name", entry.name())?;
-    out.set_item("kind", &settings.spec.kind)?;
+    out.set_item("kind", &*settings.spec.kind)?;
     out.set_item("class", told.class)?;
-    out.set_item("options", settings.spec.options.clone())?;
+    out.set_item("options", settings.spec.options.as_slice())?;
     out.set_item("seed", settings.spec.seed)?;
     out.set_item("keyed", settings.spec.keyed)?;
     out.set_item("strict", settings.strict)?;
@@ -142,7 +142,7 @@ impl Service {
             let entry = store.get(name.as_bytes())?;
             let spec = &entry.settings.spec;
             let secret = spec.keyed.then(|| store.master().secret_of(spec.seed));
-            Ok((spec.seed, secret, entry.hasher().base().name()))
+            Ok((spec.seed, secret, entry.look().hasher().base().name()))
         })?;
         Ok((seed, secret.map(|secret| PyBytes::new(py, &secret)), base))
     }

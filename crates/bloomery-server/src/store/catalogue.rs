@@ -25,7 +25,7 @@ impl Store {
     pub fn get(&self, name: &[u8]) -> Result<Arc<Entry>> {
         let name = std::str::from_utf8(name).map_err(|_| Fault::missing())?;
         if let Some(entry) = self.names.read().get(name) {
-            if entry.expires().is_none_or(|at| at > now()) {
+            if entry.expires().is_none() || entry.lives(now()) {
                 return Ok(entry.clone());
             }
         } else {
@@ -48,10 +48,22 @@ impl Store {
         *self.elsewhere.write() = names.into_iter().collect();
     }
 
-    /// All filters whose time has not come, in no order.
+    /// All filters whose time has not come, in order of their numbers.
     pub fn entries(&self) -> Vec<Arc<Entry>> {
         let now = now();
-        self.names.read().values().filter(|entry| entry.expires().is_none_or(|at| at > now)).cloned().collect()
+        self.names.read().entries().filter(|entry| entry.lives(now)).cloned().collect()
+    }
+
+    /// Those among the `most` filters with the next numbers above `number`, in order, and the number to go on from; 0 at
+    /// the end. Numbers only grow, so that one means the same whatever comes and goes.
+    pub fn page(&self, number: u64, most: usize) -> (Vec<Arc<Entry>>, u64) {
+        let now = now();
+        let names = self.names.read();
+        let mut rest = names.after(number);
+        let mut page: Vec<Arc<Entry>> = rest.by_ref().take(most).cloned().collect();
+        let next = if rest.next().is_some() { page.last().map_or(0, |entry| entry.id) } else { 0 };
+        page.retain(|entry| entry.lives(now));
+        (page, next)
     }
 
     /// How many there are.
@@ -86,7 +98,7 @@ impl Store {
         let name = check_name(name)?;
         self.check_room(filter.nbytes())?;
         settings.spec.check()?;
-        if replace && self.names.read().contains_key(name) {
+        if replace && self.names.read().has(name) {
             self.drop_filter(name.as_bytes())?;
         }
         self.insert(name, settings, filter, false)
@@ -95,7 +107,7 @@ impl Store {
     /// Refuses a name that a filter has, here or elsewhere.
     fn check_free(&self, name: &str) -> Result<()> {
         self.check_here(name)?;
-        let taken = self.names.read().contains_key(name);
+        let taken = self.names.read().has(name);
         if taken { Err(Fault::new(Code::Exists, "item exists")) } else { Ok(()) }
     }
 
@@ -121,7 +133,7 @@ impl Store {
         self.check_free(name)?;
         self.log.admit()?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let entry = Arc::new(Entry::new(id, name, settings, now(), filter));
+        let entry = Arc::new(Entry::new(id, name, self.alike.lock().shared(settings), now(), filter));
         let whole = if empty { None } else { self.write_file(&entry, entry.look().as_ref())? };
         let line = kind::settings::line(name, entry.created, &entry.settings);
         let lsn = self.log.append(&Record::Create { id, line, whole })?;
@@ -132,7 +144,7 @@ impl Store {
 
     pub(super) fn put(&self, entry: Arc<Entry>) {
         self.nbytes.fetch_add(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.names.write().insert(entry.name(), entry);
+        self.names.write().insert(entry);
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
@@ -186,11 +198,7 @@ impl Store {
         let now = now();
         let due: Vec<String> = {
             let names = self.names.read();
-            names
-                .iter()
-                .filter(|(_, e)| e.expires().is_some_and(|at| at <= now))
-                .map(|(name, _)| name.clone())
-                .collect()
+            names.entries().filter(|entry| !entry.lives(now)).map(|entry| entry.name()).collect()
         };
         due.iter().try_for_each(|name| self.drop_filter(name.as_bytes()).map(drop))?;
         Ok(due.len())

@@ -61,7 +61,7 @@ impl Store {
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
         let mut writing = Writing::new(folder, &self.next_file);
-        let entries: Vec<Arc<Entry>> = self.names.read().values().cloned().collect();
+        let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
         let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;
         for entry in entries {
@@ -81,7 +81,7 @@ impl Store {
     /// The catalogue as it is at one moment, each filter on disk.
     fn manifest(&self, boundary: u64, writing: &mut Writing<'_>) -> Result<Manifest> {
         let _one = self.changing.lock();
-        let entries: Vec<Arc<Entry>> = self.names.read().values().cloned().collect();
+        let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         entries.iter().filter(|entry| entry.saved().1.file == 0).try_for_each(|entry| writing.add(entry))?;
         writing.finish()?;
         let rows = entries.iter().map(|entry| {

@@ -1,9 +1,10 @@
 //! [`Entry`]: one named filter.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bloomery_core::key::{Domain, DomainHasher, KeyHasher};
+use bloomery_core::key::{Domain, DomainHasher};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 
@@ -60,8 +61,7 @@ pub struct Entry {
     pub traffic: Traffic,
     /// How texts become hashes; those of a filter that is replaced stay the same.
     pub text: DomainHasher,
-    hasher: KeyHasher,
-    name: RwLock<String>,
+    name: RwLock<Arc<str>>,
     filter: RwLock<Box<dyn Kind>>,
     /// When it is dropped, in milliseconds since 1970; 0 never.
     expires: AtomicU64,
@@ -78,15 +78,13 @@ pub struct Entry {
 
 impl Entry {
     pub(super) fn new(id: u64, name: &str, settings: Settings, created: u64, filter: Box<dyn Kind>) -> Self {
-        let hasher = *filter.hasher();
         Entry {
             id,
             settings,
             created,
             traffic: Traffic::default(),
-            text: hasher.of(Domain::Text),
-            hasher,
-            name: RwLock::new(name.to_string()),
+            text: filter.hasher().of(Domain::Text),
+            name: RwLock::new(name.into()),
             counted: AtomicU64::new(filter.nbytes()),
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
@@ -99,21 +97,26 @@ impl Entry {
 
     /// Its name.
     pub fn name(&self) -> String {
+        self.name.read().to_string()
+    }
+
+    /// Its name, as the catalogue has it.
+    pub(super) fn key(&self) -> Arc<str> {
         self.name.read().clone()
     }
 
     pub(super) fn rename(&self, name: &str) {
-        *self.name.write() = name.to_string();
-    }
-
-    /// How keys become hashes.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+        *self.name.write() = name.into();
     }
 
     /// When it is dropped, in milliseconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         Some(self.expires.load(Ordering::Relaxed)).filter(|&at| at != 0)
+    }
+
+    /// True until its time has come.
+    pub(super) fn lives(&self, now: u64) -> bool {
+        self.expires().is_none_or(|at| at > now)
     }
 
     pub(super) fn set_expires(&self, at: Option<u64>) {

@@ -1,7 +1,7 @@
 //! [`Store`]: named filters, and every operation on them; what changes them is logged first come, first written.
 //!
 //! * [`entry`]: one named filter;
-//! * `catalogue`: names, making and dropping;
+//! * `catalogue`: making, dropping, renaming; `names`: where filters are found; `alike`: what many have in common; `names`: where they are found; `alike`: what many have in common;
 //! * `operations`: keys in, answers out;
 //! * `secrets`: what keyed filters are keyed with;
 //! * `reading`: what is told without waiting;
@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,12 +19,14 @@ use crate::limits::Limits;
 use crate::log::{Durability, Log};
 
 mod absent;
+mod alike;
 mod backup;
 mod catalogue;
 pub mod checkpoint;
 pub mod entry;
 mod folder;
 mod manifest;
+mod names;
 mod operations;
 mod reading;
 mod replay;
@@ -73,7 +74,8 @@ impl Default for Options {
 pub struct Store {
     /// How it was opened.
     pub options: Options,
-    names: RwLock<HashMap<String, Arc<Entry>>>,
+    names: RwLock<names::Names>,
+    alike: Mutex<alike::Alike>,
     /// One change of the catalogue at a time, so that names and log tell the same story.
     changing: Mutex<()>,
     /// Names that live on other nodes, with the address of the node.

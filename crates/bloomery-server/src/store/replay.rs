@@ -25,7 +25,8 @@ const THREADS: usize = 4;
 fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
     Store {
         options,
-        names: RwLock::new(HashMap::new()),
+        names: RwLock::default(),
+        alike: Mutex::default(),
         changing: Mutex::new(()),
         elsewhere: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
@@ -87,7 +88,7 @@ impl Store {
         });
         for (row, filter) in results.into_inner() {
             match filter {
-                Ok(filter) => self.put(restored(row, filter)),
+                Ok(filter) => self.put(self.restored(row, filter)),
                 Err(fault) => {
                     // A bundle stays: others lie in it. What is left out of it is gone with the next checkpoint.
                     let file = row.place.path(folder, row.id);
@@ -101,6 +102,15 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    fn restored(&self, row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
+        let settings = self.alike.lock().shared(row.settings.clone());
+        let entry = Entry::new(row.id, &row.name, settings, row.created, filter);
+        entry.set_expires(Some(row.expires).filter(|&at| at != 0));
+        entry.lsn.store(row.lsn, Ordering::Relaxed);
+        entry.note_saved(row.lsn, row.place);
+        Arc::new(entry)
     }
 
     /// The filter in a bundle.
@@ -182,7 +192,7 @@ impl Store {
     }
 
     fn entries_by_id(&self) -> HashMap<u64, Arc<Entry>> {
-        self.names.read().values().map(|entry| (entry.id, entry.clone())).collect()
+        self.names.read().entries().map(|entry| (entry.id, entry.clone())).collect()
     }
 
     /// Does one record again.
@@ -240,6 +250,7 @@ impl Store {
                     Some(file) => self.read_file(folder, record.id, file, &settings.spec)?,
                 };
                 filter.bound(self.options.limits.filter_bytes);
+                let settings = self.alike.lock().shared(settings);
                 let entry = Arc::new(Entry::new(record.id, &name, settings, created, filter));
                 entry.lsn.store(number, Ordering::Relaxed);
                 self.next_id.fetch_max(record.id + 1, Ordering::Relaxed);
@@ -293,12 +304,4 @@ impl Bundles<'_> {
         read.insert(row.place.file, bytes.clone());
         Ok(bytes)
     }
-}
-
-fn restored(row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
-    let entry = Entry::new(row.id, &row.name, row.settings.clone(), row.created, filter);
-    entry.set_expires(Some(row.expires).filter(|&at| at != 0));
-    entry.lsn.store(row.lsn, Ordering::Relaxed);
-    entry.note_saved(row.lsn, row.place);
-    Arc::new(entry)
 }

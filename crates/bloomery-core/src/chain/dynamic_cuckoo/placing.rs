@@ -88,8 +88,9 @@ impl DynamicCuckooFilter {
         let mut stages = 0..if self.all_open() { self.chain.stages.len() } else { 0 };
         if self.may_open() {
             self.chain.check_room(self.plan.shape.words() * 8)?;
-            let stage = self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), Ok)?;
-            self.chain.stages.push(stage);
+            let stage =
+                self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), |spare| Ok(*spare))?;
+            self.chain.open(stage);
             self.active = self.first_open();
             stages = self.chain.stages.len() - 1..self.chain.stages.len();
         }
@@ -160,7 +161,7 @@ impl DynamicCuckooFilter {
     pub(super) fn settle(&mut self) {
         while self.chain.stages.len() > 1 && self.chain.stages.last().is_some_and(|last| last.num_added() == 0) {
             // In a file that lies, a stage of no keys may have a stash.
-            self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.has_stashed());
+            self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.has_stashed()).map(Box::new);
         }
         self.active = self.first_open();
     }

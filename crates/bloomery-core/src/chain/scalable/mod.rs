@@ -107,6 +107,19 @@ impl ScalableBloomFilter {
         Plan { initial_capacity, fpr, growth, tightening, kind }.check()?.nbytes(capacity)
     }
 
+    /// Of a filter as [`ScalableBloomFilter::construct`] makes it: its first stage.
+    pub fn made_bytes(
+        initial_capacity: u64,
+        fpr: f64,
+        kind: &str,
+        growth: f64,
+        tightening: f64,
+        layout: &str,
+    ) -> Result<u64> {
+        let plan = Plan { initial_capacity, fpr, growth, tightening, kind: Kind::new(kind, layout)? }.check()?;
+        plan.stage_bytes(0, 1.0)
+    }
+
     /// Keys of each stage, oldest first.
     pub fn stage_capacities(&self) -> Vec<u64> {
         self.chain.stages.iter().map(Filter::capacity).collect()
@@ -135,7 +148,7 @@ impl ScalableBloomFilter {
             self.chain.check_room(self.plan.stage_bytes(index, before)?)?;
         }
         let stage = self.plan.stage(index, before, self.chain.hasher)?;
-        self.chain.stages.push(stage);
+        self.chain.open(stage);
         Ok(())
     }
 

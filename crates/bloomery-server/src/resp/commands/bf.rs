@@ -76,7 +76,7 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     }
     let spec = spec.with("fpr", format!("{:e}", made.error));
     let notes = if scaling { vec![("expansion".to_string(), made.expansion as u64)] } else { Vec::new() };
-    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes, ..Settings::of(spec) };
+    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
     session.create(name, settings)
 }
 

@@ -74,8 +74,8 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
         .with("max_stages", MOST_EXPANSIONS)
         .with("bucket_size", bucket);
     let numbers = [("bucket", made.bucket), ("iterations", made.iterations), ("expansion", made.expansion)];
-    let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect();
-    session.create(name, Settings { flavour: Flavour::Cuckoo, notes, ..Settings::of(spec) })
+    let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect::<Vec<_>>();
+    session.create(name, Settings { flavour: Flavour::Cuckoo, notes: Arc::new(notes), ..Settings::of(spec) })
 }
 
 fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {

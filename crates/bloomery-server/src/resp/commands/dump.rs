@@ -89,7 +89,7 @@ fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), F
         }
         fault
     })?;
-    Ok((Spec { kind: filter.variant().name.to_string(), seed, keyed, ..Spec::default() }, filter))
+    Ok((Spec { kind: filter.variant().name.into(), seed, keyed, ..Spec::default() }, filter))
 }
 
 fn restore(session: &mut Session, args: Args<'_>) -> Done {

@@ -89,12 +89,10 @@ fn sort(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-/// Filters that the client may know of, whose number is above `after`.
-fn known(session: &Session, after: u64) -> Vec<Arc<Entry>> {
+/// Filters that the client may know of.
+fn known(session: &Session) -> Vec<Arc<Entry>> {
     let mut entries = session.server.store.entries();
-    entries.retain(|entry| {
-        entry.id > after && session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes()))
-    });
+    entries.retain(|entry| session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes())));
     entries
 }
 
@@ -115,17 +113,11 @@ fn scan(session: &mut Session, args: Args<'_>) -> Done {
             return Err(syntax());
         }
     }
-    // Numbers only grow, so that a cursor means the same whatever comes and goes.
-    let mut entries = known(session, cursor);
-    let next = if entries.len() > count {
-        entries.select_nth_unstable_by_key(count - 1, |entry| entry.id);
-        entries.truncate(count);
-        entries.iter().map(|entry| entry.id).max().unwrap_or(0)
-    } else {
-        0
-    };
-    entries.sort_unstable_by_key(|entry| entry.id);
-    entries.retain(|entry| sort.is_none_or(|sort| is(sort, sort_of(entry))));
+    let (mut entries, next) = session.server.store.page(cursor, count);
+    entries.retain(|entry| {
+        session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes()))
+            && sort.is_none_or(|sort| is(sort, sort_of(entry)))
+    });
     let names: Vec<String> = entries.iter().map(|e| e.name()).filter(|n| matches(pattern, n.as_bytes())).collect();
     session.reply.array(2);
     session.reply.text(&next.to_string());
@@ -138,7 +130,7 @@ fn keys(session: &mut Session, args: Args<'_>) -> Done {
     if !session.server.options.keys {
         return Err(Halt::text("ERR KEYS is switched off: use SCAN, or start the service with keys allowed"));
     }
-    let names: Vec<String> = known(session, 0).iter().map(|entry| entry.name()).collect();
+    let names: Vec<String> = known(session).iter().map(|entry| entry.name()).collect();
     let names: Vec<&String> = names.iter().filter(|name| matches(args.at(1), name.as_bytes())).collect();
     session.reply.array(names.len());
     names.iter().for_each(|name| session.reply.text(name));
@@ -257,7 +249,7 @@ fn flush(session: &mut Session, args: Args<'_>) -> Done {
     if args.len() > 2 || (args.len() == 2 && !is(args.at(1), "SYNC") && !is(args.at(1), "ASYNC")) {
         return Err(Halt::text("ERR syntax error"));
     }
-    for entry in known(session, 0) {
+    for entry in known(session) {
         if let Some(lsn) = session.server.store.drop_filter(entry.name().as_bytes())? {
             session.note(lsn);
         }

@@ -24,7 +24,7 @@ impl Session {
     /// A structure of a kind, keyed unless the service was told not to, with a seed of its own.
     pub(super) fn spec(&self, kind: &str) -> Done<Spec> {
         let keyed = !self.server.store.options.plain;
-        Ok(Spec { kind: kind.to_string(), seed: drawn()?, keyed, ..Spec::default() })
+        Ok(Spec { kind: kind.to_string().into(), seed: drawn()?, keyed, ..Spec::default() })
     }
 
     /// Makes a filter.

@@ -89,7 +89,7 @@ fn create(session: &mut Session, args: Args<'_>) -> Done {
                 let due = due.filter(|_| seconds > 0);
                 expires = Some(due.ok_or_else(|| Halt::text("ERR invalid expire time in 'bloom.create' command"))?);
             }
-            _ => settings.spec.options.push((name, text(value)?.to_string())),
+            _ => settings.spec.add(name, text(value)?),
         }
     }
     let entry = session.create(args.at(1), settings)?;

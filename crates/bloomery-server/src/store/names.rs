@@ -1,0 +1,89 @@
+//! [`Names`]: where filters are found, by their names and in order of their numbers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::Entry;
+
+/// All filters.
+#[derive(Default)]
+pub(super) struct Names {
+    by_name: HashMap<Arc<str>, Arc<Entry>>,
+    by_number: BTreeMap<u64, Arc<Entry>>,
+}
+
+impl Names {
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.by_name.get(name)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// All, in order of their numbers.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.by_number.values()
+    }
+
+    /// Those with a number above `number`, in order.
+    pub(super) fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Entry>> {
+        self.by_number.range(number.saturating_add(1)..).map(|(_, entry)| entry)
+    }
+
+    /// Takes a filter up under the name it has: what lost that name to it.
+    pub(super) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
+        let before = self.by_name.insert(entry.key(), entry.clone());
+        if let Some(before) = &before {
+            self.by_number.remove(&before.id);
+        }
+        self.by_number.insert(entry.id, entry);
+        before
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Entry>> {
+        let entry = self.by_name.remove(name)?;
+        self.by_number.remove(&entry.id);
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fault::Result;
+    use crate::kind::Spec;
+    use crate::store::{Options, Settings, Store};
+
+    #[test]
+    fn pages_tell_of_every_filter_once_whatever_comes_and_goes() -> Result<()> {
+        let store = Store::open(Options::default())?;
+        let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 10);
+        let make = |name: String| store.create(name.as_bytes(), Settings::of(spec.clone()));
+        (0..100).try_for_each(|i| make(format!("f{i}")).map(drop))?;
+        store.rename(b"f50", b"g50")?;
+        store.expire(store.get(b"f7")?.as_ref(), Some(1))?;
+        let (mut at, mut seen) = (0, Vec::new());
+        for step in 0.. {
+            // Those asked for are looked at, not those there are.
+            let (page, next) = store.page(at, 7);
+            assert!(page.len() <= 7);
+            seen.extend(page.iter().map(|entry| entry.name()));
+            if next == 0 {
+                break;
+            }
+            at = next;
+            make(format!("late{step}"))?;
+            store.drop_filter(format!("f{step}").as_bytes())?;
+        }
+        let stayed: Vec<String> =
+            (20..100).filter(|&i| i != 50).map(|i| format!("f{i}")).chain(["g50".into()]).collect();
+        assert!(stayed.iter().all(|name| seen.iter().filter(|known| *known == name).count() == 1));
+        assert!(!seen.contains(&"f7".to_string()));
+        assert_eq!(store.page(u64::MAX, 7).1, 0);
+        Ok(())
+    }
+}

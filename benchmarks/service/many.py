@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 from benchmarks.service.running import ask, command, receive, running
 
@@ -27,11 +29,12 @@ def run(folder: Path) -> str:
         if ask(connections[0], "DBSIZE") != b":%d\r\n" % FILTERS:
             raise SystemExit("filters are missing")
         held, ready = service.rss, service.seconds
+        cells = json.load(urlopen(f"{service.addresses['http']}/v1/service"))["nbytes"]
     with running(_made(folder / "empty")) as service:
         empty = service.rss
     return (
-        f"ready in {ready:.2f} s, {held / 1e6:.0f} MB held ({(held - empty) / 1e6:.0f} MB more than an empty "
-        f"service's {empty / 1e6:.0f}); stopped in {stopped:.2f} s"
+        f"ready in {ready:.2f} s, {held / 1e6:.0f} MB held, {(held - cells) / 1e6:.0f} MB beyond "
+        f"{cells / 1e6:.0f} MB of cells, an empty service {empty / 1e6:.0f} MB; stopped in {stopped:.2f} s"
     )
 
 

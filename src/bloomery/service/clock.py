@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from bloomery.service.memory import give_back
 from bloomery.service.node import now
 
 if TYPE_CHECKING:
@@ -15,15 +16,16 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("bloomery.clock")
 _THINNED_EVERY = 3600.0
+#: Filters that are sampled at once: what one tells takes 4 kB, and ten thousand are not held together.
+_AT_ONCE = 200
 
 
 class Clock:
     """Steps of one node, each of which may fail without the next."""
 
     def __init__(self, node: Node) -> None:
-        """Begin with nothing sampled."""
+        """Take the node."""
         self._node = node
-        self._sampled: dict[int, object] = {}
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -54,15 +56,18 @@ class Clock:
         """Write what filters tell of themselves: those that changed or were asked since the last time."""
         node = self._node
         node.sync()
-        rows = node.service.versions()
-        seen: dict[int, object] = {number: (version, tuple(traffic)) for _, number, version, traffic in rows}
-        due = {number for number, what in seen.items() if self._sampled.get(number) != what}
-        if not due:
-            return
-        known = node.registry.filters.known(node.id)
-        infos = [info for info in node.service.stats(only=due, counted=True) if info["id"] in known]
-        node.registry.snapshots.add(((known[info["id"]][0], info) for info in infos), now())
-        self._sampled = seen
+        due, at = node.service.due(), now()
+        for start in range(0, len(due), _AT_ONCE):
+            some = due[start : start + _AT_ONCE]
+            numbers = [number for number, _ in some]
+            rows = node.registry.filters.rows(node.id, numbers)
+            infos = node.service.stats(numbers, counted=True)
+            node.registry.snapshots.add(
+                ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
+            )
+            node.service.sampled(some)
+        if len(due) > _AT_ONCE:
+            give_back()
 
     def thin(self) -> None:
         """Thin out what is old."""

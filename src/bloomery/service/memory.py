@@ -7,7 +7,7 @@ import gc
 
 
 def give_back() -> None:
-    """Collect what is unreachable and have the C library give whole free pages back, where it can: some ms."""
+    """Collect what is unreachable, and have the C library give back pages that are free: some ms."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

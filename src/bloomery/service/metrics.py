@@ -67,7 +67,7 @@ class Metrics:
         yield GaugeMetricFamily("bloomery_store_bytes", "Bytes of cells of all filters", value=service.nbytes)
         refused = 0 if service.trouble() is None else 1
         yield GaugeMetricFamily("bloomery_read_only", "1 while changes are refused", value=refused)
-        infos = sorted(service.stats(), key=lambda info: -info["nbytes"])[:MOST_FILTERS]
+        infos = service.stats(service.largest(MOST_FILTERS))
         for name, member, text in _TOLD:
             gauge = GaugeMetricFamily(f"bloomery_filter_{name}", text, labels=("filter",))
             for info in infos:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bloomery.service.settings import Settings
 
 _LOG = logging.getLogger("bloomery.node")
-#: Rows that are written at once.
-_AT_ONCE = 500
 #: Place of a filter's name among the parts of a path.
 _NAME = 3
 _LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
@@ -129,7 +127,7 @@ class Node:
             if epoch == self._synced:
                 return
             known = self.registry.filters.known(self.id)
-            held = {number: name for name, number, _, _ in self.service.versions()}
+            held: dict[int, str] = dict(self.service.held())
             self.registry.filters.drop([row for number, (row, _) in known.items() if number not in held])
             fresh = [name for number, name in held.items() if number not in known]
             changed = [name for number, name in held.items() if number in known and known[number][1] != name]

@@ -105,7 +105,7 @@ async def _run(
     url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
     resp = await asyncio.to_thread(_listen_resp, node)
     await asyncio.to_thread(node.enter, url, resp)
-    # Here, not above: what reading the store and the registry took is free again, and the libraries take its place.
+    # Here, not above: libraries take the place of what reading the store and the registry took.
     from bloomery.service.http.api import build
     from bloomery.service.http.gateway import Gateway
     from bloomery.service.http.server import Server

@@ -18,7 +18,6 @@ pub type Info = Vec<(&'static str, Value)>;
 
 /// Stages, oldest first; never empty.
 pub struct Chain<S> {
-    pub(super) hasher: KeyHasher,
     pub(super) stages: Vec<S>,
     /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
     /// made for each of them, 0.9 ms at ten million keys.
@@ -31,7 +30,7 @@ pub struct Chain<S> {
 macro_rules! chain_answers {
     () => {
         fn hasher(&self) -> &KeyHasher {
-            &self.chain.hasher
+            self.chain.hasher()
         }
 
         /// Keys the present stages hold before the next is opened.
@@ -68,8 +67,8 @@ macro_rules! chain_answers {
 pub(super) use chain_answers;
 
 impl<S: Filter> Chain<S> {
-    pub(super) fn new(hasher: KeyHasher, first: S) -> Self {
-        Chain { hasher, stages: vec![first], spare: None, max_bytes: u64::MAX }
+    pub(super) fn new(first: S) -> Self {
+        Chain { stages: vec![first], spare: None, max_bytes: u64::MAX }
     }
 
     /// A copy in memory of its own, without what is kept aside.
@@ -77,6 +76,11 @@ impl<S: Filter> Chain<S> {
         let mut stages = self.stages.iter().map(Filter::try_clone).collect::<Result<Vec<_>>>()?;
         stages.shrink_to_fit();
         Ok(Chain { stages, spare: None, ..*self })
+    }
+
+    /// How keys become hashes: the same for every stage.
+    pub(super) fn hasher(&self) -> &KeyHasher {
+        self.stages[0].hasher()
     }
 
     /// Opens a stage. A filter has few, and room for three more is most of what a small one takes beside its cells.
@@ -156,7 +160,7 @@ impl<S: Loadable> Chain<S> {
             return Err(Error::format("the file holds no stage; it is damaged"));
         }
         stages.shrink_to_fit();
-        Ok(Chain { hasher, stages, spare: None, max_bytes: u64::MAX })
+        Ok(Chain { stages, spare: None, max_bytes: u64::MAX })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a filter tells of itself.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use bloomery_core::structure::Value;
@@ -101,34 +101,52 @@ impl Service {
         dict(py, &entry, told)
     }
 
-    /// [`Service::info`] of every filter, or of those of some numbers, in order of them.
-    #[pyo3(signature = (*, only=None, counted=false))]
-    fn stats<'py>(
-        &self,
-        py: Python<'py>,
-        only: Option<HashSet<u64>>,
-        counted: bool,
-    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    /// [`Service::info`] of the filters of some numbers.
+    #[pyo3(signature = (numbers, *, counted=false))]
+    fn stats<'py>(&self, py: Python<'py>, numbers: Vec<u64>, counted: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let all = self.ask(py, |store| {
-            let mut entries = store.entries();
-            entries.retain(|entry| only.as_ref().is_none_or(|only| only.contains(&entry.id)));
-            entries.sort_unstable_by_key(|entry| entry.id);
+            let entries = store.numbered(&numbers);
             Ok(entries.into_iter().map(|entry| (tell(&entry, counted), entry)).collect::<Vec<_>>())
         })?;
         all.into_iter().map(|(told, entry)| dict(py, &entry, told)).collect()
     }
 
-    /// Number, version and traffic (hits, misses, adds, new, removed) of every filter: what a sample asks first.
-    fn versions(&self, py: Python<'_>) -> Vec<(String, u64, u64, [u64; 5])> {
+    /// Numbers of the `most` filters with the most bytes, the largest first.
+    fn largest(&self, py: Python<'_>, most: usize) -> Vec<u64> {
         let store = &self.store;
         py.detach(|| {
-            let row = |entry: &std::sync::Arc<Entry>| {
-                let t = &entry.traffic;
-                let counters = [&t.hits, &t.misses, &t.adds, &t.new, &t.removed].map(|c| c.load(Ordering::Relaxed));
-                (entry.name(), entry.id, entry.version(), counters)
-            };
-            store.entries().iter().map(row).collect()
+            let mut entries = store.entries();
+            entries.sort_by_key(|entry| Reverse(entry.nbytes()));
+            entries.iter().take(most).map(|entry| entry.id).collect()
         })
+    }
+
+    /// Number and name of every filter.
+    fn held(&self, py: Python<'_>) -> Vec<(u64, String)> {
+        let store = &self.store;
+        py.detach(|| store.entries().iter().map(|entry| (entry.id, entry.name())).collect())
+    }
+
+    /// Numbers of the filters that were changed or asked since they were [`Service::sampled`], each with what tells.
+    fn due(&self, py: Python<'_>) -> Vec<(u64, u64)> {
+        let store = &self.store;
+        py.detach(|| {
+            let entries = store.entries();
+            let due = entries.iter().filter(|entry| entry.moves() != entry.sampled.load(Ordering::Relaxed));
+            due.map(|entry| (entry.id, entry.moves())).collect()
+        })
+    }
+
+    /// Notes that what [`Service::due`] told of was sampled.
+    fn sampled(&self, py: Python<'_>, due: Vec<(u64, u64)>) {
+        let store = &self.store;
+        py.detach(|| {
+            for (number, moves) in due {
+                for entry in store.numbered(&[number]) {
+                    entry.sampled.store(moves, Ordering::Relaxed);
+                }
+            }
+        });
     }
 
     /// Changes with every change of the filter.

@@ -54,6 +54,12 @@ impl Store {
         self.names.read().entries().filter(|entry| entry.lives(now)).cloned().collect()
     }
 
+    /// Those of some numbers that there are.
+    pub fn numbered(&self, numbers: &[u64]) -> Vec<Arc<Entry>> {
+        let names = self.names.read();
+        numbers.iter().filter_map(|&number| names.numbered(number).cloned()).collect()
+    }
+
     /// Those among the `most` filters with the next numbers above `number`, in order, and the number to go on from; 0 at
     /// the end. Numbers only grow, so that one means the same whatever comes and goes.
     pub fn page(&self, number: u64, most: usize) -> (Vec<Arc<Entry>>, u64) {

@@ -71,6 +71,8 @@ pub struct Entry {
     pub(super) lsn: AtomicU64,
     /// Number of the last record that what lies on disk holds, and where that lies.
     saved: Mutex<(u64, Place)>,
+    /// [`Entry::moves`] of when it was last sampled.
+    pub sampled: AtomicU64,
     /// True while its file is written; changes wait.
     saving: AtomicBool,
     idle: Notify,
@@ -89,6 +91,7 @@ impl Entry {
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
+            sampled: AtomicU64::new(0),
             saved: Mutex::new((0, Place::default())),
             saving: AtomicBool::new(false),
             idle: Notify::new(),

@@ -21,6 +21,10 @@ impl Names {
         self.by_name.contains_key(name)
     }
 
+    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Entry>> {
+        self.by_number.get(&number)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
     }

@@ -9,6 +9,18 @@ impl Entry {
     pub fn version(&self) -> u64 {
         self.lsn.load(Ordering::Relaxed)
     }
+
+    /// Grows with every change of the filter, and with every question.
+    pub fn moves(&self) -> u64 {
+        let t = &self.traffic;
+        let asked = [&t.hits, &t.misses, &t.adds, &t.new, &t.removed].map(|counter| counter.load(Ordering::Relaxed));
+        asked.iter().fold(self.version(), |sum, count| sum.wrapping_add(*count))
+    }
+
+    /// Bytes of its cells.
+    pub fn nbytes(&self) -> u64 {
+        self.counted.load(Ordering::Relaxed)
+    }
 }
 
 impl Store {

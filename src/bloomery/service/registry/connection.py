@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.orm import Session, sessionmaker
 
 from bloomery.service.failures import StartError
 from bloomery.service.registry.filters import Filters
 from bloomery.service.registry.migrations import LATEST
+from bloomery.service.registry.models import METADATA, STAMP
 from bloomery.service.registry.nodes import Nodes
 from bloomery.service.registry.snapshots import Snapshots
 from bloomery.service.registry.tokens import Tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 #: Any number: processes that migrate one PostgreSQL at a time hold the lock of this number.
 _MIGRATING = 0x626C6F6F6D
+#: The cache is that of each connection; rows are read and written by the hundred, so half a megabyte does.
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "foreign_keys=ON",
+    "busy_timeout=10000",
+    "cache_size=-512",
+)
 
 
 def now() -> int:
@@ -48,12 +53,10 @@ class Registry:
             shown = parsed.render_as_string(hide_password=True)
             said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise StartError(f"the registry {shown} cannot be reached: {said}") from None
-        session: Callable[[], Any] = sessionmaker(self.engine)
-        self.session: Callable[[], Session] = session
-        self.filters = Filters(session)
-        self.nodes = Nodes(session)
-        self.snapshots = Snapshots(session)
-        self.tokens = Tokens(session)
+        self.filters = Filters(self.engine)
+        self.nodes = Nodes(self.engine)
+        self.snapshots = Snapshots(self.engine)
+        self.tokens = Tokens(self.engine)
 
     def answers(self) -> bool:
         """Tell whether the database does."""
@@ -71,7 +74,7 @@ class Registry:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
-    for line in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+    for line in _PRAGMAS:
         cursor.execute(f"PRAGMA {line}")
     cursor.close()
 
@@ -80,15 +83,25 @@ def _migrate(engine: Engine, *, wait: bool) -> None:
     with engine.begin() as connection:
         if wait:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
-        if _version(connection) != LATEST:
+        version = _version(connection)
+        if version is None:
+            _make(connection)
+        elif version != LATEST:
             # Alembic takes 11 MB and a third of a second that a start has no need of.
             from bloomery.service.registry.upgrade import upgrade
 
             upgrade(connection)
 
 
+def _make(connection: Connection) -> None:
+    """Make the tables of the newest version at once, as Alembic would step by step."""
+    METADATA.create_all(connection, checkfirst=False)
+    STAMP.create(connection)
+    connection.execute(insert(STAMP).values(version_num=LATEST))
+
+
 def _version(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    found: str | None = connection.execute(select(STAMP.c.version_num)).scalar()
     return found

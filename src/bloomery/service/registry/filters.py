@@ -5,97 +5,93 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bloomery.service.registry.models import FilterRow, Node
+from bloomery.service.registry.models import FILTERS, NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Collection, Iterable
 
-    from sqlalchemy.orm import Session
+    from sqlalchemy import Engine
 
 
 class Filters:
     """Rows of filters."""
 
-    def __init__(self, session: Callable[[], Session]) -> None:
-        """Take the maker of sessions."""
-        self._session = session
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
 
     def claim(self, name: str, node: str, kind: str) -> bool:
         """Take a name for a node; False where it is taken, on whichever node."""
-        row = FilterRow(name=name, node=node, kind=kind, created=time.time_ns() // 1_000_000)
+        row = {"name": name, "node": node, "kind": kind, "created": time.time_ns() // 1_000_000}
         try:
-            with self._session() as session, session.begin():
-                session.add(row)
+            with self._engine.begin() as connection:
+                connection.execute(insert(FILTERS).values(row))
         except IntegrityError:
             return False
         return True
 
     def owner(self, name: str) -> tuple[str, str] | None:
         """Return the node that has a name, and its address."""
-        with self._session() as session:
-            found = session.execute(
-                select(Node.id, Node.http)
-                .join(FilterRow, FilterRow.node == Node.id)
-                .where(FilterRow.name == name)
+        with self._engine.connect() as connection:
+            found = connection.execute(
+                select(NODES.c.id, NODES.c.http)
+                .join(FILTERS, FILTERS.c.node == NODES.c.id)
+                .where(FILTERS.c.name == name)
             ).first()
         return None if found is None else (found[0], found[1])
 
     def release(self, name: str, node: str) -> None:
         """Forget a name of a node, and the filter's statistics."""
-        with self._session() as session, session.begin():
-            session.execute(delete(FilterRow).where(FilterRow.name == name, FilterRow.node == node))
+        with self._engine.begin() as connection:
+            connection.execute(delete(FILTERS).where(FILTERS.c.name == name, FILTERS.c.node == node))
 
     def rename(self, old: str, new: str, node: str) -> bool:
         """Give a filter's row another name; False where it is taken."""
         try:
-            with self._session() as session, session.begin():
-                session.execute(
-                    update(FilterRow).where(FilterRow.name == old, FilterRow.node == node).values(name=new)
-                )
+            with self._engine.begin() as connection:
+                mine = (FILTERS.c.name == old, FILTERS.c.node == node)
+                connection.execute(update(FILTERS).where(*mine).values(name=new))
         except IntegrityError:
             return False
         return True
 
     def known(self, node: str) -> dict[int, tuple[int, str]]:
         """Return the filters of a node: by their number there, the row's number and the name."""
-        with self._session() as session:
-            rows = session.execute(
-                select(FilterRow.number, FilterRow.id, FilterRow.name).where(
-                    FilterRow.node == node, FilterRow.number > 0
-                )
-            ).all()
-        return {number: (row, name) for number, row, name in rows}
+        columns = select(FILTERS.c.number, FILTERS.c.id, FILTERS.c.name)
+        with self._engine.connect() as connection:
+            rows = connection.execute(columns.where(FILTERS.c.node == node, FILTERS.c.number > 0))
+            return {number: (row, name) for number, row, name in rows}
+
+    def rows(self, node: str, numbers: Collection[int]) -> dict[int, int]:
+        """Return the rows' numbers of some filters of a node, by their numbers there."""
+        mine = (FILTERS.c.node == node, FILTERS.c.number.in_(numbers))
+        with self._engine.connect() as connection:
+            found = connection.execute(select(FILTERS.c.number, FILTERS.c.id).where(*mine))
+            return {row.number: row.id for row in found}
 
     def elsewhere(self, node: str) -> dict[str, str]:
         """Return the names of other nodes' filters, with the address of the node."""
-        with self._session() as session:
-            rows = session.execute(
-                select(FilterRow.name, Node.http).join(Node, FilterRow.node == Node.id).where(Node.id != node)
-            )
-            return {row.name: row.http for row in rows}
+        others = (
+            select(FILTERS.c.name, NODES.c.http)
+            .join(NODES, FILTERS.c.node == NODES.c.id)
+            .where(NODES.c.id != node)
+        )
+        with self._engine.connect() as connection:
+            return {row.name: row.http for row in connection.execute(others)}
 
     def put(self, node: str, info: dict[str, Any]) -> bool:
         """Write a filter's row as the store tells it; False where another node has the name."""
         values = _values(info)
         try:
-            with self._session() as session, session.begin():
-                mine = FilterRow.node == node
-                found = (
-                    session.scalars(
-                        select(FilterRow).where(mine, FilterRow.number == values["number"])
-                    ).first()
-                    or session.scalars(
-                        select(FilterRow).where(mine, FilterRow.name == values["name"])
-                    ).first()
-                )
-                if found is None:
-                    session.add(FilterRow(node=node, **values))
-                else:
-                    for name, value in values.items():
-                        setattr(found, name, value)
+            with self._engine.begin() as connection:
+                for column in ("number", "name"):
+                    mine = (FILTERS.c.node == node, FILTERS.c[column] == values[column])
+                    if connection.execute(update(FILTERS).where(*mine).values(values)).rowcount:
+                        return True
+                connection.execute(insert(FILTERS).values(node=node, **values))
         except IntegrityError:
             return False
         return True
@@ -104,23 +100,18 @@ class Filters:
         """Write rows of filters new to the registry, in one go; False: none of them, a name is taken."""
         rows = [{"node": node, **_values(info)} for info in infos]
         try:
-            with self._session() as session, session.begin():
+            with self._engine.begin() as connection:
                 if rows:
-                    session.execute(insert(FilterRow), rows)
+                    connection.execute(insert(FILTERS), rows)
         except IntegrityError:
             return False
         return True
 
     def drop(self, rows: Iterable[int]) -> None:
         """Forget rows by their numbers."""
-        with self._session() as session, session.begin():
+        with self._engine.begin() as connection:
             for row in rows:
-                session.execute(delete(FilterRow).where(FilterRow.id == row))
-
-    def count(self) -> int:
-        """How many there are, on all nodes."""
-        with self._session() as session:
-            return session.scalar(select(func.count()).select_from(FilterRow)) or 0
+                connection.execute(delete(FILTERS).where(FILTERS.c.id == row))
 
 
 def _values(info: dict[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select
 
-from bloomery.service.registry.models import FilterRow, Snapshot
+from bloomery.service.registry.models import FILTERS, SNAPSHOTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from sqlalchemy.orm import Session
+    from sqlalchemy import Engine
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _COLUMNS = (
@@ -31,9 +31,9 @@ _COLUMNS = (
 class Snapshots:
     """Rows of statistics."""
 
-    def __init__(self, session: Callable[[], Session]) -> None:
-        """Take the maker of sessions."""
-        self._session = session
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
 
     def add(self, samples: Iterable[tuple[int, dict[str, Any]]], at: int) -> None:
         """Write what filters told of themselves, by the numbers of their rows."""
@@ -50,36 +50,31 @@ class Snapshots:
             for row, info in samples
         ]
         if rows:
-            with self._session() as session, session.begin():
-                session.execute(insert(Snapshot), rows)
+            with self._engine.begin() as connection:
+                connection.execute(insert(SNAPSHOTS), rows)
 
     def of(self, name: str, *, since: int, until: int, most: int) -> list[dict[str, Any]]:
         """Return the newest ``most`` samples of a filter between two times, the newest first."""
-        columns = [getattr(Snapshot, column) for column in _COLUMNS]
-        with self._session() as session:
-            rows = session.execute(
-                select(*columns)
-                .join(FilterRow, FilterRow.id == Snapshot.filter_id)
-                .where(FilterRow.name == name, Snapshot.sampled_at >= since, Snapshot.sampled_at < until)
-                .order_by(Snapshot.sampled_at.desc())
-                .limit(most)
-            ).all()
-        return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+        at = SNAPSHOTS.c.sampled_at
+        wanted = (
+            select(*(SNAPSHOTS.c[column] for column in _COLUMNS))
+            .join(FILTERS, FILTERS.c.id == SNAPSHOTS.c.filter_id)
+            .where(FILTERS.c.name == name, at >= since, at < until)
+            .order_by(at.desc())
+            .limit(most)
+        )
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(wanted).mappings()]
 
     def thin(self, now: int, full: float, hourly: float) -> int:
         """Keep the last sample of each hour, and later of each day, of what is older: how many went."""
-        removed = 0
+        removed, rows, at = 0, SNAPSHOTS.c, SNAPSHOTS.c.sampled_at
         for older, newer, span in (
             (0, now - int(hourly * 1000), _DAY),
             (now - int(hourly * 1000), now - int(full * 1000), _HOUR),
         ):
-            within = (Snapshot.sampled_at >= older, Snapshot.sampled_at < newer)
-            kept = (
-                select(func.max(Snapshot.id))
-                .where(*within)
-                .group_by(Snapshot.filter_id, Snapshot.sampled_at - Snapshot.sampled_at % span)
-            )
-            with self._session() as session, session.begin():
-                done = session.execute(delete(Snapshot).where(*within, Snapshot.id.not_in(kept)))
-                removed += getattr(done, "rowcount", 0)
+            within = (at >= older, at < newer)
+            kept = select(func.max(rows.id)).where(*within).group_by(rows.filter_id, at - at % span)
+            with self._engine.begin() as connection:
+                removed += connection.execute(delete(SNAPSHOTS).where(*within, rows.id.not_in(kept))).rowcount
         return removed

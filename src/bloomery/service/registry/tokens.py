@@ -7,15 +7,15 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from bloomery.service.registry.models import TokenRow
+from bloomery.service.registry.models import TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from sqlalchemy.orm import Session
+    from sqlalchemy import Engine
 
 #: Bits of scopes, as the native half knows them.
 SCOPES = {"read": 1, "write": 2, "admin": 4}
@@ -33,36 +33,35 @@ def scope_names(bits: int) -> list[str]:
 class Tokens:
     """Rows of tokens."""
 
-    def __init__(self, session: Callable[[], Session]) -> None:
-        """Take the maker of sessions."""
-        self._session = session
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
 
     def create(self, name: str, scopes: Sequence[str], patterns: Sequence[str]) -> str | None:
         """Draw a token and keep its digest; nobody can ask for it again. None for a name that is taken."""
         token = f"bloomery_{secrets.token_urlsafe(32)}"
-        row = TokenRow(
-            name=name,
-            digest=hashlib.sha256(token.encode()).digest(),
-            scopes=sum(SCOPES[scope] for scope in set(scopes)),
-            patterns=list(patterns),
-            created=time.time_ns() // 1_000_000,
-        )
+        row = {
+            "name": name,
+            "digest": hashlib.sha256(token.encode()).digest(),
+            "scopes": sum(SCOPES[scope] for scope in set(scopes)),
+            "patterns": list(patterns),
+            "created": time.time_ns() // 1_000_000,
+        }
         try:
-            with self._session() as session, session.begin():
-                session.add(row)
+            with self._engine.begin() as connection:
+                connection.execute(insert(TOKENS).values(row))
         except IntegrityError:
             return None
         return token
 
     def revoke(self, name: str) -> bool:
         """Forget a token; False where there is none of this name."""
-        with self._session() as session, session.begin():
-            done = session.execute(delete(TokenRow).where(TokenRow.name == name))
-            return bool(getattr(done, "rowcount", 0))
+        with self._engine.begin() as connection:
+            return bool(connection.execute(delete(TOKENS).where(TOKENS.c.name == name)).rowcount)
 
     def listed(self) -> list[dict[str, object]]:
         """Return the tokens without what opens anything."""
-        with self._session() as session:
+        with self._engine.connect() as connection:
             return [
                 {
                     "name": row.name,
@@ -70,11 +69,11 @@ class Tokens:
                     "patterns": row.patterns,
                     "created": row.created,
                 }
-                for row in session.scalars(select(TokenRow).order_by(TokenRow.id))
+                for row in connection.execute(select(TOKENS).order_by(TOKENS.c.id))
             ]
 
     def known(self) -> list[tuple[bytes, int, int, list[str]]]:
         """Return digest, number, bits of scopes and patterns of each, as the native half takes them."""
-        with self._session() as session:
-            rows = session.scalars(select(TokenRow).order_by(TokenRow.id))
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(TOKENS).order_by(TOKENS.c.id))
             return [(row.digest, row.id, row.scopes, row.patterns) for row in rows]

@@ -141,7 +141,7 @@ impl DynamicCuckooFilter {
 
     /// An empty filter of stages as planned.
     pub fn new(plan: Plan, hasher: KeyHasher) -> Result<Self> {
-        Ok(Self::with_stages(plan, Chain::new(hasher, plan.stage(hasher)?)))
+        Ok(Self::with_stages(plan, Chain::new(plan.stage(hasher)?)))
     }
 
     /// Of stages of the plan's shape.
@@ -202,7 +202,7 @@ impl Filter for DynamicCuckooFilter {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut whole = Header::new(DYNAMIC_CUCKOO, 0, &self.chain.hasher);
+        let mut whole = Header::new(DYNAMIC_CUCKOO, 0, self.chain.hasher());
         self.describe(&mut whole);
         self.chain.container(&whole)
     }

@@ -89,7 +89,7 @@ impl DynamicCuckooFilter {
         if self.may_open() {
             self.chain.check_room(self.plan.shape.words() * 8)?;
             let stage =
-                self.chain.spare.take().map_or_else(|| self.plan.stage(self.chain.hasher), |spare| Ok(*spare))?;
+                self.chain.spare.take().map_or_else(|| self.plan.stage(*self.chain.hasher()), |spare| Ok(*spare))?;
             self.chain.open(stage);
             self.active = self.first_open();
             stages = self.chain.stages.len() - 1..self.chain.stages.len();

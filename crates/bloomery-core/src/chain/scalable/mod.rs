@@ -98,7 +98,7 @@ impl ScalableBloomFilter {
         hasher: KeyHasher,
     ) -> Result<Self> {
         let plan = Plan { initial_capacity, fpr, growth, tightening, kind: Kind::new(kind, layout)? }.check()?;
-        Ok(ScalableBloomFilter { plan, chain: Chain::new(hasher, plan.stage(0, 1.0, hasher)?) })
+        Ok(ScalableBloomFilter { plan, chain: Chain::new(plan.stage(0, 1.0, hasher)?) })
     }
 
     /// Of a filter that grew from [`INITIAL_CAPACITY`] to `capacity` keys.
@@ -147,7 +147,7 @@ impl ScalableBloomFilter {
         if self.chain.max_bytes < u64::MAX {
             self.chain.check_room(self.plan.stage_bytes(index, before)?)?;
         }
-        let stage = self.plan.stage(index, before, self.chain.hasher)?;
+        let stage = self.plan.stage(index, before, *self.chain.hasher())?;
         self.chain.open(stage);
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Filter for ScalableBloomFilter {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut whole = Header::new(SCALABLE, 0, &self.chain.hasher);
+        let mut whole = Header::new(SCALABLE, 0, self.chain.hasher());
         self.describe(&mut whole);
         self.plan.kind.describe(&mut whole);
         self.chain.container(&whole)

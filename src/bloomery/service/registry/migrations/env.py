@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from bloomery.service.registry.models import Base
+from bloomery.service.registry.models import METADATA
 
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True
+    connection=context.config.attributes["connection"], target_metadata=METADATA, render_as_batch=True
 )
 with context.begin_transaction():
     context.run_migrations()

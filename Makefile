@@ -90,7 +90,7 @@ clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f src/bloomery/*.so
 
-$(STAMPS)/tools: requirements/service.txt requirements/test.txt requirements/dev.txt scripts/setup.sh
+$(STAMPS)/tools: requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh
 	@mkdir -p $(@D) && touch $@
 

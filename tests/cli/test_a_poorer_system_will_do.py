@@ -68,11 +68,12 @@ os.unlink = unlink
 def modules():
     """Every module of the package by its name; `__main__` runs the command line when it is imported.
 
-    The service is for systems with POSIX's files and signals.
+    The service is for systems with POSIX's files and signals; other programs have systems of their own.
     """
+    left_out = ("bloomery.service", "bloomery.recipes.celery", "bloomery.recipes.scrapy")
     found = pkgutil.walk_packages(package.__path__, "bloomery.", onerror=lambda _name: None)
     names = [part.name for part in found if part.name != "bloomery.__main__"]
-    return ["bloomery", *(name for name in names if not name.startswith("bloomery.service"))]
+    return ["bloomery", *(name for name in names if not name.startswith(left_out))]
 
 
 def run(program, directory, *words):

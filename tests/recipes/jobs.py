@@ -1,0 +1,26 @@
+"""Tasks for workers that are processes; a folder, that of the environment, is their broker."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from celery import Celery
+
+from bloomery import BloomFilter
+from bloomery.recipes.celery import once
+
+FOLDER = Path(os.environ["JOBS"])
+app = Celery("jobs", broker="filesystem://", backend=f"file://{FOLDER}/results")
+app.conf.broker_transport_options = {
+    "polling_interval": 0.05,
+    "data_folder_in": str(FOLDER / "queue"),
+    "data_folder_out": str(FOLDER / "queue"),
+    "control_folder": str(FOLDER / "control"),
+}
+
+
+@app.task
+@once(BloomFilter(1000, 1e-9))
+def in_memory(number):
+    return number

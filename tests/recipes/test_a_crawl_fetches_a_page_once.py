@@ -1,0 +1,203 @@
+"""Guarantee: the `DUPEFILTER_CLASS` drops what Scrapy's own drops, over restarts, and says its price."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import bloomery
+from bloomery.errors import FormatError, ParameterError
+
+scrapy = pytest.importorskip(
+    "scrapy", reason="scrapy is not installed: pip install -r requirements/recipes.txt"
+)
+
+from scrapy.settings import Settings  # noqa: E402 - after the look for it
+from scrapy.utils.test import get_crawler  # noqa: E402
+
+from bloomery.recipes.scrapy import DupeFilter, Options  # noqa: E402
+
+OURS, THEIRS = "bloomery.recipes.scrapy.DupeFilter", "scrapy.dupefilters.RFPDupeFilter"
+PAGES = 60
+
+
+@pytest.fixture
+def site():
+    """A site of PAGES pages with four links each, and how often each page was fetched."""
+    fetched = Counter()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            number = int(self.path.strip("/"))
+            fetched[number] += 1
+            links = [(number * factor + factor) % PAGES for factor in (2, 3, 5, 7)] + [(number + 1) % PAGES]
+            # The same page under another spelling: fingerprints are of canonical addresses.
+            body = "".join(f'<a href="/{n}#part">{n}</a>' for n in links).encode()
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/0", fetched
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def crawl(url, **settings):
+    program = Path(__file__).with_name("spider.py")
+    words = [sys.executable, str(program), url, json.dumps(settings)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+
+def dupe_filter(**settings):
+    made = DupeFilter.from_crawler(get_crawler(settings_dict={"DUPEFILTER_CLASS": OURS, **settings}))
+    made.open()
+    return made
+
+
+def requests(numbers):
+    return [scrapy.Request(f"http://example.org/{n}") for n in numbers]
+
+
+def test_a_crawl_is_that_of_scrapys_own_filter(site):
+    url, fetched = site
+    filtered = {}
+    for kind in (THEIRS, OURS):
+        fetched.clear()
+        stats, log = crawl(url, DUPEFILTER_CLASS=kind)
+        assert fetched == Counter(dict.fromkeys(range(PAGES), 1))
+        filtered[kind] = stats["dupefilter/filtered"]
+    assert filtered[OURS] == filtered[THEIRS] > PAGES
+    assert stats["dupefilter/bloomery/requests"] == PAGES
+    assert "never fetched (BLOOMERY_FPR)" in log
+    assert 0 < stats["dupefilter/bloomery/expected_lost"] < 1e-4
+
+
+def test_a_job_goes_on_where_it_stopped(site, tmp_path):
+    url, fetched = site
+    job = {"DUPEFILTER_CLASS": OURS, "JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
+    crawl(url, **job, CLOSESPIDER_PAGECOUNT=20)
+    first = sum(fetched.values())
+    assert 20 <= first < PAGES
+    assert (tmp_path / "job" / "requests.bloom").is_file()
+    crawl(url, **job)
+    assert set(fetched) == set(range(PAGES))
+    assert max(fetched.values()) == 1
+
+
+def test_what_a_killed_run_saved_is_known(tmp_path):
+    job = str(tmp_path)
+    killed = dupe_filter(JOBDIR=job, BLOOMERY_SAVE_EVERY=1e-9)
+    assert not any(map(killed.request_seen, requests(range(100))))
+    again = dupe_filter(JOBDIR=job)
+    known = list(map(again.request_seen, requests(range(100))))
+    # The save of the last request came with it, or, taking a twentieth of the time at most, a little earlier.
+    assert known[0]
+    assert known == sorted(known, reverse=True)
+
+
+@pytest.mark.parametrize("capacity", [None, 2000])
+def test_the_expected_loss_is_what_is_lost(capacity):
+    """At a rate that can be measured: new requests that are dropped, against the statistic."""
+    settings = {"BLOOMERY_FPR": 0.05, "BLOOMERY_SEED": 7}
+    if capacity:
+        settings["BLOOMERY_CAPACITY"] = capacity
+    made = dupe_filter(**settings)
+    lost = sum(map(made.request_seen, requests(range(2000))))
+    made.close("finished")
+    expected = made._stats.get_value("dupefilter/bloomery/expected_lost")
+    # Poisson, to five standard deviations and one.
+    assert abs(lost - expected) <= 5 * expected**0.5 + 1
+    assert expected <= 0.05 * 2000 / 0.95
+
+
+def test_what_may_be_lost_is_a_warning_where_it_is_a_page(caplog):
+    with caplog.at_level(logging.INFO, "bloomery.recipes.scrapy"):
+        dupe_filter(BLOOMERY_CAPACITY=1000)
+        assert [record.levelname for record in caplog.records] == ["INFO"]
+        assert "1e-06 of new requests, at 1,000 of them, are taken for seen" in caplog.text
+        caplog.clear()
+        many = dupe_filter(BLOOMERY_CAPACITY=1000, BLOOMERY_FPR=0.5)
+        for request in requests(range(1000)):
+            many.request_seen(request)
+        many.close("finished")
+        assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+
+def test_log_and_statistics_of_duplicates_are_scrapys(caplog):
+    made = dupe_filter()
+    crawler = get_crawler()
+    spider = type("One", (scrapy.Spider,), {"name": "one"})()
+    spider.crawler = crawler
+    (request,) = requests([1])
+    assert [made.request_seen(request) for _ in range(3)] == [False, True, True]
+    with caplog.at_level(logging.DEBUG):
+        made.log(request, spider)
+        made.log(request, spider)
+    assert crawler.stats.get_value("dupefilter/filtered") == 2
+    assert caplog.text.count("no more duplicates will be shown") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BLOOMERY_FPR", 0),
+        ("BLOOMERY_FPR", "1.5"),
+        ("BLOOMERY_FPR", "little"),
+        ("BLOOMERY_FPR", True),
+        ("BLOOMERY_FPR", float("nan")),
+        ("BLOOMERY_CAPACITY", 0),
+        ("BLOOMERY_CAPACITY", "many"),
+        ("BLOOMERY_CAPACITY", "1.5e0"),
+        ("BLOOMERY_CAPACITY", 1.5),
+        ("BLOOMERY_SAVE_EVERY", -1),
+        ("BLOOMERY_SEED", [1]),
+    ],
+)
+def test_settings_out_of_range_are_named(name, value):
+    with pytest.raises(ParameterError, match=name):
+        Options.read(Settings({name: value}))
+
+
+def test_settings_may_be_texts_as_on_a_command_line():
+    read = Options.read(Settings({"BLOOMERY_CAPACITY": "1e6", "BLOOMERY_FPR": "1e-4", "BLOOMERY_SEED": "3"}))
+    assert read == Options(1e-4, 1_000_000, 300.0, 3)
+
+
+def test_a_file_that_is_no_filter_keeps_the_spider_from_opening(tmp_path):
+    (tmp_path / "requests.bloom").write_bytes(b"nonsense")
+    with pytest.raises(FormatError):
+        dupe_filter(JOBDIR=str(tmp_path))
+    assert (tmp_path / "requests.bloom").read_bytes() == b"nonsense"
+
+
+def test_a_job_keeps_its_parameters_and_says_so(tmp_path, caplog):
+    job = {"JOBDIR": str(tmp_path), "BLOOMERY_CAPACITY": 1000}
+    dupe_filter(**job).close("finished")
+    dupe_filter(**{**job, "BLOOMERY_CAPACITY": 2000}).close("finished")
+    assert "was made for 1000 requests at 1e-06, and stays so" in caplog.text
+    assert bloomery.open(tmp_path / "requests.bloom").capacity == 1000
+
+
+def test_a_job_of_scrapys_own_filter_is_told(tmp_path, caplog):
+    (tmp_path / "requests.seen").write_bytes(b"")
+    dupe_filter(JOBDIR=str(tmp_path))
+    assert "requests.seen of Scrapy's own filter, which is not read" in caplog.text

@@ -1,0 +1,310 @@
+"""Guarantee: a task of `once` runs once a key; failures and retries do what its documentation says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from bloomery import BloomFilter, CuckooFilter
+from bloomery.errors import KeyTypeError, ParameterError, ParameterTypeError
+
+celery = pytest.importorskip(
+    "celery", reason="celery is not installed: pip install -r requirements/recipes.txt"
+)
+
+from celery.contrib.testing.worker import start_worker  # noqa: E402 - after the look for it
+
+from bloomery.recipes.celery import once  # noqa: E402
+
+PATIENCE = 30
+
+
+@pytest.fixture(scope="module")
+def app():
+    """An application with a worker of eight threads; stopping one takes four seconds."""
+    made = celery.Celery("once", broker="memory://", backend="cache+memory://", set_as_current=False)
+    made.conf.broker_transport_options = {"polling_interval": 0.01}
+    with start_worker(made, perform_ping_check=False, pool="threads", concurrency=8) as worker:
+        made.worker = worker
+        yield made
+
+
+def work_on(app):
+    """Tell the worker of tasks that were made since it began."""
+    app.worker.consumer.update_strategies()
+
+
+def seen():
+    return BloomFilter(10_000, fpr=1e-9)
+
+
+def outcome(result):
+    """What came of a task: its answer, or the class of its error."""
+    try:
+        return result.get(timeout=PATIENCE, interval=0.01)
+    except Exception as error:  # noqa: BLE001 - whatever the task raised
+        return type(error)
+
+
+def test_a_task_sent_thrice_runs_once(app):
+    runs = []
+
+    @app.task(name="thrice")
+    @once(seen(), key="order", skipped="again")
+    def work(order, note=""):
+        runs.append(order)
+        return note
+
+    work_on(app)
+    sent = [work.delay(order, note=f"{n}") for n in range(3) for order in (1, 2)]
+    assert [outcome(result) for result in sent] == ["0", "0", *["again"] * 4]
+    assert sorted(runs) == [1, 2]
+
+
+@pytest.mark.parametrize("make", [BloomFilter, CuckooFilter])
+def test_of_many_at_a_time_one_runs(app, make):
+    runs, together = [], threading.Barrier(8)
+
+    @app.task(name=f"together-{make.__name__}")
+    @once(make(1000, fpr=1e-4))
+    def work(order):
+        runs.append(order)
+
+    @app.task(name=f"met-{make.__name__}")
+    def met(order):
+        together.wait(PATIENCE)
+        work(order)
+
+    work_on(app)
+    for order in range(10):
+        for result in [met.delay(order) for _ in range(8)]:
+            result.get(timeout=PATIENCE, interval=0.01)
+    # Distinct orders: a false positive of 1e-4 would be a run less, never one more.
+    assert sorted(runs) == list(range(10))
+
+
+@pytest.mark.parametrize(("mark", "runs_wanted"), [("before", 1), ("after", 2)])
+def test_a_body_that_fails(app, mark, runs_wanted):
+    """Marked before: never again. Marked after: run again when it is sent again."""
+    runs = []
+
+    @app.task(name=f"fails-{mark}")
+    @once(seen(), mark=mark)
+    def work(order):
+        runs.append(order)
+        if len(runs) == 1:
+            raise ZeroDivisionError
+        return "done"
+
+    work_on(app)
+    assert outcome(work.delay(1)) is ZeroDivisionError
+    assert outcome(work.delay(1)) == (None if mark == "before" else "done")
+    assert outcome(work.delay(1)) is None
+    assert len(runs) == runs_wanted
+
+
+@pytest.mark.parametrize("mark", ["before", "after"])
+@pytest.mark.parametrize("how", ["retry", "autoretry_for"])
+def test_retries_are_parts_of_one_run(app, mark, how):
+    tries = []
+
+    def body(self, order):
+        tries.append(order)
+        if len(tries) < 3:
+            if how == "retry":
+                raise self.retry(countdown=0)
+            raise ZeroDivisionError
+        return "done"
+
+    options = {"autoretry_for": (ZeroDivisionError,), "retry_kwargs": {"countdown": 0}}
+    chosen = options if how == "autoretry_for" else {}
+    work = app.task(bind=True, name=f"{how}-{mark}", **chosen)(once(seen(), mark=mark)(body))
+    work_on(app)
+    assert outcome(work.delay(5)) == "done"
+    assert tries == [5, 5, 5]
+    assert outcome(work.delay(5)) is None
+    assert tries == [5, 5, 5]
+
+
+class Away(ConnectionError):
+    """What a filter raises whose server cannot be reached."""
+
+
+class Flaky:
+    """A shared filter whose server is away for the first asks."""
+
+    def __init__(self, away):
+        self.away, self.keys = away, set()
+
+    def add(self, key):
+        if self.away:
+            self.away -= 1
+            raise Away("filter 'jobs': the server cannot be reached")
+        new = key not in self.keys
+        self.keys.add(key)
+        return new
+
+    def __contains__(self, key):
+        return key in self.keys
+
+
+def test_a_retry_because_the_filter_was_away_asks_it_again(app):
+    """The body did not begin, so that a retry is no part of a run: what is done stays done."""
+    runs, filter_ = [], Flaky(0)
+
+    @app.task(name="away", autoretry_for=(Away,), retry_kwargs={"countdown": 0})
+    @once(filter_)
+    def work(order):
+        runs.append(order)
+        return "done"
+
+    work_on(app)
+    assert outcome(work.delay(1)) == "done"
+    filter_.away = 2
+    assert outcome(work.delay(1)) is None
+    filter_.away = 2
+    assert outcome(work.delay(2)) == "done"
+    assert runs == [1, 2]
+
+
+def test_a_task_that_another_sends_is_not_taken_for_its_retry(app):
+    runs, filter_ = [], seen()
+
+    @app.task(name="sent")
+    @once(filter_)
+    def sent(order):
+        runs.append(order)
+
+    @app.task(name="sends", bind=True)
+    @once(filter_)
+    def sends(self, order):
+        return self.replace(sent.si(order))
+
+    work_on(app)
+    sent.delay(1).get(timeout=PATIENCE, interval=0.01)
+    sends.delay(1).get(timeout=PATIENCE, interval=0.01)
+    assert runs == [1]
+
+
+def test_tasks_may_share_a_filter(app):
+    def body(order):
+        return order
+
+    filter_ = seen()
+    one = app.task(name="one")(once(filter_)(body))
+    two = app.task(name="two")(once(filter_)(body))
+    work_on(app)
+    assert [outcome(task.delay(1)) for task in (one, two, one, two)] == [1, 1, None, None]
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "same", "other"),
+    [
+        (None, ((1, "a"), {}), ((1,), {"shop": "a"}), ((1, "b"), {})),
+        ("order", ((1, "a"), {}), ((1, "b"), {"tags": [1]}), ((2, "a"), {})),
+        (("order", "shop"), ((1, "a"), {}), ((1, "a"), {"tags": [1]}), ((1, "b"), {})),
+        (lambda order: order % 2, ((1,), {}), ((3,), {}), ((2,), {})),
+        (
+            "tags",
+            ((1,), {"tags": {"b": [1], "a": 2}}),
+            ((2,), {"tags": {"a": 2, "b": [1]}}),
+            ((1,), {"tags": [1]}),
+        ),
+    ],
+)
+def test_what_is_the_key(key, first, same, other):
+    @once(seen(), key=key)
+    def work(order, shop="a", tags=()):  # noqa: ARG001 - what is asked is the key
+        return "run"
+
+    assert [work(*args, **kwargs) for args, kwargs in (first, same, other)] == ["run", None, "run"]
+
+
+def test_arguments_are_checked_when_a_task_is_sent(app):
+    @app.task(name="checked")
+    @once(seen())
+    def work(order):
+        return order
+
+    with pytest.raises(TypeError, match="order"):
+        work.delay()
+
+
+@pytest.mark.parametrize(
+    ("filter_", "chosen", "error", "said"),
+    [
+        (seen, {"mark": "during"}, ParameterError, "mark must be"),
+        (lambda: 7, {}, None, ""),
+        (
+            seen,
+            {"key": "ordre"},
+            ParameterError,
+            r"key must name parameters of the task \(order\), got 'ordre'",
+        ),
+    ],
+)
+def test_arguments_that_are_none_are_refused_at_once(filter_, chosen, error, said):
+    def decorate():
+        return once(filter_, **chosen)(lambda order: order)
+
+    if error is None:
+        with pytest.raises(AttributeError):
+            decorate()(1)
+        return
+    with pytest.raises(error, match=said):
+        decorate()
+
+
+def test_what_is_no_filter_or_no_key_is_refused():
+    with pytest.raises(ParameterTypeError, match="seen must be a filter"):
+        once(7)
+    work = once(seen())(lambda order: order)
+    with pytest.raises(KeyTypeError):
+        work(None)
+
+
+def test_a_filter_in_memory_is_refused_where_processes_have_copies(tmp_path):
+    """A worker of two processes: each would run the task once."""
+    for folder in ("queue", "control", "results"):
+        (tmp_path / folder).mkdir()
+    here = str(Path(__file__).parent)
+    environment = {**os.environ, "JOBS": str(tmp_path), "PYTHONPATH": here}
+    words = [
+        "-m",
+        "celery",
+        "-A",
+        "jobs",
+        "worker",
+        "--pool",
+        "prefork",
+        "--concurrency",
+        "2",
+        "--loglevel",
+        "error",
+    ]
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        worker = subprocess.Popen([sys.executable, *words], env=environment, cwd=here, stdout=out, stderr=out)
+    try:
+        program = (
+            "import jobs; print(type(jobs.in_memory.delay(1).get(timeout=30, propagate=False)).__name__)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        worker.send_signal(signal.SIGQUIT)
+        worker.wait(PATIENCE)
+    assert done.stdout.strip() == "ParameterError", done.stderr + log.read_text()
+    assert "a filter in memory is another one in each process" in log.read_text()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 
+import httpx
 import pytest
 import redis
 
@@ -72,3 +75,89 @@ def test_windows_pass_by_themselves_and_filters_expire(service):
     assert check() is True
     eventually(lambda: not check())
     eventually(lambda: service.http.get("/v1/filters/gone").status_code == 404)
+
+
+def test_filters_of_redisbloom_are_asked_over_http(start):
+    service = start("--plain")
+    with resp(service) as client:
+        client.execute_command("BF.MADD", "moved", "ada", "é")
+        client.execute_command("CF.INSERT", "counted", "ITEMS", "ada", "ada")
+        found = service.http.post("/v1/filters/moved/check", json={"keys": ["ada", "é", "alan"]})
+        assert found.json()["found"] == [True, True, False]
+        lines = {"content-type": "text/plain", "accept": "application/json"}
+        added = service.http.post("/v1/filters/moved/add", content="alan\nada\n", headers=lines)
+        assert added.status_code == 200
+        assert client.execute_command("BF.MEXISTS", "moved", "alan", "grace") == [1, 0]
+        assert service.http.post("/v1/filters/counted/count", json={"keys": ["ada", "x"]}).json() == {
+            "keys": 2,
+            "counts": [2, 0],
+        }
+        assert service.http.post("/v1/filters/counted/remove", json={"keys": ["ada"]}).status_code == 200
+        assert client.execute_command("CF.COUNT", "counted", "ada") == 1
+        # A key of these is its bytes: numbers have none, and hashes are of another function.
+        for keys in ([5], [["a", "b"]], [1.5, "a"]):
+            refused = service.http.post("/v1/filters/moved/check", json={"keys": keys})
+            assert refused.status_code == 400, refused.text
+            assert "texts" in refused.text
+        hashes = {"content-type": "application/vnd.bloomery.hashes"}
+        refused = service.http.post("/v1/filters/moved/check", content=bytes(16), headers=hashes)
+        assert 400 <= refused.status_code < 500
+        told = service.http.get("/v1/filters/moved").json()
+        assert (told["kind"], told["num_added"], told["keyed"]) == ("redisbloom", 3, False)
+        copy = service.http.get("/v1/filters/moved/dump").content
+        assert service.http.put("/v1/filters/copied/dump", content=copy).status_code in {200, 201}
+        for name in ("moved", "copied"):
+            assert client.execute_command("BF.SCANDUMP", name, 1) == client.execute_command(
+                "BF.SCANDUMP", "moved", 1
+            )
+    service.restart()
+    with resp(service) as client:
+        assert client.execute_command("BF.MEXISTS", "moved", "alan", "grace") == [1, 0]
+
+
+def test_no_change_of_another_client_comes_between_the_commands_of_exec(service):
+    """Keys are added over both ports while transactions count them, at their beginning and at their end."""
+    stop = threading.Event()
+    service.create("counted:twice", capacity=1_000_000)
+
+    def add_over_http():
+        with httpx.Client(base_url=service.url, timeout=30) as client:
+            for turn in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
+                keys = "\n".join(f"{turn}:{number}" for number in range(20))
+                client.post(
+                    "/v1/filters/counted:twice/add", content=keys, headers={"content-type": "text/plain"}
+                )
+
+    def merge_over_resp():
+        with resp(service) as client:
+            settings = ["capacity", 100_000, "keyed", "no", "seed", 1]
+            client.execute_command("BLOOM.CREATE", "one", "KIND", "counting", *settings)
+            client.execute_command("BLOOM.CREATE", "two", "KIND", "counting", *settings)
+            client.execute_command("BLOOM.ADD", "two", "x")
+            while not stop.is_set():
+                client.execute_command("BLOOM.MERGE", "one", "two")
+
+    threads = [threading.Thread(target=work) for work in (add_over_http, merge_over_resp)]
+    for thread in threads:
+        thread.start()
+    try:
+        with resp(service) as client:
+            eventually(lambda: client.execute_command("BLOOM.COUNT", "one", "x") != [0])
+            for _ in range(10):
+                pipeline = client.pipeline(transaction=True)
+                names = ["BLOOM.STATS", "counted:twice", "one"]
+                pipeline.execute_command(*names)
+                for _ in range(1000):
+                    pipeline.execute_command("BLOOM.CHECK", "one", "y")
+                pipeline.execute_command(*names)
+                first, *_, last = pipeline.execute()
+                assert counted(first) == counted(last)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+
+
+def counted(stats):
+    """Names of filters and what was added to each, of an answer of BLOOM.STATS."""
+    return {name: facts[b"num_added"] for name, facts in stats.items()}

@@ -13,6 +13,7 @@
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
 //! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
+//! | [`foreign`] | filters as other programs keep them, bit for bit | error, hash, key, container |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`structure`] | what every structure has: traits, load, differences, batches, opening | error, key, cells, sizing, parallel, container, registry |
 //! | [`bloom`] | the classic family | all of the above |
@@ -33,6 +34,7 @@ pub mod container;
 pub mod counting;
 pub mod error;
 pub mod exact;
+pub mod foreign;
 pub mod hash;
 pub mod isa;
 pub mod key;

@@ -108,6 +108,8 @@ numbers! {
         EXCLUDED = 86, "Keys of the closed world that are not included.";
         LEVEL_FILTERS = 87, "Levels of a cascade that are filters of their own, from the first on.";
         TABLE_CELLS = 88, "Cells of each of the four sub-tables of an invertible table.";
+        FOREIGN_LENGTH = 90, "Bytes of the header that another program gives its filter.";
+        FOREIGN_HEADER = 91, "That header, 8 bytes each, little-endian, the last ones filled up with zeros.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";
     }
 }
@@ -138,5 +140,6 @@ numbers! {
         LEVELS = 77, "Levels of a cascade, a word each: bits; from bit 48 on, probes.";
         RESTS = 78, "Cells of a zone: one for each rest of each prime.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
+        FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
     }
 }

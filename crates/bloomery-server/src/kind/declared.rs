@@ -231,8 +231,8 @@ macro_rules! kind {
                 fn variant(&self) -> &'static Variant {
                     registry::by_id(registry::$ID).unwrap_or(&registry::VARIANTS[0])
                 }
-                fn hasher(&self) -> &KeyHasher {
-                    Filter::hasher(self)
+                fn hasher(&self) -> KeyHasher {
+                    *Filter::hasher(self)
                 }
                 fn capacity(&self) -> u64 {
                     Filter::capacity(self)
@@ -289,7 +289,7 @@ macro_rules! kinds {
         $(bloomery_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $adds $can } })*
 
         /// A new filter; its options are checked.
-        pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
+        pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             match super::by_name(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
@@ -297,7 +297,7 @@ macro_rules! kinds {
         }
 
         /// Bytes of cells that it would take; 0 where that is not known beforehand.
-        pub fn nbytes_for(spec: &Spec) -> Result<u64> {
+        pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
             match super::by_name(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
@@ -305,7 +305,7 @@ macro_rules! kinds {
         }
 
         /// A filter from the bytes of a whole file, every one of them checked.
-        pub fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+        pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
             let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
             match Parsed::new(bytes, Verify::Header)?.header.variant {
                 $($number => Ok(Box::new(wanted.from_bytes::<bloomery_core::$family::$Class>(bytes, $number)?)),)*
@@ -314,7 +314,7 @@ macro_rules! kinds {
         }
 
         /// The filter in the file at `path`, in memory; every byte was checked.
-        pub fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+        pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
             let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
             let file = Opened::new(path)?;
             match file.parsed.header.variant {

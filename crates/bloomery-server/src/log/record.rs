@@ -31,6 +31,10 @@ pub enum Record<'a> {
     Clear { id: u64 },
     /// Its contents stand in the file of this number.
     Replaced { id: u64, file: u64 },
+    /// A piece of it came in, under a number.
+    Piece { id: u64, number: i64, bytes: &'a [u8] },
+    /// Room was made where keys were removed.
+    Compact { id: u64 },
 }
 
 /// A record as read back: its hashes are its own.
@@ -58,6 +62,8 @@ pub mod op {
     pub const CLEAR: u8 = 9;
     pub const REPLACED: u8 = 10;
     pub const CREATE_WHOLE: u8 = 11;
+    pub const PIECE: u8 = 12;
+    pub const COMPACT: u8 = 13;
 }
 
 /// Bytes of length, operation and filter.
@@ -107,6 +113,12 @@ impl Record<'_> {
                 words(out, &[*file]);
                 (op::REPLACED, *id)
             }
+            Record::Piece { id, number, bytes } => {
+                out.extend_from_slice(&number.to_le_bytes());
+                out.extend_from_slice(bytes);
+                (op::PIECE, *id)
+            }
+            Record::Compact { id } => (op::COMPACT, *id),
         };
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());

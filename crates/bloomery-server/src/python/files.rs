@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use bloomery_core::container::{Parsed, Verify};
-use bloomery_core::registry;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -37,8 +36,7 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
             fault
         }
     })?;
-    let known = registry::by_id(header.variant).map_or("", |row| row.name);
-    let spec = Spec { kind: known.into(), seed: header.seed, keyed, ..Spec::default() };
+    let spec = Spec { kind: filter.variant().name.into(), seed: header.seed, keyed, ..Spec::default() };
     Ok((Settings::of(spec), filter))
 }
 

@@ -15,6 +15,8 @@ enum Form {
     Lines,
     /// One key.
     One,
+    /// Keys one behind the other, each behind its length (4 bytes, little-endian).
+    Packed,
     /// Ready hashes of 8 bytes each, little-endian.
     Hashes,
 }
@@ -23,8 +25,9 @@ fn form(name: &str) -> Result<Form> {
     match name {
         "lines" => Ok(Form::Lines),
         "one" => Ok(Form::One),
+        "packed" => Ok(Form::Packed),
         "hashes" => Ok(Form::Hashes),
-        _ => Err(Fault::invalid("keys are lines, one or hashes")),
+        _ => Err(Fault::invalid("keys are lines, one, packed or hashes")),
     }
 }
 
@@ -32,34 +35,67 @@ fn many(limits: &Limits) -> Fault {
     Fault::new(Code::Limit, format!("a request may hold {} keys; send them in several", limits.batch_keys))
 }
 
-/// The hash of a text, unless it is too long.
-fn hash(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<u64> {
+/// Appends the hash of a text, unless it is too long.
+fn hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) -> Result<()> {
     if key.len() > limits.key_bytes {
         let text = format!("a key of {} bytes is longer than {}, the most allowed", key.len(), limits.key_bytes);
         return Err(Fault::new(Code::Limit, text));
     }
-    Ok(entry.text.bytes(key))
+    entry.text.push(key, hashes);
+    Ok(())
+}
+
+/// The hash of one key.
+fn of_one(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<Vec<u64>> {
+    let mut hashes = Vec::with_capacity(entry.text.width());
+    hash(entry, limits, key, &mut hashes)?;
+    Ok(hashes)
+}
+
+/// Zeros, one a key whose hashes these are.
+fn each<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
+    vec![T::default(); hashes.len() / entry.text.width()]
 }
 
 /// The hash of each line. The last may lack its end, and an end may be `\r\n`.
 fn of_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
-    let mut hashes = Vec::with_capacity((text.len() / 16).min(limits.batch_keys));
+    let most = limits.batch_keys * entry.text.width();
+    let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
     let mut start = 0;
     while start < text.len() {
         let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at);
         let line = &text[start..end];
-        hashes.push(hash(entry, limits, line.strip_suffix(b"\r").unwrap_or(line))?);
+        hash(entry, limits, line.strip_suffix(b"\r").unwrap_or(line), &mut hashes)?;
         start = end + 1;
     }
-    if hashes.len() > limits.batch_keys { Err(many(limits)) } else { Ok(hashes) }
+    if hashes.len() > most { Err(many(limits)) } else { Ok(hashes) }
+}
+
+/// The hash of each key of a string.
+fn of_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u64>> {
+    let wrong = || Fault::invalid("packed keys are each 4 bytes of length, little-endian, and so many bytes");
+    let most = limits.batch_keys * entry.text.width();
+    let mut hashes = Vec::new();
+    while !packed.is_empty() {
+        let (length, rest) = packed.split_first_chunk::<4>().ok_or_else(wrong)?;
+        let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(wrong)?;
+        hash(entry, limits, key, &mut hashes)?;
+        if hashes.len() > most {
+            return Err(many(limits));
+        }
+        packed = rest;
+    }
+    Ok(hashes)
 }
 
 fn hashes(store: &Store, entry: &Entry, form: Form, body: &[u8]) -> Result<Vec<u64>> {
     let limits = &store.options.limits;
     match form {
-        Form::One => Ok(vec![hash(entry, limits, body)?]),
+        Form::One => of_one(entry, limits, body),
         Form::Lines => of_lines(entry, limits, body),
+        Form::Packed => of_packed(entry, limits, body),
         Form::Hashes => {
+            entry.check_hashes()?;
             let (words, rest) = body.as_chunks::<8>();
             if !rest.is_empty() {
                 return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
@@ -95,9 +131,9 @@ impl Service {
     fn check_one(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Option<bool>> {
         self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
-            let hash = hash(&entry, &store.options.limits, key)?;
+            let hash = of_one(&entry, &store.options.limits, key)?;
             let mut found = [0];
-            Ok(store.contains_now(&entry, &[hash], &mut found).then_some(found[0] == 1))
+            Ok(store.contains_now(&entry, &hash, &mut found).then_some(found[0] == 1))
         })
     }
 
@@ -107,7 +143,7 @@ impl Service {
         let new = self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut new = vec![0; hashes.len()];
+            let mut new = each(&entry, &hashes);
             let lsn = store.add(&entry, &hashes, &mut new)?;
             Ok((new, lsn))
         })?;
@@ -128,7 +164,7 @@ impl Service {
         let found = self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut found = vec![0; hashes.len()];
+            let mut found = each(&entry, &hashes);
             if wait {
                 store.contains(&entry, &hashes, &mut found);
             } else if !store.contains_now(&entry, &hashes, &mut found) {
@@ -145,7 +181,7 @@ impl Service {
         let removed = self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut removed = vec![0; hashes.len()];
+            let mut removed = each(&entry, &hashes);
             let lsn = store.remove(&entry, &hashes, &mut removed)?;
             Ok((removed, lsn))
         })?;
@@ -157,7 +193,7 @@ impl Service {
         self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut counts = vec![0; hashes.len()];
+            let mut counts = each(&entry, &hashes);
             entry.look().count(&hashes, &mut counts)?;
             Ok(counts)
         })
@@ -181,7 +217,7 @@ impl Service {
         self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut values = vec![0; hashes.len()];
+            let mut values = each(&entry, &hashes);
             entry.look().values(&hashes, &mut values)?;
             Ok(values)
         })
@@ -191,8 +227,8 @@ impl Service {
     fn positions(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Vec<u64>> {
         self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
-            let hash = hash(&entry, &store.options.limits, key)?;
-            entry.look().positions(hash)
+            let hash = of_one(&entry, &store.options.limits, key)?;
+            entry.look().positions(hash[0])
         })
     }
 

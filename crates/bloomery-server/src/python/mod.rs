@@ -51,7 +51,9 @@ impl Service {
     /// Makes a change, and waits until it is as safe as the mode promises.
     fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
         self.ask(py, |store| {
+            let turn = store.turn.read();
             let (done, lsn) = work(store)?;
+            drop(turn);
             store.log().wait(lsn.0)?;
             Ok(done)
         })

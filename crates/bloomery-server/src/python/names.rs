@@ -68,7 +68,10 @@ impl Service {
 
     /// Drops a filter: true where there was one.
     fn delete(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        let lsn = self.ask(py, |store| store.drop_filter(name.as_bytes()))?;
+        let lsn = self.ask(py, |store| {
+            let _turn = store.turn.read();
+            store.drop_filter(name.as_bytes())
+        })?;
         match lsn {
             Some(lsn) => self.change(py, |_| Ok((true, lsn))),
             None => Ok(false),

@@ -154,10 +154,16 @@ impl Service {
         self.ask(py, |store| store.get(name.as_bytes()).map(|entry| (entry.id, entry.version())))
     }
 
+    /// True where keys may come as hashes of the key rule.
+    fn takes_hashes(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.ask(py, |store| store.get(name.as_bytes()).map(|entry| entry.text.is_own()))
+    }
+
     /// Seed, secret where it has one, and base of a filter's key hash: with them `bloomery` hashes as the service does.
     fn hashing<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(u64, Option<Bound<'py, PyBytes>>, &'static str)> {
         let (seed, secret, base) = self.ask(py, |store| {
             let entry = store.get(name.as_bytes())?;
+            entry.check_hashes()?;
             let spec = &entry.settings.spec;
             let secret = spec.keyed.then(|| store.master().secret_of(spec.seed));
             Ok((spec.seed, secret, entry.look().hasher().base().name()))

@@ -7,6 +7,7 @@
 //! * `transaction`: commands put off, `transfer`: a filter on its way in pieces;
 //! * `session`: what one client has said so far, and the commands it sends, by a table it is given; nothing waits;
 //! * `commands`: that table, one family a file;
+//! * [`dialogue`]: a client without a socket;
 //! * `end`: how far the end has come, `stream`: plain or TLS;
 //! * `connection`: reading, waiting for the disk, writing;
 //! * [`mod@listen`]: the port.
@@ -17,6 +18,7 @@ mod clients;
 mod command;
 mod commands;
 mod connection;
+pub mod dialogue;
 mod end;
 pub mod gate;
 mod halt;
@@ -29,6 +31,7 @@ mod stream;
 mod transaction;
 mod transfer;
 
+pub use dialogue::Dialogue;
 pub use gate::{Gate, Grant, Tokens};
 pub use listen::{Listener, listen};
 pub use server::Options;

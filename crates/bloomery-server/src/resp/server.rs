@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::clients::Clients;
 use super::gate::Gate;
@@ -77,8 +77,6 @@ pub struct Server {
     pub since: (u64, Instant),
     /// What has happened.
     pub counters: Counters,
-    /// Shared by commands, taken whole by `EXEC`.
-    pub turn: RwLock<()>,
     /// True while a checkpoint is written that a client asked for.
     pub saving: AtomicBool,
     /// When the last one was, in seconds since 1970.
@@ -99,7 +97,6 @@ impl Server {
             options,
             since: (now, Instant::now()),
             counters: Counters::default(),
-            turn: RwLock::new(()),
             saving: AtomicBool::new(false),
             saved: AtomicU64::new(now / 1000),
             on_their_way: AtomicU64::new(0),

@@ -174,7 +174,7 @@ impl Session {
 
     fn run_all(&mut self, parser: &mut Parser, input: &[u8], spans: &mut Vec<Span>) -> (usize, Next) {
         let server = self.server.clone();
-        let mut turn = Some(server.turn.read());
+        let mut turn = Some(server.store.turn.read());
         let (mut at, mut commands) = (0, 0);
         let next = loop {
             if self.closing {
@@ -232,12 +232,13 @@ impl Session {
             }
             Ok(command) => match &mut self.transaction {
                 Some(transaction) if !command.is(flag::AT_ONCE) => transaction.queue(command, args, &mut self.reply),
-                _ if command.is(flag::SLOW) => {
+                _ if command.is(flag::SLOW) && !command.is(flag::WRITE) => {
                     *turn = None;
                     let done = blocking(|| (command.run)(self, args));
-                    *turn = Some(server.turn.read());
+                    *turn = Some(server.store.turn.read());
                     done
                 }
+                _ if command.is(flag::SLOW) => blocking(|| (command.run)(self, args)),
                 _ => (command.run)(self, args),
             },
         };

@@ -11,7 +11,7 @@ impl Entry {
     /// Adds in order, unless the filter is not to have keys beyond its capacity and would: on the way back as when it
     /// happened, so that what was refused stays so.
     pub(super) fn add_to(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        if self.settings.strict && filter.num_added() + hashes.len() as u64 > filter.capacity() {
+        if self.settings.strict && filter.num_added() + (hashes.len() / self.text.width()) as u64 > filter.capacity() {
             return Err(Fault::new(Code::Full, "non scaling filter is full"));
         }
         filter.add(hashes, new)

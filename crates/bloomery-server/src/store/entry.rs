@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bloomery_core::key::{Domain, DomainHasher};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 
-use crate::kind::{Kind, Settings};
+use crate::fault::{Fault, Result};
+use crate::kind::{Keying, Kind, Settings};
 
 /// What requests have asked of a filter since the service began.
 #[derive(Debug, Default)]
@@ -59,8 +59,8 @@ pub struct Entry {
     pub created: u64,
     /// What was asked of it.
     pub traffic: Traffic,
-    /// How texts become hashes; those of a filter that is replaced stay the same.
-    pub text: DomainHasher,
+    /// How texts become hashes, which may be several words; those of a filter that is replaced stay the same.
+    pub text: Keying,
     name: RwLock<Arc<str>>,
     filter: RwLock<Box<dyn Kind>>,
     /// When it is dropped, in milliseconds since 1970; 0 never.
@@ -85,7 +85,7 @@ impl Entry {
             settings,
             created,
             traffic: Traffic::default(),
-            text: filter.hasher().of(Domain::Text),
+            text: filter.keying(),
             name: RwLock::new(name.into()),
             counted: AtomicU64::new(filter.nbytes()),
             filter: RwLock::new(filter),
@@ -110,6 +110,14 @@ impl Entry {
 
     pub(super) fn rename(&self, name: &str) {
         *self.name.write() = name.into();
+    }
+
+    /// Refuses hashes that somebody else has computed, where they are not those of the key rule.
+    pub fn check_hashes(&self) -> Result<()> {
+        if self.text.is_own() {
+            return Ok(());
+        }
+        Err(Fault::unsupported(&self.settings.spec.kind, "take hashes: send its keys"))
     }
 
     /// When it is dropped, in milliseconds since 1970.

@@ -76,6 +76,8 @@ pub struct Store {
     pub options: Options,
     names: RwLock<names::Names>,
     alike: Mutex<alike::Alike>,
+    /// Shared by whoever makes changes, taken whole by those who make several as one.
+    pub turn: RwLock<()>,
     /// One change of the catalogue at a time, so that names and log tell the same story.
     changing: Mutex<()>,
     /// Names that live on other nodes, with the address of the node.

@@ -30,7 +30,7 @@ impl Store {
     pub fn add(&self, entry: &Entry, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
         let record = Record::Add { id: entry.id, hashes };
         let lsn = self.changed(entry, &record, |filter| entry.add_to(filter, hashes, Some(new)))?;
-        entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
@@ -74,6 +74,22 @@ impl Store {
         entry.note_saved(lsn, Place::own(file));
         entry.lsn.store(lsn, Ordering::Relaxed);
         Ok(Lsn(lsn))
+    }
+
+    /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
+    pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
+        self.log.admit()?;
+        let mut filter = entry.change();
+        let cannot = filter.cannot("be loaded in pieces");
+        filter.exchange_mut().ok_or(cannot)?.load(number, bytes)?;
+        self.logged(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
+    }
+
+    /// Makes room where keys were removed, in a filter that keeps it otherwise.
+    pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
+        self.changed(entry, &Record::Compact { id: entry.id }, |filter| {
+            filter.exchange_mut().map_or(Ok(()), |filter| filter.compact())
+        })
     }
 
     /// Makes a change and logs it. A change that fails may have been made in part, so it is logged as well: on the way

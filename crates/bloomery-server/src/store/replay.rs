@@ -27,6 +27,7 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
         options,
         names: RwLock::default(),
         alike: Mutex::default(),
+        turn: RwLock::new(()),
         changing: Mutex::new(()),
         elsewhere: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
@@ -219,6 +220,11 @@ impl Store {
             op::PAIRS => filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]),
             op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
+            op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
+                (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
+                _ => Ok(()),
+            },
+            op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
                 *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings.spec)?;
                 Ok(())

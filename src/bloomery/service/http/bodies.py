@@ -112,13 +112,28 @@ def as_key(value: Any) -> Any:
 
 
 def hashed(service: Any, name: str, keys: list[Any]) -> Keys:
-    """Hash keys of any type as the filter does."""
+    """Hash keys of any type as the filter does; texts go as they are where it has a hash of its own."""
+    if not service.takes_hashes(name):
+        return _packed(keys)
     seed, secret, base = service.hashing(name)
     try:
         hashes = bloomery.hash_many(keys, seed=seed, secret=secret, hash=base)
     except (BloomeryError, UnicodeEncodeError) as error:
         raise Refused("invalid", str(error)) from None
     return Keys("hashes", array("Q", hashes).tobytes())
+
+
+def _packed(keys: list[Any]) -> Keys:
+    """Put texts behind each other, each behind its length."""
+    try:
+        texts = [key.encode() for key in keys]
+    except AttributeError:
+        raise Refused(
+            "invalid", "keys of this filter are texts: it has the hash of another program"
+        ) from None
+    except UnicodeEncodeError as error:
+        raise Refused("invalid", f"a key is no Unicode: {error.reason}") from None
+    return Keys("packed", b"".join(len(text).to_bytes(4, "little") + text for text in texts))
 
 
 def loads(text: bytes | str) -> Any:

@@ -10,9 +10,12 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     plain.then_some(number)
 }
 
-/// A real number that is one.
+/// A real number that is one, and not too small for one.
 pub(super) fn real(word: &[u8]) -> Option<f64> {
-    std::str::from_utf8(word).ok()?.parse::<f64>().ok().filter(|number| !number.is_nan())
+    let number = std::str::from_utf8(word).ok()?.parse::<f64>().ok()?;
+    let digits = word.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
+    let vanished = number == 0.0 && digits.iter().any(|digit| matches!(digit, b'1'..=b'9'));
+    (!number.is_nan() && !vanished).then_some(number)
 }
 
 /// [`integer`], or the refusal of servers.

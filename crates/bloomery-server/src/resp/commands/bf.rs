@@ -11,7 +11,7 @@ use super::arguments::{integer, is, real};
 use super::looking;
 use super::making::number_of;
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Settings};
+use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign};
 use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
@@ -49,23 +49,21 @@ impl Default for Made {
     }
 }
 
-fn check_error(error: f64) -> Done<f64> {
-    if error > 0.0 && error < 1.0 {
-        return Ok(error.min(HIGHEST_RATE));
-    }
-    Err(Halt::text("ERR error rate must be in the range (0.000000, 1.000000)"))
+/// A rate that a filter may be asked for.
+fn allowed_error(error: f64) -> Option<f64> {
+    (error > 0.0 && error < 1.0).then_some(error.min(HIGHEST_RATE))
 }
 
-fn check_capacity(capacity: i64) -> Done<i64> {
-    if (1..=MOST).contains(&capacity) {
-        return Ok(capacity);
-    }
-    Err(Halt::text(format!("ERR capacity must be in the range [1, {MOST}]")))
+fn is_allowed(capacity: &i64) -> bool {
+    (1..=MOST).contains(capacity)
 }
 
 /// Makes a filter.
 fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     let scaling = made.scaling && made.expansion > 0;
+    if session.server.store.options.plain {
+        return make_foreign(session, name, made, scaling);
+    }
     let row = kind::by_role(if scaling { "growing" } else { "plain" });
     let mut spec = session.spec(row.name)?;
     if scaling {
@@ -78,6 +76,18 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     let notes = if scaling { vec![("expansion".to_string(), made.expansion as u64)] } else { Vec::new() };
     let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
     session.create(name, settings)
+}
+
+/// Makes a filter as `RedisBloom` does, to go there and back.
+fn make_foreign(session: &mut Session, name: &[u8], made: &Made, scaling: bool) -> Done<Arc<Entry>> {
+    let spec = Spec { kind: foreign::for_flavour(Flavour::Bloom).into(), ..Spec::default() };
+    let spec = spec.with("capacity", made.capacity).with("fpr", format!("{:e}", made.error));
+    let spec = spec.with("expansion", made.expansion).with("scaling", u8::from(scaling));
+    let notes = scaling.then_some(("expansion".to_string(), made.expansion as u64)).into_iter().collect();
+    session.create(
+        name,
+        Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) },
+    )
 }
 
 /// The filter of this name; one is made if there is none.
@@ -93,18 +103,25 @@ fn reserve(session: &mut Session, args: Args<'_>) -> Done {
     if args.len() > 7 {
         return Err(wrong_arity("bf.reserve"));
     }
-    let error = check_error(real(args.at(2)).ok_or_else(|| Halt::text("ERR bad error rate"))?)?;
-    let capacity = check_capacity(integer(args.at(3)).ok_or_else(|| Halt::text("ERR bad capacity"))?)?;
+    let error = real(args.at(2)).ok_or_else(|| Halt::text("ERR bad error rate"))?;
+    let range = || Halt::text("ERR error rate must be in the range (0.000000, 1.000000)");
+    let error = allowed_error(error).ok_or_else(range)?;
+    let capacity = integer(args.at(3)).ok_or_else(|| Halt::text("ERR bad capacity"))?;
+    if !is_allowed(&capacity) {
+        return Err(Halt::text(format!("ERR capacity must be in the range [1, {MOST}]")));
+    }
     let place = |word: &str| args.iter().skip(4).position(|arg| is(arg, word)).map(|at| at + 4);
     let mut made = Made { error, capacity, scaling: place("NONSCALING").is_none(), ..Made::default() };
     if let Some(at) = place("EXPANSION") {
         if at + 1 == args.len() {
             return Err(Halt::text("ERR no expansion"));
         }
-        let expansion = integer(args.at(at + 1)).filter(|expansion| (0..=MOST_EXPANSION).contains(expansion));
-        made.expansion = expansion.ok_or_else(|| Halt::text("ERR bad expansion"))?;
-        if !made.scaling {
+        made.expansion = integer(args.at(at + 1)).ok_or_else(|| Halt::text("ERR bad expansion"))?;
+        if !made.scaling && made.expansion != 0 {
             return Err(Halt::text("Nonscaling filters cannot expand"));
+        }
+        if !(0..=MOST_EXPANSION).contains(&made.expansion) {
+            return Err(Halt::text(format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]")));
         }
     }
     if session.find_as(args.at(1), Flavour::Bloom)?.is_some() {
@@ -164,27 +181,28 @@ fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault
         let filter = entry.look();
         filter.num_added() + keys as u64 > filter.capacity()
     };
-    if !entry.settings.strict || !full(session.hashes.len()) {
+    let (keys, width) = (session.flags.len(), entry.text.width());
+    if !entry.settings.strict || !full(keys) {
         return match store.add(entry, &session.hashes, &mut session.flags) {
             Ok(lsn) => {
                 session.note(lsn);
-                (session.hashes.len(), None)
+                (keys, None)
             }
             Err(fault) => (0, Some(fault)),
         };
     }
     // A key that is there already takes no room.
-    for at in 0..session.hashes.len() {
-        let mut found = [0];
-        entry.look().contains(&session.hashes[at..=at], &mut found);
+    for at in 0..keys {
+        let (mut found, hash) = ([0], at * width..(at + 1) * width);
+        entry.look().contains(&session.hashes[hash.clone()], &mut found);
         if found == [0] {
-            match store.add(entry, &session.hashes[at..=at], &mut session.flags[at..=at]) {
+            match store.add(entry, &session.hashes[hash], &mut session.flags[at..=at]) {
                 Ok(lsn) => session.note(lsn),
                 Err(fault) => return (at, Some(fault)),
             }
         }
     }
-    (session.hashes.len(), None)
+    (keys, None)
 }
 
 fn insert(session: &mut Session, args: Args<'_>) -> Done {
@@ -203,7 +221,7 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
             },
             Some(b'e' | b'c') if at >= args.len() => return Err(arity()),
             Some(b'e') if letter(1) == Some(b'r') => {
-                made.error = check_error(real(value).ok_or_else(|| Halt::text("Bad error rate"))?)?;
+                made.error = real(value).and_then(allowed_error).ok_or_else(|| Halt::text("Bad error rate"))?;
                 at += 1;
             }
             Some(b'e') => {
@@ -212,7 +230,7 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
                 at += 1;
             }
             Some(b'c') => {
-                made.capacity = check_capacity(integer(value).ok_or_else(|| Halt::text("Bad capacity"))?)?;
+                made.capacity = integer(value).filter(is_allowed).ok_or_else(|| Halt::text("Bad capacity"))?;
                 at += 1;
             }
             _ if at > args.len() => return Err(arity()),
@@ -257,7 +275,8 @@ fn facts(entry: &Entry) -> [Option<u64>; 5] {
     let filter = entry.look();
     let expansion = entry.settings.note("expansion");
     let stages = number_of(filter.as_ref(), "stages").unwrap_or(1);
-    [Some(filter.capacity()), Some(filter.nbytes()), Some(stages), Some(filter.num_added()), expansion]
+    let nbytes = number_of(filter.as_ref(), "counted_bytes").unwrap_or_else(|| filter.nbytes());
+    [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
 }
 
 fn info(session: &mut Session, args: Args<'_>) -> Done {
@@ -269,7 +288,12 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
     if args.len() == 3 {
         let field = FIELDS.iter().position(|(name, _)| is(args.at(2), name));
         let field = field.ok_or_else(|| Halt::text("Invalid information value"))?;
-        session.reply.array(1);
+        if session.reply.three {
+            session.reply.map(1);
+            session.reply.simple(FIELDS[field].1);
+        } else {
+            session.reply.array(1);
+        }
         session.reply.maybe(facts[field]);
         return Ok(());
     }
@@ -281,22 +305,26 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
+/// Of a filter that is one layer, or told as one.
+fn own_lines(filter: &dyn Kind) -> Vec<String> {
+    let hashes = number_of(filter, "num_hashes").unwrap_or(0);
+    let (bytes, capacity, items, ratio) = (filter.nbytes(), filter.capacity(), filter.num_added(), filter.target_fpr());
+    let bits = bytes * 8;
+    vec![
+        format!("size:{items}"),
+        format!(
+            "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{items} ratio:{ratio}"
+        ),
+    ]
+}
+
 fn debug(session: &mut Session, args: Args<'_>) -> Done {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
     let filter = entry.look();
-    let number = |name: &str| number_of(filter.as_ref(), name).unwrap_or(0);
-    let lines = [
-        format!("size:{}", filter.num_added()),
-        format!(
-            "bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{}",
-            filter.nbytes(),
-            filter.nbytes() * 8,
-            number("num_hashes"),
-            filter.capacity(),
-            filter.num_added(),
-            filter.target_fpr()
-        ),
-    ];
+    let lines = match filter.exchange() {
+        Some(foreign) => foreign.lines(),
+        None => own_lines(filter.as_ref()),
+    };
     session.reply.array(lines.len());
     lines.iter().for_each(|line| session.reply.text(line));
     Ok(())

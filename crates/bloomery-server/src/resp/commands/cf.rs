@@ -14,7 +14,7 @@ use super::arguments::{integer, is};
 use super::looking;
 use super::making::number_of;
 use crate::fault::{Code, Fault};
-use crate::kind::{Flavour, Settings};
+use crate::kind::{Flavour, Settings, Spec, foreign};
 use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
@@ -32,7 +32,15 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
     command("cf.count", 3, READ, ONE, Scope::Read, count, "How often a key was added"),
     command("cf.info", 2, flag::SLOW, ONE, Scope::Read, info, "What is known of a filter"),
     command("cf.debug", 2, flag::SLOW, ONE, Scope::Read, debug, "What is known of a filter, in a line"),
-    command("cf.compact", -2, READ, ONE, Scope::Write, compact, "Does nothing: removing keys does it"),
+    command(
+        "cf.compact",
+        2,
+        flag::WRITE | flag::SLOW,
+        ONE,
+        Scope::Write,
+        compact,
+        "Lets go of what removing keys has emptied",
+    ),
 ];
 
 /// What is refused everywhere else, too: larger filters are made by kind.
@@ -64,6 +72,15 @@ fn row() -> Option<&'static Variant> {
 }
 
 fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
+    let numbers = [("bucket", made.bucket), ("iterations", made.iterations), ("expansion", made.expansion)];
+    let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect();
+    let settings = |spec| Settings { flavour: Flavour::Cuckoo, notes: Arc::new(notes), ..Settings::of(spec) };
+    if session.server.store.options.plain {
+        let spec = Spec { kind: foreign::for_flavour(Flavour::Cuckoo).into(), ..Spec::default() };
+        let spec = spec.with("capacity", made.capacity).with("bucket_size", made.bucket);
+        let spec = spec.with("iterations", made.iterations).with("expansion", made.expansion);
+        return session.create(name, settings(spec));
+    }
     let row = row().ok_or_else(|| Halt::text("Couldn't create filter!"))?;
     // Buckets have 1, 2, 4 or 8 slots: as many as asked for, or the next of these.
     let bucket = (made.bucket.clamp(1, 8) as u64).next_power_of_two();
@@ -73,9 +90,7 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
         .with("fpr", RATE)
         .with("max_stages", MOST_EXPANSIONS)
         .with("bucket_size", bucket);
-    let numbers = [("bucket", made.bucket), ("iterations", made.iterations), ("expansion", made.expansion)];
-    let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect::<Vec<_>>();
-    session.create(name, Settings { flavour: Flavour::Cuckoo, notes: Arc::new(notes), ..Settings::of(spec) })
+    session.create(name, settings(spec))
 }
 
 fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
@@ -85,40 +100,41 @@ fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entr
     }
 }
 
-fn capacity_of(word: &[u8]) -> Done<i64> {
-    let capacity = integer(word).filter(|capacity| (1..=MOST).contains(capacity));
-    capacity.ok_or_else(|| Halt::text("Bad capacity"))
-}
-
 fn reserve(session: &mut Session, args: Args<'_>) -> Done {
     if args.len().is_multiple_of(2) {
         return Err(wrong_arity("cf.reserve"));
     }
-    let mut made = Made { capacity: capacity_of(args.at(2))?, ..Made::default() };
-    for at in (3..args.len()).step_by(2) {
-        let number = |name: &str, most: i64, least: i64| {
-            let number = integer(args.at(at + 1)).filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| Halt::text(format!("Couldn't parse {name}")))
-        };
-        let word = args.at(at);
-        if is(word, "BUCKETSIZE") {
-            made.bucket = number("BUCKETSIZE", 255, 1)?;
-        } else if is(word, "MAXITERATIONS") {
-            made.iterations = number("MAXITERATIONS", 65_535, 1)?;
-        } else if is(word, "EXPANSION") {
-            made.expansion = number("EXPANSION", 32_768, 0)?;
-        } else {
-            return Err(Halt::text("Unknown argument received"));
-        }
-    }
-    if made.capacity < made.bucket * 2 {
-        return Err(Halt::text("Capacity must be at least (BucketSize * 2)"));
+    let capacity = integer(args.at(2)).ok_or_else(|| Halt::text("Bad capacity"))?;
+    let number = |name: &str, default: i64, least: i64, most: i64| {
+        let Some(at) = args.iter().skip(3).position(|word| is(word, name)) else { return Ok(default) };
+        let number = integer(args.at(at + 4)).ok_or_else(|| Halt::text(format!("Couldn't parse {name}")))?;
+        let range = || Halt::text(format!("{name}: value must be in the range [{least}, {most}]"));
+        Some(number).filter(|number| (least..=most).contains(number)).ok_or_else(range)
+    };
+    let default = Made::default();
+    let made = Made {
+        capacity,
+        iterations: number("MAXITERATIONS", default.iterations, 1, 65_535)?,
+        bucket: number("BUCKETSIZE", default.bucket, 1, 255)?,
+        expansion: number("EXPANSION", default.expansion, 0, 32_768)?,
+    };
+    if !(made.bucket * 2..=MOST).contains(&capacity) {
+        return Err(Halt::text(format!("Capacity must be in the range [2 * BUCKETSIZE, {MOST}]")));
     }
     if session.find_as(args.at(1), Flavour::Cuckoo)?.is_some() {
         return Err(Halt::text("ERR item exists"));
     }
     make(session, args.at(1), &made)?;
     session.reply.ok();
+    Ok(())
+}
+
+/// Refuses to add to a filter of so many tables that asking them all takes its time.
+fn check_tables(entry: &Entry) -> Done {
+    let foreign = entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo);
+    if foreign && number_of(entry.look().as_ref(), "stages").is_some_and(|tables| tables >= MOST_EXPANSIONS) {
+        return Err(Halt::text("Maximum expansions reached"));
+    }
     Ok(())
 }
 
@@ -151,6 +167,7 @@ fn store_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool)
 
 fn add_one(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
     let entry = get_or_make(session, args.at(1), &Made::default())?;
+    check_tables(&entry)?;
     session.ready(&entry)?;
     session.hash(&entry, args.from(2))?;
     match store_key(session, &entry, 0, absent)? {
@@ -180,22 +197,21 @@ fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
     let arity = || wrong_arity(if absent { "cf.insertnx" } else { "cf.insert" });
     let (mut made, mut create, mut at) = (Made::default(), true, 2);
     loop {
-        let word = args.at(at);
+        let first = args.at(at).first().map(u8::to_ascii_lowercase);
         at += 1;
-        if at > args.len() {
-            return Err(arity());
-        } else if is(word, "ITEMS") {
-            break;
-        } else if is(word, "NOCREATE") {
-            create = false;
-        } else if is(word, "CAPACITY") {
-            if at >= args.len() {
-                return Err(arity());
+        match first {
+            _ if at > args.len() => return Err(arity()),
+            Some(b'i') => break,
+            Some(b'n') => create = false,
+            Some(b'c') if at >= args.len() => return Err(arity()),
+            Some(b'c') => {
+                made.capacity = integer(args.at(at)).ok_or_else(|| Halt::text("Bad capacity"))?;
+                if !(2 * made.bucket..=MOST).contains(&made.capacity) {
+                    return Err(Halt::text(format!("Capacity must be in the range [cf-bucket-size * 2, {MOST}]")));
+                }
+                at += 1;
             }
-            made.capacity = capacity_of(args.at(at))?;
-            at += 1;
-        } else {
-            return Err(Halt::text("Unknown argument received"));
+            _ => return Err(Halt::text("Unknown argument received")),
         }
     }
     if at >= args.len() {
@@ -206,6 +222,7 @@ fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
         None if create => make(session, args.at(1), &made)?,
         None => return Err(Fault::missing().into()),
     };
+    check_tables(&entry)?;
     session.ready(&entry)?;
     session.hash(&entry, args.from(at))?;
     session.reply.array(session.hashes.len());
@@ -231,8 +248,13 @@ fn exist(session: &mut Session, args: Args<'_>) -> Done {
     looking::each(session, args, Flavour::Bloom)
 }
 
+/// The filter of this name, if there is one and it is none of `BF.*`.
+fn only(session: &mut Session, name: &[u8]) -> Done<Option<Arc<Entry>>> {
+    Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom))
+}
+
 fn remove(session: &mut Session, args: Args<'_>) -> Done {
-    let entry = session.find_as(args.at(1), Flavour::Cuckoo)?.ok_or_else(|| Halt::text("Not found"))?;
+    let entry = only(session, args.at(1))?.ok_or_else(|| Halt::text("Not found"))?;
     session.ready(&entry)?;
     session.hash(&entry, args.from(2))?;
     let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
@@ -244,7 +266,7 @@ fn remove(session: &mut Session, args: Args<'_>) -> Done {
 fn count(session: &mut Session, args: Args<'_>) -> Done {
     let mut counts = [0];
     // As for looking, one of the other sort has none.
-    if let Some(entry) = session.find(args.at(1))?.filter(|entry| entry.settings.flavour != Flavour::Bloom) {
+    if let Some(entry) = only(session, args.at(1))? {
         session.hash(&entry, args.from(2))?;
         entry.look().count(&session.hashes, &mut counts)?;
     }
@@ -261,13 +283,13 @@ fn facts(session: &mut Session, name: &[u8]) -> Done<[(&'static str, u64); 8]> {
     let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
     let stages = number("stages").unwrap_or(1);
     Ok([
-        ("Size", filter.nbytes()),
+        ("Size", number("counted_bytes").unwrap_or_else(|| filter.nbytes())),
         ("Number of buckets", number("num_buckets").unwrap_or(0)),
         ("Number of filters", stages),
         ("Number of items inserted", filter.num_added()),
-        ("Number of items deleted", entry.traffic.removed.load(Ordering::Relaxed)),
+        ("Number of items deleted", number("deletes").unwrap_or_else(|| entry.traffic.removed.load(Ordering::Relaxed))),
         ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
-        ("Expansion rate", note("expansion", 1)),
+        ("Expansion rate", number("expansion").unwrap_or_else(|| note("expansion", 1))),
         ("Max iterations", note("iterations", 20)),
     ])
 }
@@ -294,8 +316,11 @@ fn debug(session: &mut Session, args: Args<'_>) -> Done {
 }
 
 fn compact(session: &mut Session, args: Args<'_>) -> Done {
-    if session.find_as(args.at(1), Flavour::Cuckoo)?.is_none() {
-        return Err(Halt::text("Cuckoo filter was not found"));
+    let entry = only(session, args.at(1))?.ok_or_else(|| Halt::text("Cuckoo filter was not found"))?;
+    if entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo) {
+        session.ready(&entry)?;
+        let lsn = session.server.store.compact(&entry)?;
+        session.note(lsn);
     }
     session.reply.ok();
     Ok(())

@@ -13,8 +13,9 @@ use super::super::parse::Args;
 use super::super::session::Session;
 use super::super::transfer::{Incoming, Outgoing, Reserved, Transfer};
 use super::arguments::{integer, is};
+use super::exchange;
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Kind, Settings, Spec, settings};
+use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, settings};
 use crate::store::Entry;
 
 const WRITE: u16 = flag::WRITE | flag::SLOW;
@@ -48,6 +49,8 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
 const PIECE: usize = 16 << 20;
 /// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
 const HEAD: &[u8; 8] = b"BLOOMERY";
+/// Number of a head, and of a header.
+const HEADER: i64 = 1;
 
 /// The file of a filter.
 fn file_of(filter: &dyn Kind) -> Result<Vec<u8>, Fault> {
@@ -108,10 +111,18 @@ fn restore(session: &mut Session, args: Args<'_>) -> Done {
 }
 
 fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
-    let at = integer(args.at(2)).ok_or_else(|| {
-        Halt::text(if flavour == Flavour::Bloom { "Second argument must be numeric" } else { "Invalid position" })
-    })?;
-    let entry = session.find_as(args.at(1), flavour)?.ok_or_else(Fault::missing)?;
+    let bloom = flavour == Flavour::Bloom;
+    let number = integer(args.at(2)).filter(|&number| bloom || number >= 0);
+    let wrong = Halt::text(if bloom { "Second argument must be numeric" } else { "Invalid position" });
+    let entry = match session.find_as(args.at(1), flavour) {
+        _ if !bloom && number.is_none() => return Err(wrong),
+        found => found?.ok_or_else(Fault::missing)?,
+    };
+    let Some(at) = number else { return Err(wrong) };
+    if let Some(filter) = entry.look().exchange() {
+        exchange::scan(session, filter, at, flavour, entry.look().num_added() == 0);
+        return Ok(());
+    }
     if at == 0 {
         return begin(session, &entry);
     }
@@ -163,31 +174,45 @@ fn head_of(bytes: &[u8]) -> Option<(Settings, u64)> {
 }
 
 fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
-    let at = integer(args.at(2)).filter(|&at| at > 0).ok_or_else(|| {
-        Halt::text(if flavour == Flavour::Bloom { "Second argument must be numeric" } else { "Invalid position" })
-    })?;
+    let bloom = flavour == Flavour::Bloom;
+    let number = integer(args.at(2)).filter(|&number| bloom || number != 0);
+    let number = number
+        .ok_or_else(|| Halt::text(if bloom { "ERR Second argument must be numeric" } else { "Invalid position" }))?;
     let piece = args.at(3);
-    if at == 1 {
-        if session.find(args.at(1))?.is_some() {
-            return Err(bad());
+    match session.find_as(args.at(1), flavour)? {
+        Some(_) if number == HEADER && !bloom => Err(Halt::text("ERR item exists")),
+        Some(entry) if entry.settings.spec.kind == foreign::for_flavour(flavour) => {
+            exchange::load(session, &entry, number, piece, flavour)
         }
-        let (settings, total) = head_of(piece).filter(|(settings, _)| settings.flavour == flavour).ok_or_else(bad)?;
-        session.transfer = Transfer::None;
-        if total > session.server.store.options.limits.filter_bytes {
-            return Err(Halt::text("ERR Insufficient memory to create filter"));
-        }
-        let reserved = Reserved::new(&session.server, total)?;
-        let (name, bytes) = (args.at(1).to_vec(), Vec::new());
-        let total = total as usize;
-        session.transfer = Transfer::In(Box::new(Incoming { name, settings, bytes, total, _reserved: reserved }));
-        session.reply.ok();
-        return Ok(());
+        Some(_) => Err(bad()),
+        None if number != HEADER => go_on(session, args.at(1), number, piece),
+        None if piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
+        None => exchange::begin(session, args.at(1), piece, flavour),
     }
+}
+
+/// Waits for the bytes of a file, which a head tells of.
+fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> Done {
+    let (settings, total) = head_of(head).filter(|(settings, _)| settings.flavour == flavour).ok_or_else(bad)?;
+    session.transfer = Transfer::None;
+    if total > session.server.store.options.limits.filter_bytes {
+        return Err(Halt::text("ERR Insufficient memory to create filter"));
+    }
+    let reserved = Reserved::new(&session.server, total)?;
+    let (name, bytes, total) = (name.to_vec(), Vec::new(), total as usize);
+    session.transfer = Transfer::In(Box::new(Incoming { name, settings, bytes, total, _reserved: reserved }));
+    session.reply.ok();
+    Ok(())
+}
+
+/// Takes in bytes of the file that is waited for.
+fn go_on(session: &mut Session, name: &[u8], at: i64, piece: &[u8]) -> Done {
     let Transfer::In(incoming) = &mut session.transfer else { return Err(Fault::missing().into()) };
-    if incoming.name != args.at(1) {
+    if incoming.name != name {
         return Err(Fault::missing().into());
     }
-    if (at as u64).checked_sub(1 + piece.len() as u64) != Some(incoming.bytes.len() as u64) {
+    let start = u64::try_from(at).ok().and_then(|at| at.checked_sub(1 + piece.len() as u64));
+    if start != Some(incoming.bytes.len() as u64) {
         return Err(Halt::text("ERR invalid offset - no link found"));
     }
     if incoming.bytes.len() + piece.len() > incoming.total {

@@ -11,6 +11,7 @@ mod cf;
 mod connection;
 mod describe;
 mod dump;
+mod exchange;
 mod keyspace;
 mod looking;
 mod making;

@@ -227,7 +227,7 @@ fn remove(session: &mut Session, args: Args<'_>) -> Done {
 
 fn count(session: &mut Session, args: Args<'_>) -> Done {
     let entry = keys(session, args)?;
-    let mut counts = vec![0; session.hashes.len()];
+    let mut counts = vec![0; session.flags.len()];
     entry.look().count(&session.hashes, &mut counts)?;
     session.reply.array(counts.len());
     counts.iter().for_each(|&count| session.reply.count(count));
@@ -247,7 +247,7 @@ fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
         if args.at(at).len() > most {
             return Err(too_long(most));
         }
-        session.hashes.push(entry.text.bytes(args.at(at)));
+        entry.text.push(args.at(at), &mut session.hashes);
         let value = text(args.at(at + 1))?.parse().ok();
         values.push(value.ok_or_else(|| Halt::text("ERR a value is a whole number of at least 0"))?);
     }
@@ -259,7 +259,7 @@ fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
 
 fn values(session: &mut Session, args: Args<'_>) -> Done {
     let entry = keys(session, args)?;
-    let mut values = vec![0; session.hashes.len()];
+    let mut values = vec![0; session.flags.len()];
     entry.look().values(&session.hashes, &mut values)?;
     session.reply.array(values.len());
     values.iter().for_each(|&value| session.reply.count(value));

@@ -87,16 +87,17 @@ fn hash_keys(hashes: &mut Vec<u64>, mut packed: &[u8], entry: &Entry, limits: &L
             return Err(too_long(limits.key_bytes));
         }
         let (key, rest) = rest.split_at_checked(length).ok_or_else(wrong)?;
-        if hashes.len() == limits.batch_keys {
+        if hashes.len() == limits.batch_keys * entry.text.width() {
             return Err(too_many(limits.batch_keys));
         }
-        hashes.push(entry.text.bytes(key));
+        entry.text.push(key, hashes);
         packed = rest;
     }
     Ok(())
 }
 
-fn take_hashes(hashes: &mut Vec<u64>, packed: &[u8], _: &Entry, limits: &Limits) -> Done {
+fn take_hashes(hashes: &mut Vec<u64>, packed: &[u8], entry: &Entry, limits: &Limits) -> Done {
+    entry.check_hashes()?;
     let (words, rest) = packed.as_chunks::<8>();
     if !rest.is_empty() {
         return Err(Halt::text("ERR packed hashes are 8 bytes each, little-endian"));
@@ -112,7 +113,7 @@ fn unpack(session: &mut Session, args: Args<'_>, unpack: Unpack) -> Done<Arc<Ent
     let entry = session.get(args.at(1))?;
     session.hashes.clear();
     unpack(&mut session.hashes, args.at(2), &entry, &session.server.store.options.limits)?;
-    session.clear_flags();
+    session.clear_flags(&entry);
     Ok(entry)
 }
 

@@ -1,6 +1,9 @@
 //! `MULTI` and `EXEC`: commands that are done one after the other with no other connection's between them.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLockWriteGuard;
 
 use super::super::command::{ALL, Command, NONE, command, flag};
 use super::super::gate::Scope;
@@ -8,7 +11,7 @@ use super::super::halt::{Done, Halt};
 use super::super::parse::Args;
 use super::super::session::Session;
 use super::super::transaction::Transaction;
-use crate::store::Entry;
+use crate::store::{Entry, Store};
 
 const AT_ONCE: u16 = flag::FAST | flag::AT_ONCE;
 
@@ -22,6 +25,8 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
 
 /// Bytes of answers of one transaction, beyond which no more is done.
 const MOST_ANSWERED: usize = 64 << 20;
+/// Time for which others wait with a transaction that waits.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 fn multi(session: &mut Session, _: Args<'_>) -> Done {
     if session.transaction.is_some() {
@@ -49,6 +54,16 @@ fn unwatch(session: &mut Session, _: Args<'_>) -> Done {
     Ok(())
 }
 
+/// Waits until nobody makes a change, and keeps others from it. Who waits for a long change lets others go on meanwhile.
+fn alone(store: &Store) -> RwLockWriteGuard<'_, ()> {
+    loop {
+        if let Some(alone) = store.turn.try_write_for(PATIENCE) {
+            return alone;
+        }
+        std::thread::sleep(PATIENCE);
+    }
+}
+
 fn exec(session: &mut Session, _: Args<'_>) -> Done {
     let Some(transaction) = session.transaction.take() else {
         return Err(Halt::text("ERR EXEC without MULTI"));
@@ -68,7 +83,7 @@ fn exec(session: &mut Session, _: Args<'_>) -> Done {
         return Err(Halt::Wait(entry));
     }
     let server = session.server.clone();
-    let _alone = server.turn.write();
+    let _alone = alone(&server.store);
     session.exclusive = true;
     session.reply.array(transaction.len());
     transaction.each(&caps, |command, args| {

@@ -77,15 +77,15 @@ impl Session {
             if key.len() > limits.key_bytes {
                 return Err(too_long(limits.key_bytes));
             }
-            self.hashes.push(entry.text.bytes(key));
+            entry.text.push(key, &mut self.hashes);
         }
-        self.clear_flags();
+        self.clear_flags(entry);
         Ok(())
     }
 
-    /// As many flags as hashes, none set.
-    pub(in crate::resp) fn clear_flags(&mut self) {
+    /// As many flags as keys whose hashes are at hand, none set.
+    pub(in crate::resp) fn clear_flags(&mut self, entry: &Entry) {
         self.flags.clear();
-        self.flags.resize(self.hashes.len(), 0);
+        self.flags.resize(self.hashes.len() / entry.text.width(), 0);
     }
 }

@@ -1,0 +1,456 @@
+//! [`Cuckoo`]: `RedisBloom`'s cuckoo filter, tables of fingerprints of one byte.
+//!
+//! ```text
+//! h = MurmurHash64A(key, 0), fingerprint f = h mod 255 + 1; a slot of 0 is free
+//! buckets h mod n and (h xor f 0x5bd1e995) mod n of each table, n a power of two
+//! buckets of table j: those of the first * expansion^j
+//! ```
+//!
+//! A key goes into the last table that has a free slot for it. Where none has, fingerprints of the last one make way, at
+//! most `iterations` of them; if that does not help they go back, and a table is added, unless the expansion is 0.
+
+use std::borrow::Cow;
+
+use super::cells::{Cells, Refused, piece_of, take_piece};
+use super::fields::Fields;
+use crate::error::{Error, Result};
+use crate::hash::murmur64a::murmur64a;
+
+/// Bytes of a header.
+const HEADER: usize = 38;
+/// A file has at most 32,768 sections.
+const MOST_TABLES: usize = 32_767;
+/// Places are computed in 32 bits.
+const MOST_SLOTS: u64 = u32::MAX as u64;
+
+/// A key, as its word.
+#[inline]
+pub fn hash(key: &[u8]) -> u64 {
+    murmur64a(key, 0)
+}
+
+/// What a filter is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Buckets of the first table, a power of two.
+    pub buckets: u64,
+    /// Slots of a bucket.
+    pub bucket_size: u16,
+    /// Fingerprints that make way for one.
+    pub iterations: u16,
+    /// The factor between the buckets of two tables, a power of two; 0 where there is one table only.
+    pub expansion: u16,
+}
+
+impl Shape {
+    /// The shape for `capacity` keys.
+    pub fn new(capacity: u64, bucket_size: u16, iterations: u16, expansion: u16) -> Result<Self> {
+        if bucket_size == 0 || bucket_size > 255 || capacity < 2 * u64::from(bucket_size) || capacity > 1 << 40 {
+            return Err(Error::Parameter(format!(
+                "a filter has buckets of 1 to 255 slots and a capacity of two buckets to 2^40, got {bucket_size} and \
+                 {capacity}"
+            )));
+        }
+        let buckets = (capacity / u64::from(bucket_size)).next_power_of_two();
+        let expansion = if expansion == 0 { 0 } else { expansion.min(1 << 15).next_power_of_two() };
+        Shape { buckets, bucket_size, iterations, expansion }.check()
+    }
+
+    fn check(self) -> Result<Self> {
+        let sound = (1..=255).contains(&self.bucket_size)
+            && self.iterations > 0
+            && self.expansion <= 1 << 15
+            && self.buckets.is_power_of_two()
+            && self.buckets < 1 << 56;
+        if sound { Ok(self) } else { Err(Error::Format("Couldn't create filter!".into())) }
+    }
+
+    /// Bytes of table `index`.
+    fn table_bytes(&self, index: usize) -> Result<u64> {
+        let factor = u64::from(self.expansion).checked_pow(index as u32);
+        let slots = factor.and_then(|factor| self.buckets.checked_mul(factor)?.checked_mul(self.bucket_size.into()));
+        slots.filter(|&slots| slots > 0 && slots <= MOST_SLOTS).ok_or_else(|| {
+            Error::Memory(format!("table {} of the filter has more slots than {MOST_SLOTS}, the most", index + 1))
+        })
+    }
+
+    /// Bytes of the first table.
+    pub fn cell_bytes(&self) -> Result<u64> {
+        self.table_bytes(0)
+    }
+}
+
+/// Fingerprint and both places of a key, before they are reduced.
+#[derive(Clone, Copy)]
+struct Places {
+    fingerprint: u8,
+    either: [u64; 2],
+}
+
+fn other_place(fingerprint: u8, place: u64) -> u64 {
+    place ^ (u64::from(fingerprint) * 0x5bd1_e995)
+}
+
+impl Places {
+    fn of(hash: u64) -> Self {
+        Self::with((hash % 255 + 1) as u8, hash)
+    }
+
+    fn with(fingerprint: u8, place: u64) -> Self {
+        Places { fingerprint, either: [place, other_place(fingerprint, place)] }
+    }
+}
+
+/// See the head of this file.
+pub struct Cuckoo {
+    shape: Shape,
+    tables: Vec<Cells>,
+    items: u64,
+    deletes: u64,
+    max_bytes: u64,
+}
+
+impl Cuckoo {
+    /// An empty filter.
+    pub fn construct(shape: Shape) -> Result<Self> {
+        let first = Cells::zeroed(shape.table_bytes(0)?)?;
+        Ok(Cuckoo { shape, tables: vec![first], items: 0, deletes: 0, max_bytes: u64::MAX })
+    }
+
+    /// What it was made with.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Its tables, the oldest first.
+    pub fn tables(&self) -> &[Cells] {
+        &self.tables
+    }
+
+    /// Keys in it.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Keys that were removed since tables were joined last.
+    pub fn deletes(&self) -> u64 {
+        self.deletes
+    }
+
+    /// Bytes of all tables, those that are to come among them.
+    pub fn nbytes(&self) -> u64 {
+        self.tables.iter().fold(0, |sum, table| sum.saturating_add(table.len() as u64))
+    }
+
+    /// Growing beyond so many bytes is refused.
+    pub fn bound(&mut self, max_bytes: u64) {
+        self.max_bytes = max_bytes;
+    }
+
+    /// Share of slots in use.
+    pub fn fill(&self) -> f64 {
+        let used = |table: &Cells| table.arrived().iter().filter(|&&slot| slot != 0).count();
+        self.tables.iter().map(used).sum::<usize>() as f64 / self.nbytes() as f64
+    }
+
+    /// Rate of the slots as they are: of two buckets in each table, one of 255 values a slot in use.
+    pub fn fpr(&self) -> f64 {
+        let compared = 2.0 * f64::from(self.shape.bucket_size) * self.tables.len() as f64 * self.fill();
+        1.0 - (1.0 - 1.0 / 255.0f64).powf(compared)
+    }
+
+    /// Rate of a first table that is full.
+    pub fn target(&self) -> f64 {
+        1.0 - (1.0 - 1.0 / 255.0f64).powi(2 * i32::from(self.shape.bucket_size))
+    }
+
+    fn width(&self) -> usize {
+        usize::from(self.shape.bucket_size)
+    }
+
+    /// First slot of the bucket of a place in a table.
+    fn bucket(&self, table: usize, place: u64) -> usize {
+        let width = u64::from(self.shape.bucket_size);
+        let buckets = self.tables[table].len() as u64 / width;
+        ((place & (buckets - 1)) * width) as usize
+    }
+
+    /// The first slot with `value` in a bucket.
+    fn find_in(&self, table: usize, bucket: usize, value: u8) -> Option<usize> {
+        let cells = &self.tables[table];
+        (bucket..bucket + self.width()).find(|&slot| cells.get(slot) == value)
+    }
+
+    /// The first slot with `value` in either bucket of a key.
+    fn find(&self, table: usize, places: &Places, value: u8) -> Option<usize> {
+        places.either.iter().find_map(|&place| self.find_in(table, self.bucket(table, place), value))
+    }
+
+    fn set(&mut self, table: usize, slot: usize, value: u8) -> Result<()> {
+        self.tables[table].all()?[slot] = value;
+        Ok(())
+    }
+
+    /// True for a key that may be there.
+    pub fn contains(&self, hash: u64) -> bool {
+        let places = Places::of(hash);
+        (0..self.tables.len()).any(|table| self.find(table, &places, places.fingerprint).is_some())
+    }
+
+    /// How often a key was added. One whose buckets are the same is counted twice, as there.
+    pub fn count(&self, hash: u64) -> u64 {
+        let places = Places::of(hash);
+        let mut count = 0;
+        for table in 0..self.tables.len() {
+            for place in places.either {
+                let bucket = self.bucket(table, place);
+                let slots = bucket..bucket + self.width();
+                count += slots.filter(|&slot| self.tables[table].get(slot) == places.fingerprint).count() as u64;
+            }
+        }
+        count
+    }
+
+    /// Adds a key, also one that is there.
+    pub fn add(&mut self, hash: u64) -> Result<()> {
+        let places = Places::of(hash);
+        while !self.place(&places)? {
+            self.grow()?;
+        }
+        self.items += 1;
+        Ok(())
+    }
+
+    fn place(&mut self, places: &Places) -> Result<bool> {
+        for table in (0..self.tables.len()).rev() {
+            if let Some(slot) = self.find(table, places, 0) {
+                return self.set(table, slot, places.fingerprint).map(|()| true);
+            }
+        }
+        self.evict(places)
+    }
+
+    /// Puts a fingerprint into the last table, where others make way for each other; false, and nothing has changed,
+    /// where the last of them finds no slot.
+    fn evict(&mut self, places: &Places) -> Result<bool> {
+        let (last, width) = (self.tables.len() - 1, self.width());
+        let mut fingerprint = places.fingerprint;
+        let mut bucket = self.bucket(last, places.either[0]);
+        let mut moved = Vec::new();
+        for round in 0..usize::from(self.shape.iterations) {
+            let slot = bucket + round % width;
+            std::mem::swap(&mut self.tables[last].all()?[slot], &mut fingerprint);
+            moved.push(slot);
+            bucket = self.bucket(last, other_place(fingerprint, (bucket / width) as u64));
+            if let Some(free) = self.find_in(last, bucket, 0) {
+                return self.set(last, free, fingerprint).map(|()| true);
+            }
+        }
+        for &slot in moved.iter().rev() {
+            std::mem::swap(&mut self.tables[last].all()?[slot], &mut fingerprint);
+        }
+        Ok(false)
+    }
+
+    fn grow(&mut self) -> Result<()> {
+        if self.shape.expansion == 0 {
+            return Err(Error::Capacity("Filter is full".into()));
+        }
+        let bytes = self.shape.table_bytes(self.tables.len())?;
+        let all = self.nbytes().saturating_add(bytes);
+        if all > self.max_bytes || self.tables.len() >= MOST_TABLES {
+            let most = self.max_bytes;
+            return Err(Error::Memory(format!("with one table more it has {all} bytes, it may have {most}")));
+        }
+        self.tables.push(Cells::zeroed(bytes)?);
+        Ok(())
+    }
+
+    /// Removes a key once: false where it is not.
+    pub fn remove(&mut self, hash: u64) -> Result<bool> {
+        let places = Places::of(hash);
+        for table in (0..self.tables.len()).rev() {
+            if let Some(slot) = self.find(table, &places, places.fingerprint) {
+                self.set(table, slot, 0)?;
+                self.items = self.items.saturating_sub(1);
+                self.deletes = self.deletes.saturating_add(1);
+                if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.1 {
+                    self.compact(false)?;
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves fingerprints to older tables, and lets go of the last one once it is empty. Unless it goes `on`, it ends with
+    /// the first table of which some fingerprints stay.
+    pub fn compact(&mut self, on: bool) -> Result<()> {
+        for table in (1..self.tables.len()).rev() {
+            let emptied = self.empty(table)?;
+            if emptied && table + 1 == self.tables.len() {
+                self.tables.pop();
+            }
+            if !emptied && !on {
+                break;
+            }
+        }
+        self.deletes = 0;
+        Ok(())
+    }
+
+    /// Moves the fingerprints of a table to older ones: true where none stayed.
+    fn empty(&mut self, table: usize) -> Result<bool> {
+        let (width, mut emptied) = (self.width(), true);
+        for slot in 0..self.tables[table].len() {
+            let fingerprint = self.tables[table].get(slot);
+            if fingerprint == 0 {
+                continue;
+            }
+            let places = Places::with(fingerprint, (slot / width) as u64);
+            match (0..table).find_map(|older| self.find(older, &places, 0).map(|free| (older, free))) {
+                Some((older, free)) => {
+                    self.set(older, free, fingerprint)?;
+                    self.set(table, slot, 0)?;
+                }
+                None => emptied = false,
+            }
+        }
+        Ok(emptied)
+    }
+
+    /// The header of its dump.
+    pub fn header(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER);
+        for field in [self.items, self.shape.buckets, self.deletes, self.tables.len() as u64] {
+            out.extend_from_slice(&field.to_le_bytes());
+        }
+        for field in [self.shape.bucket_size, self.shape.iterations, self.shape.expansion] {
+            out.extend_from_slice(&field.to_le_bytes());
+        }
+        out
+    }
+
+    /// The filter that a header tells of, its tables to come. It has at most `max_bytes` of them.
+    pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
+        let mut fields = Fields(header);
+        let mut read = || {
+            let wide = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
+            let narrow = [fields.u16()?, fields.u16()?, fields.u16()?];
+            fields.0.is_empty().then_some((wide, narrow))
+        };
+        let read = read().ok_or_else(|| Error::Format("Invalid header".into()))?;
+        let ([items, buckets, deletes, count], [bucket_size, iterations, expansion]) = read;
+        let shape = Shape { buckets, bucket_size, iterations, expansion }.check()?;
+        if count == 0 || count > MOST_TABLES as u64 || expansion == 0 && count > 1 {
+            return Err(Error::Format("Couldn't create filter!".into()));
+        }
+        let mut filter = Cuckoo { shape, tables: Vec::new(), items, deletes, max_bytes };
+        for index in 0..count as usize {
+            let bytes = shape.table_bytes(index)?;
+            // Tables of a doubling filter are too many before they are many.
+            if filter.nbytes().saturating_add(bytes) > max_bytes {
+                return Err(Error::Memory(format!("the filter has more bytes than {max_bytes}, the most it may have")));
+            }
+            filter.tables.push(Cells::awaited(bytes)?);
+        }
+        if items > filter.nbytes() {
+            return Err(Error::Format("Couldn't create filter!".into()));
+        }
+        Ok(filter)
+    }
+
+    /// The piece that is asked for by `number`, from 1 on, and the number that it is loaded under.
+    pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
+        piece_of(self.tables.iter(), number)
+    }
+
+    /// Takes in a piece.
+    pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
+        let mut cells: Vec<&mut Cells> = self.tables.iter_mut().collect();
+        let refused = |why: &str| Error::Format(format!("Couldn't load chunk!{why}"));
+        if bytes.is_empty() {
+            return Err(refused(""));
+        }
+        take_piece(&mut cells, number, bytes).map_err(|wrong| match wrong {
+            Refused::Other(Error::Format(why)) => refused(&format!(" {why}")),
+            Refused::Other(error) => error,
+            _ => refused(""),
+        })
+    }
+
+    /// A copy.
+    pub fn try_clone(&self) -> Result<Self> {
+        let tables = self.tables.iter().map(Cells::try_clone).collect::<Result<_>>()?;
+        Ok(Cuckoo { tables, ..*self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of CF.ADD c x: 512 buckets of 2, 20 iterations, expansion 1.
+    const HEADER: [u8; HEADER_BYTES] =
+        *b"\x01\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\x14\0\x01\0";
+    const HEADER_BYTES: usize = super::HEADER;
+
+    #[test]
+    fn the_header_of_the_program_comes_out() -> Result<()> {
+        let mut filter = Cuckoo::construct(Shape::new(1024, 2, 20, 1)?)?;
+        filter.add(hash(b"x"))?;
+        assert_eq!(filter.header(), HEADER);
+        Ok(())
+    }
+
+    #[test]
+    fn keys_come_and_go_through_many_tables_and_a_dump() -> Result<()> {
+        let mut one = Cuckoo::construct(Shape::new(64, 2, 20, 2)?)?;
+        let key = |number: u32| hash(&number.to_le_bytes());
+        (0..3000).try_for_each(|number| one.add(key(number)))?;
+        assert!((0..3000).all(|number| one.contains(key(number)) && one.count(key(number)) > 0));
+        let mut other = Cuckoo::from_header(&one.header(), 1 << 20)?;
+        let mut at = 1;
+        while let Some((next, piece)) = one.piece(at) {
+            other.load(next, &piece)?;
+            at = next;
+        }
+        let tables = one.tables().len();
+        for number in 0..2900 {
+            assert!(one.remove(key(number))? && other.remove(key(number))?);
+        }
+        assert!(one.tables().len() < tables && (2900..3000).all(|number| one.contains(key(number))));
+        assert_eq!((one.header(), one.items()), (other.header(), 100));
+        assert!(one.tables().iter().zip(other.tables()).all(|(a, b)| a.arrived() == b.arrived()));
+        Ok(())
+    }
+
+    #[test]
+    fn a_full_filter_that_has_one_table_stays_as_it_is() -> Result<()> {
+        let mut filter = Cuckoo::construct(Shape::new(8, 2, 20, 0)?)?;
+        let mut before = Vec::new();
+        for number in 0..100u32 {
+            before = filter.tables()[0].arrived().to_vec();
+            if let Err(Error::Capacity(_)) = filter.add(hash(&number.to_le_bytes())) {
+                break;
+            }
+        }
+        assert_eq!(filter.tables()[0].arrived(), before);
+        assert!(filter.items() >= 6);
+        Ok(())
+    }
+
+    #[test]
+    fn headers_that_lie_are_refused() {
+        assert!(Cuckoo::from_header(&HEADER, 1024).is_ok());
+        for length in 0..HEADER.len() {
+            assert!(Cuckoo::from_header(&HEADER[..length], u64::MAX).is_err());
+        }
+        // Items, buckets, tables, slots, iterations, expansion.
+        for (at, byte) in [(7, 1), (9, 3), (9, 0), (15, 9), (24, 0), (31, 1), (32, 0), (33, 1), (34, 0), (37, 255)] {
+            let mut lie = HEADER;
+            lie[at] = byte;
+            assert!(Cuckoo::from_header(&lie, 1 << 30).is_err(), "{at}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! [`Dialogue`]: a client without a socket, for whoever has the bytes already: fuzzing, and tests.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use super::clients::Present;
+use super::commands;
+use super::parse::Parser;
+use super::server::{Buffers, Options, Server};
+use super::session::{Next, Session};
+use crate::store::Store;
+
+/// See the head of this file. Nothing waits for the disk: answers are those of a store that keeps nothing.
+pub struct Dialogue {
+    session: Session,
+    parser: Parser,
+    buffers: Buffers,
+    open: bool,
+    _present: Present,
+}
+
+impl Dialogue {
+    /// A client of a store of its own.
+    pub fn new(store: Arc<Store>, options: Options) -> Self {
+        let server = Arc::new(Server::new(store, options, 0));
+        let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let present = Present::new(server.clients.clone(), nobody, nobody);
+        let session = Session::new(server, commands::table(), present.client.clone());
+        let (parser, buffers) = (Parser::default(), Buffers::default());
+        Dialogue { session, parser, buffers, open: true, _present: present }
+    }
+
+    /// Says bytes, which need not be whole commands, and adds what is answered to `answers`; false once the connection is
+    /// closed.
+    pub fn say(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
+        self.buffers.input.extend_from_slice(bytes);
+        let mut at = 0;
+        while self.open {
+            let (taken, next) = self.session.run(&mut self.parser, &mut self.buffers, at);
+            at += taken;
+            answers.append(&mut self.buffers.output);
+            match next {
+                Next::More => break,
+                Next::Write | Next::Wait(_) => {}
+                Next::Close => self.open = false,
+            }
+        }
+        self.buffers.input.drain(..at);
+        self.open
+    }
+}

@@ -22,7 +22,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo serve test test-interpreters test-free-threaded test-durability test-rivals fuzz asan tsan check bench stubs \
+.PHONY: help setup build demo serve test test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench stubs \
 	format wheels sources clean
 
 help:  ## Show this list
@@ -49,6 +49,10 @@ test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter w
 
 test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 writers (some minutes)
 	BLOOMERY_KILLS=500 $(BIN)/python -m pytest -q tests/durability
+
+test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
+	scripts/engines.sh
+	$(BIN)/python -m pytest -q tests/engines
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
 	$(BIN)/python -m pip install --quiet -r requirements/rivals.txt

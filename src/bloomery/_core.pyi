@@ -64,6 +64,10 @@ __all__ = [
     "StableBloomFilter",
     "StrataEstimator",
     "VariableIncrementFilter",
+    "WireBatch",
+    "WireCells",
+    "WireExchange",
+    "WireKeys",
     "XorFilter",
     "ZoneFilter",
     "add_lines",
@@ -9539,6 +9543,211 @@ class VariableIncrementFilter:
         Another filter of this class is taken in whole, where such two can be merged: its keys are added.
         What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+@final
+class WireBatch:
+    """
+    Hashes that are sent together, by shard.
+    """
+    def __len__(self, /) -> int: ...
+    @property
+    def any(self, /) -> bool:
+        """
+        True when any key was found, or new: the answer of a batch of one.
+        """
+    @property
+    def count(self, /) -> int:
+        """
+        How many keys were found, or new.
+        """
+    def exchange(self, /, shards: list[tuple[int, bytes]]) -> WireExchange:
+        """
+        The commands for some of its shards: (number, name of the string).
+        """
+    @property
+    def hashes(self, /) -> bytes:
+        """
+        The hashes, 8 bytes each, those of a shard together.
+        """
+    @property
+    def shards(self, /) -> list[int]:
+        """
+        The shards that they lie in, rising.
+        """
+    def take(self, /, exchange: WireExchange) -> None:
+        """
+        Keeps the answers of an exchange; what an earlier one found new stays new.
+        """
+
+@final
+class WireCells:
+    """
+    The cells of a plain filter as strings of a server, in shards.
+    """
+    def __new__(
+        cls,
+        /,
+        num_bits: int,
+        num_hashes: int,
+        *,
+        layout: str = "blocked",
+        scheme: str | None = None,
+        hash: str = "xxh3",
+        shards: int = 1,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> WireCells: ...
+    def approx_count(self, /, ones: int) -> tuple[float, float]:
+        """
+        Estimated number of keys at so many set bits, with its standard deviation.
+        """
+    def fill(self, /, ones: int) -> float:
+        """
+        Share of set bits.
+        """
+    def fpr(self, /, ones: int) -> float:
+        """
+        Rate at so many set bits.
+        """
+    @property
+    def has_lines(self, /) -> bool:
+        """
+        True when the strings have the bytes of the filter in memory.
+        """
+    def hashed(self, /, hashes: bytes, *, adding: bool = False) -> WireKeys:
+        """
+        As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+        """
+    def keys(self, /, keys: Keys, *, adding: bool = False) -> WireKeys:
+        """
+        The hashes of keys of any kind that contains_many() takes, to be looked for or added; nulls are no keys.
+        """
+    @property
+    def line_bytes(self, /) -> int:
+        """
+        Bytes of a line, which is what a key is looked for in; of all cells where there are no lines.
+        """
+    def memory(self, /, capacity: int, fpr: float, *, strict: bool = False) -> BloomFilter:
+        """
+        An empty filter in memory of this shape and hash.
+        """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        m.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k.
+        """
+    def one(self, /, key: Key, *, adding: bool = False) -> WireBatch:
+        """
+        One key, to be looked for or added.
+        """
+    def range(self, /, shard: int) -> tuple[int, int]:
+        """
+        The first byte of a shard in the filter, and how many it has, without its mark.
+        """
+    def recount(self, /, filter: BloomFilter) -> None:
+        """
+        Takes the number of keys of a filter from its cells, by estimate.
+        """
+    @property
+    def scheme(self, /) -> str:
+        """
+        The scheme's name.
+        """
+    @property
+    def secret_fingerprint(self, /) -> int:
+        """
+        What recognises the secret without telling it; 0 without one.
+        """
+    @property
+    def shards(self, /) -> int:
+        """
+        Number of strings.
+        """
+    def turned(self, /, data: bytes | memoryview) -> bytes:
+        """
+        The bytes of cells as strings have them.
+        """
+    def write(self, /, filter: BloomFilter, start: int, data: bytes) -> None:
+        """
+        Writes bytes of strings over the cells of a filter from memory(), from a byte of the filter on.
+        """
+
+@final
+class WireExchange:
+    """
+    The commands of a batch for one server, and their replies.
+    """
+    def accept(self, /, reply: int | bytes | list[int] | None) -> bool:
+        """
+        Takes the next reply as a client library read it; True when all have come.
+        """
+    @property
+    def buffer(self, /) -> bytes:
+        """
+        What is to be sent.
+        """
+    @property
+    def due(self, /) -> int:
+        """
+        Replies that are due.
+        """
+    def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
+        """
+        Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
+        """
+    @property
+    def refusals(self, /) -> list[tuple[int, str]]:
+        """
+        What the server refused: (shard, text), each once for all replies in a row that repeat it.
+        """
+    def refuse(self, /, text: str) -> bool:
+        """
+        Takes a refusal as the next reply: its code, a blank, the text.
+        """
+    def restart(self, /) -> None:
+        """
+        Begins anew, for the same commands sent once more.
+        """
+    @property
+    def states(self, /) -> list[tuple[int, bytes, bool, int]]:
+        """
+        Of each shard: (number, mark, whether the string was too short for a key, bits that were set).
+        """
+
+@final
+class WireKeys:
+    """
+    The hashes of many keys, and their answers as they come in.
+    """
+    def __len__(self, /) -> int: ...
+    @overload
+    def answers(self, /, keys: _Series) -> _Series:
+        """
+        The answers in the kind of the keys, which must be those that the hashes are of.
+        """
+    @overload
+    def answers(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def answers(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def answers(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def answers(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def answers(self, /, keys: OtherColumns) -> Any: ...
+    def batch(self, /, start: int, stop: int) -> WireBatch:
+        """
+        Some of them, to be sent together.
+        """
+    def take(self, /, batch: WireBatch) -> None:
+        """
+        Keeps the answers of a batch.
         """
 
 @final

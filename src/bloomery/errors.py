@@ -13,7 +13,14 @@ fpr must be between 0 and 1 (exclusive), got 1.5
 __all__ = [
     "BloomeryError",
     "CapacityWarning",
+    "EngineError",
+    "EngineFull",
+    "EngineNameTaken",
+    "EngineRefused",
+    "EngineTimeout",
+    "EngineUnavailable",
     "FilterFull",
+    "FilterLost",
     "FilterMemoryError",
     "FormatError",
     "IncompatibleFilters",
@@ -68,6 +75,34 @@ class RemovedKeyError(BloomeryError, ValueError):
 
 class SecretError(BloomeryError, ValueError):
     """A secret that nobody was handed, so that no file could be opened, or that was handed out before."""
+
+
+class EngineError(BloomeryError):
+    """A server that holds a filter answered with an error; the message names the filter, never a key."""
+
+
+class EngineUnavailable(EngineError, ConnectionError):
+    """The server cannot be reached, or cannot serve now: it loads its data, or its cluster is down."""
+
+
+class EngineTimeout(EngineError, TimeoutError):
+    """The server did not answer in time; an add that was sent may have been done."""
+
+
+class EngineRefused(EngineError, PermissionError):
+    """The server refuses this client, or it is a replica, which takes no changes."""
+
+
+class EngineFull(EngineError, MemoryError):
+    """The server is at its limit of memory; nothing of the refused change was done."""
+
+
+class EngineNameTaken(EngineError, ValueError):
+    """Something else has the filter's name on the server."""
+
+
+class FilterLost(EngineError, LookupError):
+    """The server no longer has the filter, or part of it: keys that it acknowledged are gone."""
 
 
 class CapacityWarning(UserWarning):

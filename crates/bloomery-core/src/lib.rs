@@ -25,6 +25,7 @@
 //! | [`exact`] | no false positives, of whole numbers | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
 //! | [`chain`] | made of filters: stages of those that grow, levels of cascades | error, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
+//! | [`wire`] | bits that a server elsewhere holds: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;
@@ -49,5 +50,6 @@ pub mod structure;
 pub mod table;
 pub mod text;
 pub mod window;
+pub mod wire;
 
 pub use error::{Error, Result};

@@ -13,6 +13,7 @@
 //! | `building`, `gathering`, `freezing` | structures that are made of all their keys at once |
 //! | `forks` | what a child process finds |
 //! | `reconcile` | coded symbols, and what two sets have not in common |
+//! | `wire` | cells that a server holds: keys to commands, replies to answers |
 //! | `files`, `parameters`, `params`, `errors`, `functions`, `text` | what their names say |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -46,6 +47,7 @@ mod rows;
 mod second_look;
 mod text;
 mod turns;
+mod wire;
 
 /// The module, with a class a row of the registry.
 macro_rules! module {
@@ -83,6 +85,8 @@ macro_rules! module {
             use super::reconcile::{Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
+            #[pymodule_export]
+            use super::wire::{WireBatch, WireCells, WireExchange, WireKeys};
         }
     };
 }

@@ -140,6 +140,13 @@ impl Kernel {
                   T => T::add_one(words, hash))
     }
 
+    /// The bits of one hash in its line among `words`; nothing where a key has no line, or two.
+    #[inline]
+    pub fn pattern(&self, words: usize, hash: u64) -> Option<lines::Pattern> {
+        dispatch!(self, L => Some(lines::pattern::<L>(words, hash)), P, probe => { let _: (Option<P>, _) = (None, probe); None },
+                  T => { let _: Option<T> = None; None })
+    }
+
     /// Checks many.
     pub fn contains_all(&self, words: &[u64], hashes: &[u64], found: &mut [u8]) {
         dispatch!(self, L => lines::contains::<L>(words, hashes, found),

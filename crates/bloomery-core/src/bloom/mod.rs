@@ -6,6 +6,7 @@
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
+//! * [`outside`]: cells that come from elsewhere;
 //! * [`read_only`]: why a filter cannot be written to;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
@@ -13,6 +14,7 @@ pub mod algebra;
 pub mod filter;
 pub mod in_place;
 pub mod kernel;
+pub mod outside;
 mod read_only;
 pub mod retouched;
 pub mod shape;

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use super::ahead::{BUCKET_AHEAD, Visit, each, fetched};
 use super::block::Block;
 use super::pattern::{InstructionSet, LineScheme, Portable, Vector};
+use crate::cells::LINE_WORDS;
 use crate::isa::{Isa, prefetch};
 
 /// How far ahead of the current key lines are fetched. 8 is too short; 32 to 64 measure the same.
@@ -162,16 +163,59 @@ impl OneLine {
     }
 }
 
+/// The bits of a hash in its line, for lines that lie elsewhere than in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// The first word of the line among those of the filter.
+    pub first: u64,
+    /// Words of a line.
+    pub words: usize,
+    /// The bits, in storage order; nothing past `words`.
+    bits: [u64; LINE_WORDS],
+}
+
+impl Pattern {
+    /// Number of bits.
+    pub fn ones(&self) -> u32 {
+        self.bits.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Gives the numbers of the bits in the line to `visit`, rising.
+    #[inline]
+    pub fn each(&self, mut visit: impl FnMut(u64)) {
+        for (word, &held) in (0..).zip(&self.bits[..self.words]) {
+            let mut set = u64::from_le(held);
+            while set != 0 {
+                visit(word * 64 + u64::from(set.trailing_zeros()));
+                set &= set - 1;
+            }
+        }
+    }
+
+    /// How many of the bits are not set in `line`, the bytes of the line.
+    #[inline]
+    pub fn missing(&self, line: &[u8]) -> u32 {
+        let (held, _) = line.as_chunks::<8>();
+        let missing = |(bits, held): (&u64, &[u8; 8])| (bits & !u64::from_ne_bytes(*held)).count_ones();
+        self.bits.iter().zip(held).map(missing).sum()
+    }
+}
+
+/// The bits of `hash` in its line among `words`.
+#[inline]
+pub fn pattern<S: LineScheme>(words: usize, hash: u64) -> Pattern {
+    let (block, mut bits) = (S::words(hash), [0; LINE_WORDS]);
+    let held = block.as_ref();
+    bits[..held.len()].copy_from_slice(held);
+    let line = S::line(hash, (words / held.len()) as u64);
+    Pattern { first: line * held.len() as u64, words: held.len(), bits }
+}
+
 /// The bits of `hash` among `words`, rising.
 pub fn positions<S: LineScheme>(words: usize, hash: u64) -> Vec<u64> {
-    let block = S::words(hash);
-    let held = block.as_ref();
-    let first = S::line(hash, (words / held.len()) as u64) * held.len() as u64;
-    let bits = |(word, &held): (u64, &u64)| {
-        let set = u64::from_le(held);
-        (0..64).filter(move |bit| set >> bit & 1 == 1).map(move |bit| word * 64 + bit)
-    };
-    (first..).zip(held).flat_map(bits).collect()
+    let (pattern, mut positions) = (pattern::<S>(words, hash), Vec::new());
+    pattern.each(|bit| positions.push(pattern.first * 64 + bit));
+    positions
 }
 
 /// Checks one hash.

@@ -1,0 +1,267 @@
+//! [`Batch`] and [`Exchange`]: hashes by shard, the commands of some shards, and their replies.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cells::{Cells, MARK_BYTES, Said};
+use super::reply::{Replies, Reply};
+use crate::cells::allocation::{reserve, zeroed};
+use crate::error::{Error, Result};
+
+/// Hashes in the order of their shards, and the answers in the order in which they came.
+#[derive(Debug)]
+pub struct Batch {
+    cells: Arc<Cells>,
+    adding: bool,
+    hashes: Vec<u64>,
+    /// The place of each hash among those that came; empty when it is its own.
+    order: Vec<u32>,
+    groups: Vec<(u64, Range<usize>)>,
+    answers: Vec<u8>,
+}
+
+impl Batch {
+    /// Hashes to be looked for, or added.
+    pub fn new(cells: &Arc<Cells>, hashes: Vec<u64>, adding: bool) -> Result<Self> {
+        if hashes.len() > u32::MAX as usize {
+            return Err(Error::Parameter(format!("a batch has fewer than 2**32 keys, got {}", hashes.len())));
+        }
+        let cells = Arc::clone(cells);
+        let answers = zeroed(hashes.len())?;
+        let mut batch = Batch { cells, adding, hashes, order: Vec::new(), groups: Vec::new(), answers };
+        if batch.cells.shards() > 1 {
+            batch.group()?
+        } else {
+            batch.groups.push((0, 0..batch.hashes.len()))
+        }
+        batch.groups.retain(|(_, keys)| !keys.is_empty());
+        Ok(batch)
+    }
+
+    /// Sorts hashes by shard; those of a shard keep their order.
+    fn group(&mut self) -> Result<()> {
+        let shards = self.cells.shards() as usize;
+        let mut places: Vec<u32> = zeroed(self.hashes.len())?;
+        let mut ends: Vec<usize> = zeroed(shards + 1)?;
+        for (place, &hash) in places.iter_mut().zip(&self.hashes) {
+            *place = self.cells.shard(hash) as u32;
+            ends[*place as usize + 1] += 1;
+        }
+        (0..shards).for_each(|shard| ends[shard + 1] += ends[shard]);
+        self.groups = (0..shards).map(|shard| (shard as u64, ends[shard]..ends[shard + 1])).collect();
+        let mut order: Vec<u32> = zeroed(self.hashes.len())?;
+        let mut sorted: Vec<u64> = zeroed(self.hashes.len())?;
+        for (came, (&shard, &hash)) in places.iter().zip(&self.hashes).enumerate() {
+            let at = &mut ends[shard as usize];
+            (order[*at], sorted[*at]) = (came as u32, hash);
+            *at += 1;
+        }
+        (self.order, self.hashes) = (order, sorted);
+        Ok(())
+    }
+
+    /// The shards that hashes lie in, rising.
+    pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
+        self.groups.iter().map(|(shard, _)| *shard)
+    }
+
+    /// The commands for the hashes of some shards, whose strings are given.
+    pub fn exchange(&self, shards: Vec<Shard>) -> Result<Exchange> {
+        let mut work = Vec::new();
+        for shard in shards {
+            let number = shard.number;
+            let Some((_, keys)) = self.groups.iter().find(|(group, _)| *group == number) else {
+                return Err(Error::Parameter(format!("no key of the batch lies in shard {number}")));
+            };
+            let answers = zeroed(keys.len())?;
+            let hashes = self.hashes[keys.clone()].to_vec();
+            work.push(Work { shard, keys: keys.clone(), hashes, answers, mark: Vec::new(), short: false, bits_set: 0 });
+        }
+        Exchange::new(&self.cells, self.adding, work)
+    }
+
+    /// Takes the answers of an exchange. What an earlier one found new stays new.
+    pub fn take(&mut self, exchange: &Exchange) {
+        for work in &exchange.work {
+            for (at, &answer) in work.keys.clone().zip(&work.answers) {
+                let came = self.order.get(at).map_or(at, |&came| came as usize);
+                self.answers[came] = if self.adding { self.answers[came] | answer } else { answer };
+            }
+        }
+    }
+
+    /// 1 for each key that was found, or new; 0 for the others.
+    pub fn answers(&self) -> &[u8] {
+        &self.answers
+    }
+
+    /// The hashes, those of a shard together.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// True of keys that are added.
+    pub fn is_adding(&self) -> bool {
+        self.adding
+    }
+}
+
+/// The number of a shard, and its string's name.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    /// Its number.
+    pub number: u64,
+    /// The name of its string.
+    pub key: Vec<u8>,
+}
+
+/// The keys of one shard.
+#[derive(Debug)]
+struct Work {
+    shard: Shard,
+    keys: Range<usize>,
+    hashes: Vec<u64>,
+    answers: Vec<u8>,
+    mark: Vec<u8>,
+    short: bool,
+    bits_set: u64,
+}
+
+/// What a server said of a shard in place of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The shard's number.
+    pub shard: u64,
+    /// The code and the text.
+    pub text: String,
+}
+
+/// Commands as one buffer, and how far their replies have come. The mark of each shard is asked for before its keys.
+#[derive(Debug)]
+pub struct Exchange {
+    cells: Arc<Cells>,
+    adding: bool,
+    work: Vec<Work>,
+    buffer: Vec<u8>,
+    replies: Replies,
+    /// The shard whose replies come, and how many of them have.
+    at: (usize, usize),
+    refusals: Vec<Refusal>,
+}
+
+/// Bytes of commands for a key beside its string's name: of a look, and of one bit that is set.
+const ASKED: usize = 48;
+const SET: usize = 40;
+
+impl Exchange {
+    fn new(cells: &Arc<Cells>, adding: bool, work: Vec<Work>) -> Result<Self> {
+        let mut buffer = Vec::new();
+        let bits = cells.shape().num_hashes as usize;
+        let each = if adding { ASKED + bits * SET } else { ASKED * cells.replies() };
+        for Work { shard, hashes, .. } in &work {
+            reserve(&mut buffer, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
+            cells.ask_mark(&mut buffer, &shard.key, shard.number);
+            for &hash in hashes {
+                if adding { cells.put(&mut buffer, &shard.key, hash) } else { cells.ask(&mut buffer, &shard.key, hash) }
+            }
+        }
+        let (cells, replies) = (Arc::clone(cells), Replies::default());
+        Ok(Exchange { cells, adding, work, buffer, replies, at: (0, 0), refusals: Vec::new() })
+    }
+
+    /// What is to be sent.
+    pub fn buffer(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Replies that are due, from the first on.
+    pub fn due(&self) -> usize {
+        self.work.iter().map(|work| 1 + work.hashes.len() * self.cells.replies()).sum()
+    }
+
+    /// Takes bytes that came; true when all replies have.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool> {
+        self.replies.feed(bytes)?;
+        let mut replies = std::mem::take(&mut self.replies);
+        let fed = self.read(&mut replies);
+        self.replies = replies;
+        fed
+    }
+
+    fn read(&mut self, replies: &mut Replies) -> Result<bool> {
+        while !self.is_done() {
+            match replies.read()? {
+                Some(reply) => self.accept(reply)?,
+                None => return Ok(false),
+            }
+        }
+        if replies.has_more() { Err(unexpected("more replies than commands")) } else { Ok(true) }
+    }
+
+    /// True when all replies have come.
+    pub fn is_done(&self) -> bool {
+        self.at.0 >= self.work.len()
+    }
+
+    /// Takes the next reply.
+    pub fn accept(&mut self, reply: Reply<'_>) -> Result<()> {
+        let (cells, adding, (group, step)) = (&*self.cells, self.adding, self.at);
+        let Some(work) = self.work.get_mut(group) else { return Err(unexpected("more replies than commands")) };
+        let each = cells.replies();
+        self.at = if step == work.hashes.len() * each { (group + 1, 0) } else { (group, step + 1) };
+        if let Reply::Error(text) = reply {
+            let text = String::from_utf8_lossy(text).into_owned();
+            let refusal = Refusal { shard: work.shard.number, text };
+            if self.refusals.last() != Some(&refusal) {
+                self.refusals.push(refusal);
+            }
+            return Ok(());
+        }
+        let Some(key) = step.checked_sub(1) else { return work.take_mark(reply) };
+        let (key, first) = (key / each, key % each == 0);
+        let hash = work.hashes[key];
+        let said = if adding { cells.set(hash, reply) } else { cells.found(hash, reply) };
+        match said.ok_or_else(|| unexpected("a reply of another kind"))? {
+            Said::Short => (work.short, work.answers[key]) = (true, 0),
+            Said::Unset(unset) if adding => {
+                work.bits_set += u64::from(unset);
+                work.answers[key] |= u8::from(unset > 0);
+            }
+            Said::Unset(unset) => work.answers[key] = u8::from(unset == 0 && (first || work.answers[key] == 1)),
+        }
+        Ok(())
+    }
+
+    /// Begins anew, for the same commands sent once more. What was found new stays new.
+    pub fn restart(&mut self) {
+        self.replies.clear();
+        self.refusals.clear();
+        self.at = (0, 0);
+        self.work.iter_mut().for_each(|work| work.short = false);
+    }
+
+    /// What the server refused, each refusal once for all replies in a row that repeat it.
+    pub fn refusals(&self) -> &[Refusal] {
+        &self.refusals
+    }
+
+    /// Of each shard: its number, its mark, true when the string was too short for a key, and bits that were set.
+    pub fn states(&self) -> impl Iterator<Item = (u64, &[u8], bool, u64)> + '_ {
+        self.work.iter().map(|work| (work.shard.number, &work.mark[..], work.short, work.bits_set))
+    }
+}
+
+impl Work {
+    fn take_mark(&mut self, reply: Reply<'_>) -> Result<()> {
+        self.mark = match reply {
+            Reply::Nil => Vec::new(),
+            Reply::Bulk(mark) if mark.len() as u64 <= MARK_BYTES => mark.to_vec(),
+            _ => return Err(unexpected("a reply of another kind")),
+        };
+        Ok(())
+    }
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::format(format!("the server's answer does not fit what it was asked ({what}); is a proxy between?"))
+}

@@ -1,0 +1,25 @@
+//! Bits that a server elsewhere holds: the commands of a batch of hashes as one buffer, its replies as answers. Bytes in,
+//! bytes out: nothing here opens a socket.
+//!
+//! The server is a Redis or one that speaks as it does (RESP2, RESP3). A filter is one string or several, its *shards*:
+//!
+//! * [`cut`]: which bytes of the filter lie in which shard;
+//! * [`command`]: commands as bytes;
+//! * [`reply`]: replies as they come, in pieces of any length;
+//! * [`cells`]: a shape as strings: what is asked of them for a hash, and what the reply says;
+//! * [`exchange`]: the commands of many hashes, their replies, and where they broke off.
+//!
+//! A server counts the bits of a byte from the other end than a filter does: bit p of a filter is bit
+//! `p & !7 | 7 - (p & 7)` of a string. So a string of lines has, byte for byte, the cells of the filter in memory. Layouts
+//! without lines are for simple clients, who ask for bit p by its number: their strings have each byte turned around.
+
+pub mod cells;
+pub mod command;
+pub mod cut;
+pub mod exchange;
+pub mod reply;
+#[cfg(test)]
+mod tests;
+
+pub use cells::Cells;
+pub use exchange::{Exchange, Shard};

@@ -1,0 +1,188 @@
+//! [`Replies`]: what a server answers, read from pieces of any length.
+//!
+//! Nothing is believed: a length that is stated asks for no memory, what is no reply is an error, and so is one that is longer
+//! or deeper than any that a command of this room can have.
+
+use crate::error::{Error, Result};
+
+/// The longest text that a server has: 512 MB.
+const LONGEST: i64 = 512 << 20;
+/// Most items of an array, inner ones included: commands of this room are answered with 12, messages are short.
+const MOST: i64 = 1 << 16;
+/// Bytes of a line: a number, or an error with its text.
+const LINE: usize = 1 << 16;
+
+/// One reply. Texts lie in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reply<'a> {
+    /// A whole number.
+    Integer(i64),
+    /// A text of known length.
+    Bulk(&'a [u8]),
+    /// A text of one line.
+    Simple(&'a [u8]),
+    /// Nothing.
+    Nil,
+    /// A refusal: its code, a blank, the text.
+    Error(&'a [u8]),
+    /// Several replies; [`items`] reads those that are whole numbers.
+    Array(&'a [u8]),
+    /// What no command of this room is answered with.
+    Other,
+}
+
+/// The whole numbers of an array; an item that is none is `None`.
+pub fn items(array: &[u8]) -> impl Iterator<Item = Option<i64>> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (reply, end) = one(array, at).ok()??;
+        at = end;
+        Some(if let Reply::Integer(number) = reply { Some(number) } else { None })
+    })
+}
+
+/// What has come, and how much of it was read.
+#[derive(Debug, Default)]
+pub struct Replies {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Replies {
+    /// Takes the next bytes.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.at == self.bytes.len() {
+            self.bytes.clear();
+        } else {
+            self.bytes.drain(..self.at);
+        }
+        self.at = 0;
+        crate::cells::allocation::reserve(&mut self.bytes, bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The next reply, once all of it is there. Messages that nobody asked for are passed over.
+    pub fn read(&mut self) -> Result<Option<Reply<'_>>> {
+        while let Some(b'>' | b'|') = self.bytes.get(self.at) {
+            let Some(end) = past(&self.bytes, self.at)? else { return Ok(None) };
+            self.at = end;
+        }
+        let Some((reply, end)) = one(&self.bytes, self.at)? else { return Ok(None) };
+        self.at = end;
+        Ok(Some(reply))
+    }
+
+    /// True when bytes are left.
+    pub fn has_more(&self) -> bool {
+        self.at < self.bytes.len()
+    }
+
+    /// Forgets all bytes.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.at = 0;
+    }
+}
+
+fn broken(what: &str) -> Error {
+    Error::format(format!("the server's answer is no reply of RESP ({what}); is it a Redis or Valkey server?"))
+}
+
+/// The line from `at` on without its end, and what lies behind it.
+fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>> {
+    let rest = &bytes[at..];
+    match rest.iter().take(LINE).position(|&byte| byte == b'\n') {
+        Some(0) => Err(broken("a line ends without a carriage return")),
+        Some(end) if rest[end - 1] != b'\r' => Err(broken("a line ends without a carriage return")),
+        Some(end) => Ok(Some((&rest[..end - 1], at + end + 1))),
+        None if rest.len() >= LINE => Err(broken("a line without end")),
+        None => Ok(None),
+    }
+}
+
+fn whole(text: &[u8]) -> Result<i64> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| broken("a number that is none"))
+}
+
+/// The kind of the reply at `at`, the rest of its first line, and what lies behind that.
+fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
+    match bytes.get(at) {
+        None => Ok(None),
+        Some(kind) if !b":#+-_$!=*~%>|,(".contains(kind) => Err(broken("an unknown kind")),
+        Some(&kind) => Ok(line(bytes, at + 1)?.map(|(text, next)| (kind, text, next))),
+    }
+}
+
+/// The reply at `at`, and what lies behind it.
+fn one(bytes: &[u8], at: usize) -> Result<Option<(Reply<'_>, usize)>> {
+    let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
+    let reply = match kind {
+        b':' => Reply::Integer(whole(text)?),
+        b'#' => Reply::Integer(i64::from(text == b"t")),
+        b'+' => Reply::Simple(text),
+        b'-' => Reply::Error(text),
+        b'_' => Reply::Nil,
+        b'$' | b'!' | b'=' => {
+            let Some(end) = text_end(bytes, text, next)? else { return Ok(None) };
+            let text = bytes.get(next..end.saturating_sub(2)).unwrap_or_default();
+            return Ok(Some(match kind {
+                _ if end == next => (Reply::Nil, end),
+                b'!' => (Reply::Error(text), end),
+                _ => (Reply::Bulk(text), end),
+            }));
+        }
+        b'*' if text.first() == Some(&b'-') => Reply::Nil,
+        b'*' | b'~' | b'%' => {
+            let Some(end) = past(bytes, at)? else { return Ok(None) };
+            return Ok(Some((Reply::Array(&bytes[next..end]), end)));
+        }
+        _ => Reply::Other,
+    };
+    Ok(Some((reply, next)))
+}
+
+/// Where a text of stated length ends that begins at `next`; `next` itself where there is none.
+fn text_end(bytes: &[u8], stated: &[u8], next: usize) -> Result<Option<usize>> {
+    let len = whole(stated)?;
+    if !(-1..=LONGEST).contains(&len) {
+        return Err(broken("a text of an impossible length"));
+    }
+    let Ok(len) = usize::try_from(len) else { return Ok(Some(next)) };
+    let end = next + len + 2;
+    if bytes.len() < end {
+        return Ok(None);
+    }
+    if &bytes[end - 2..end] == b"\r\n" { Ok(Some(end)) } else { Err(broken("a text longer than stated")) }
+}
+
+/// What lies behind the reply at `at`, whatever it holds. A loop, so that no depth costs a stack.
+fn past(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
+    let (mut due, mut seen) = (1i64, 0i64);
+    while due > 0 {
+        let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
+        at = next;
+        match kind {
+            b'$' | b'!' | b'=' => match text_end(bytes, text, next)? {
+                Some(end) => at = end,
+                None => return Ok(None),
+            },
+            b'*' | b'~' | b'>' | b'%' | b'|' => {
+                let stated = whole(text)?;
+                if !(-1..=MOST).contains(&stated) {
+                    return Err(broken("an array of an impossible length"));
+                }
+                let pairs = if matches!(kind, b'%' | b'|') { 2 } else { 1 };
+                // An attribute stands before a reply and is none.
+                due += stated.max(0) * pairs + i64::from(kind == b'|' && seen > 0);
+            }
+            _ => {}
+        }
+        (due, seen) = (due - 1, seen + 1);
+        if due > MOST || seen > MOST {
+            return Err(broken("an array of an impossible length"));
+        }
+    }
+    Ok(Some(at))
+}

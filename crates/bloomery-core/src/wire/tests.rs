@@ -1,0 +1,213 @@
+//! Exchanges with a small server of strings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::exchange::Batch;
+use super::{Cells, Shard};
+use crate::bloom::{BloomFilter, Layout, Shape};
+use crate::key::KeyHasher;
+use crate::structure::{Addable, Filter};
+
+/// What a server does with the commands of this room.
+#[derive(Default)]
+struct Server {
+    strings: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Server {
+    fn answer(&mut self, mut bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        while !bytes.is_empty() {
+            let words = (0..number(&mut bytes, b'*')).map(|_| {
+                let len = number(&mut bytes, b'$');
+                let (word, rest) = bytes.split_at(len);
+                bytes = &rest[2..];
+                word.to_vec()
+            });
+            let words: Vec<Vec<u8>> = words.collect();
+            self.run(&words, &mut out);
+        }
+        out
+    }
+
+    fn run(&mut self, words: &[Vec<u8>], out: &mut Vec<u8>) {
+        let parse = |word: &Vec<u8>| std::str::from_utf8(word).unwrap().parse::<usize>().unwrap();
+        let string = self.strings.entry(words[1].clone()).or_default();
+        let mut bit = |at: usize, set: bool| {
+            if string.len() <= at / 8 {
+                string.resize(at / 8 + 1, 0);
+            }
+            let (byte, mask) = (&mut string[at / 8], 0x80 >> (at % 8));
+            let old = *byte & mask != 0;
+            *byte |= if set { mask } else { 0 };
+            u8::from(old)
+        };
+        match &words[0][..] {
+            b"GETRANGE" => {
+                let (first, end) = (parse(&words[2]).min(string.len()), (parse(&words[3]) + 1).min(string.len()));
+                out.extend_from_slice(format!("${}\r\n", end - first).as_bytes());
+                out.extend_from_slice(&string[first..end]);
+                out.extend_from_slice(b"\r\n");
+            }
+            b"BITFIELD" => {
+                out.extend_from_slice(format!("*{}\r\n", (words.len() - 2) / 4).as_bytes());
+                for op in words[2..].chunks(4) {
+                    assert_eq!((&op[0][..], &op[1][..], &op[3][..]), (&b"SET"[..], &b"u1"[..], &b"1"[..]));
+                    out.extend_from_slice(format!(":{}\r\n", bit(parse(&op[2]), true)).as_bytes());
+                }
+            }
+            b"SETBIT" => out.extend_from_slice(format!(":{}\r\n", bit(parse(&words[2]), true)).as_bytes()),
+            b"GETBIT" => out.extend_from_slice(format!(":{}\r\n", bit(parse(&words[2]), false)).as_bytes()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn number(bytes: &mut &[u8], kind: u8) -> usize {
+    assert_eq!(bytes[0], kind);
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+    let number = std::str::from_utf8(&bytes[1..end - 1]).unwrap().parse().unwrap();
+    *bytes = &bytes[end + 1..];
+    number
+}
+
+fn named(shard: u64) -> Shard {
+    Shard { number: shard, key: format!("{{f}}:bits:{shard}").into_bytes() }
+}
+
+fn hashes(from: u64, many: u64) -> Vec<u64> {
+    (from..from + many).map(|i| crate::hash::splitmix::mix(i * 7919)).collect()
+}
+
+fn run(server: &mut Server, cells: &Arc<Cells>, hashes: &[u64], adding: bool, piece: usize) -> Vec<u8> {
+    let mut batch = Batch::new(cells, hashes.to_vec(), adding).unwrap();
+    let shards: Vec<Shard> = batch.shards().map(named).collect();
+    let mut exchange = batch.exchange(shards).unwrap();
+    let answer = server.answer(exchange.buffer());
+    let mut done = hashes.is_empty();
+    for piece in answer.chunks(piece) {
+        assert!(!done);
+        done = exchange.feed(piece).unwrap();
+    }
+    assert!(done && exchange.refusals().is_empty());
+    batch.take(&exchange);
+    batch.answers().to_vec()
+}
+
+#[test]
+fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
+    for (layout, shards) in [
+        (Layout::Blocked, 1),
+        (Layout::Blocked, 7),
+        (Layout::Split, 1),
+        (Layout::Split, 5),
+        (Layout::Classic, 1),
+        (Layout::Partitioned, 1),
+        (Layout::TwoBlock, 1),
+    ] {
+        for fpr in [0.1, 0.01, 0.0005] {
+            let shape = Shape::for_capacity(layout, None, 3000, fpr).unwrap();
+            let mut memory = BloomFilter::new(shape, 3000, fpr, KeyHasher::seeded(0), false).unwrap();
+            let cells = Arc::new(Cells::new(shape, KeyHasher::seeded(0), shards).unwrap());
+            let mut server = Server::default();
+            for shard in 0..shards {
+                // Strings stand in their full length before keys come.
+                server.strings.insert(named(shard).key, vec![0; cells.range(shard).1 as usize + 16]);
+            }
+            let keys = hashes(0, 2500);
+            let twice: Vec<u64> = keys.iter().chain(&keys[..100]).copied().collect();
+            let mut new = vec![0; twice.len()];
+            memory.add_hashes(&twice, Some(&mut new)).unwrap();
+            assert_eq!(run(&mut server, &cells, &twice, true, 1), new, "{layout:?}");
+            let asked = hashes(1250, 5000);
+            let mut found = vec![0; asked.len()];
+            memory.contains_hashes(&asked, &mut found);
+            assert_eq!(run(&mut server, &cells, &asked, false, 1000), found, "{layout:?} {shards} {fpr}");
+            let mut all = Vec::new();
+            for shard in 0..shards {
+                let (first, len) = cells.range(shard);
+                assert_eq!(first, all.len() as u64);
+                all.extend_from_slice(&server.strings[&named(shard).key][..len as usize]);
+            }
+            cells.turn(&mut all);
+            let bytes: Vec<u8> = memory.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
+            assert_eq!(all, bytes[..all.len()]);
+            assert!(bytes[all.len()..].iter().all(|&byte| byte == 0));
+        }
+    }
+}
+
+fn small() -> Arc<Cells> {
+    let shape = Shape::for_capacity(Layout::Blocked, None, 100, 0.01).unwrap();
+    Arc::new(Cells::new(shape, KeyHasher::seeded(0), 1).unwrap())
+}
+
+#[test]
+fn what_is_no_answer_is_an_error_and_costs_no_memory() {
+    let cells = small();
+    for bytes in [
+        &b"$99999999999999\r\n"[..],
+        b"$536870913\r\n",
+        b"*9999999999\r\n",
+        b"*-7\r\n:1\r\n$3\r\nabcd\r\n",
+        b"hello\r\n",
+        b"\n",
+        b"+OK\n",
+        b":12a\r\n",
+        b"$16\r\n0123456789abcdef\r\n*1\r\n:0\r\n",
+        b"$17\r\n0123456789abcdefg\r\n",
+        b":1\r\n",
+        b"(1\r\n",
+    ] {
+        let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
+        let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+        assert!(exchange.feed(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
+    }
+    // Arrays in arrays: no depth costs a stack.
+    let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    assert!(!exchange.feed(&b"*1\r\n".repeat(60_000)).unwrap());
+}
+
+#[test]
+fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
+    let (cells, mut server) = (small(), Server::default());
+    server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
+    let mut batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    let answer = server.answer(exchange.buffer());
+    // The connection breaks after the second key's reply.
+    let end = answer.iter().enumerate().filter(|(_, byte)| **byte == b'*').map(|(at, _)| at).nth(2).unwrap();
+    assert!(!exchange.feed(&answer[..end]).unwrap());
+    exchange.restart();
+    assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
+    batch.take(&exchange);
+    assert_eq!(batch.answers(), [1, 1, 0]); // the third is in, but who set its bits is not known
+    exchange.restart();
+    assert!(exchange.feed(&b"-READONLY no\r\n".repeat(4)).unwrap());
+    assert_eq!(exchange.refusals().len(), 1);
+    assert_eq!(exchange.due(), 4);
+    exchange.restart();
+    assert!(exchange.feed(&[&b">2\r\n+a\r\n*1\r\n:1\r\n"[..], &b"-OOM x\r\n".repeat(4)].concat()).unwrap());
+}
+
+#[test]
+fn a_string_that_ends_too_early_is_told() {
+    let (cells, mut server) = (small(), Server::default());
+    let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
+    assert!(exchange.states().all(|(_, mark, short, _)| mark.is_empty() && short));
+}
+
+#[test]
+fn what_does_not_fit_a_string_names_the_shards_that_it_takes() {
+    let shape = Shape::explicit(Layout::Blocked, None, 1 << 33, 8).unwrap();
+    let error = Cells::new(shape, KeyHasher::seeded(0), 1).unwrap_err().to_string();
+    assert!(error.contains("shards=3"), "{error}");
+    assert!(Cells::new(shape, KeyHasher::seeded(0), 3).is_ok());
+    let shape = Shape::explicit(Layout::Classic, None, 1 << 33, 8).unwrap();
+    assert!(Cells::new(shape, KeyHasher::seeded(0), 1).unwrap_err().to_string().contains("blocked"));
+    assert!(Cells::new(shape, KeyHasher::seeded(0), 2).is_err());
+}

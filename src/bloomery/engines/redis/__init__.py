@@ -1,0 +1,10 @@
+"""Bloom filters on Redis and Valkey servers, which a fleet of clients shares.
+
+docs/engines/redis.md tells how. Needs a client, redis-py (``pip install bloomery[redis]``).
+"""
+
+from bloomery.engines.redis.acknowledged import Verification
+from bloomery.engines.redis.filter import RedisBloomFilter
+from bloomery.engines.redis.planning import Plan
+
+__all__ = ["Plan", "RedisBloomFilter", "Verification"]

@@ -1,0 +1,52 @@
+"""What is asked of the servers, as values: nothing here sends.
+
+Whatever takes more than one question is a generator: it yields questions that may be asked at the same
+time, is sent their answers, and returns what came of it. A transport drives it: waiting or not, over one
+server or the nodes of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from bloomery._core import WireBatch
+
+T = TypeVar("T")
+
+
+class Call(NamedTuple):
+    """A command about one key of the server, or about the server itself.
+
+    Its answer is the reply, undecoded.
+    """
+
+    #: The key whose node is asked; any node may answer without one.
+    key: bytes | None
+    words: tuple[bytes | int, ...]
+
+
+class Send(NamedTuple):
+    """The keys of a batch; its answer is a list of exchanges, one a node, whose replies have all come."""
+
+    batch: WireBatch
+    #: Each shard that the batch touches, with the name of its string.
+    shards: list[tuple[int, bytes]]
+
+
+class Pause(NamedTuple):
+    """A while to wait; its answer is None."""
+
+    seconds: float
+
+
+Ask = Call | Send | Pause
+#: A generator of questions that returns a T.
+Steps = Generator[list[Ask], list[Any], T]
+
+
+def call(key: bytes | None, *words: bytes | int) -> Steps[Any]:
+    """Ask one thing."""
+    (answer,) = yield [Call(key, words)]
+    return answer

@@ -1,0 +1,111 @@
+"""All cells at once: out to a filter in memory, in from one, and whether they are still there."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from bloomery.engines.redis import failures
+from bloomery.engines.redis.acknowledged import Verification
+from bloomery.engines.redis.asks import call
+from bloomery.engines.redis.creation import PIECE, written
+from bloomery.engines.redis.manifest import MARK_BYTES, read
+from bloomery.engines.redis.names import beside
+from bloomery.errors import FilterLost
+
+if TYPE_CHECKING:
+    from bloomery._core import BloomFilter
+    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.strings import Strings
+
+_NO_MARK = bytes(MARK_BYTES)
+
+
+def _marked(strings: Strings, shard: int) -> Steps[bytes]:
+    """Return the mark of a shard, which must be this filter's."""
+    key = strings.names.bits[shard]
+    _, nbytes = strings.cells.range(shard)
+    mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + MARK_BYTES - 1)
+    if len(mark) != MARK_BYTES or mark[:8] != strings.marks[shard][:8]:
+        yield from strings.refreshed()
+        raise failures.lost(strings.name, f"the cells of shard {shard}")
+    return mark
+
+
+def dumped(strings: Strings) -> Steps[BloomFilter]:
+    """Return the filter in memory: the same bits. Keys that come meanwhile may be in it or not."""
+    stood = strings.manifest
+    filter_ = strings.cells.memory(stood.capacity, stood.fpr)
+    for shard, key in enumerate(strings.names.bits):
+        mark = yield from _marked(strings, shard)
+        first, nbytes = strings.cells.range(shard)
+        for at in range(0, nbytes, PIECE):
+            data = yield from call(key, b"GETRANGE", key, at, min(at + PIECE, nbytes) - 1)
+            strings.cells.write(filter_, first + at, data)
+        if (yield from _marked(strings, shard)) != mark:
+            raise failures.lost(
+                strings.name, f"what was in shard {shard} while it was read: it was cleared or loaded"
+            )
+    strings.cells.recount(filter_)
+    return filter_
+
+
+def united(strings: Strings, data: bytes | memoryview) -> Steps[None]:
+    """Set the bits that are set in ``data``, the bytes of a filter in memory.
+
+    The server sees each string change at once.
+    """
+    token = secrets.token_hex(8).encode()
+    for shard, key in enumerate(strings.names.bits):
+        yield from _marked(strings, shard)
+        other = beside(key, b"or:" + token)
+        try:
+            yield from written(other, _NO_MARK, strings.cells, shard, data)
+            yield from call(key, b"BITOP", b"OR", key, key, other)
+        finally:
+            yield from call(other, b"UNLINK", other)
+
+
+def united_there(strings: Strings, others: list[bytes]) -> Steps[None]:
+    """Set the bits that are set in strings of the same server, which are as many and as long."""
+    token = secrets.token_hex(8).encode()
+    for shard, key in enumerate(strings.names.bits):
+        yield from _marked(strings, shard)
+        _, nbytes = strings.cells.range(shard)
+        copied = beside(key, b"or:" + token)
+        try:
+            if not (yield from call(key, b"COPY", others[shard], copied, b"REPLACE")):
+                raise failures.lost(strings.name, "the other filter's cells")
+            yield from call(key, b"SETRANGE", copied, nbytes, _NO_MARK)
+            yield from call(key, b"BITOP", b"OR", key, key, copied)
+        finally:
+            yield from call(key, b"UNLINK", copied)
+
+
+def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
+    """Compare what the server has with what this client knows that it acknowledged."""
+    remembered = strings.acknowledged
+    checked = len(remembered.hashes()) // 8
+    expected = sum(remembered.bits)
+    data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
+    if data is None or read(strings.name, data).id != strings.manifest.id:
+        everything = tuple(range(strings.manifest.shards))
+        return Verification(False, True, restarted, everything, checked, checked, expected, 0)
+    lost = []
+    for shard in range(strings.manifest.shards):
+        try:
+            mark = yield from _marked(strings, shard)
+        except FilterLost:
+            lost.append(shard)
+            continue
+        if mark != strings.marks[shard]:  # cleared or loaded by somebody: nothing is known of its keys
+            strings.forget(shard, mark)
+            remembered, checked, expected = strings.acknowledged, 0, 0
+    counts = yield from strings.ones()
+    found = 0 if lost else (yield from strings.present(remembered.hashes()))
+    less = any(count < least for count, least in zip(counts, remembered.bits, strict=True))
+    keys_lost = checked - found
+    ok = not lost and not less and not keys_lost
+    if ok:
+        remembered.bits[:] = counts
+    return Verification(ok, False, restarted, tuple(lost), checked, keys_lost, expected, sum(counts))

@@ -1,0 +1,88 @@
+"""From what a server refuses to one clear error each; no message repeats what was sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.errors import (
+    EngineError,
+    EngineFull,
+    EngineNameTaken,
+    EngineRefused,
+    EngineTimeout,
+    EngineUnavailable,
+    FilterLost,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
+    "OOM": (
+        EngineFull,
+        "the server is at its limit of memory (maxmemory) and refused the change; raise it, or make room",
+    ),
+    "READONLY": (EngineRefused, "the server is a replica and takes no changes; connect to its master"),
+    "WRONGTYPE": (
+        EngineNameTaken,
+        "a key of its name holds something else than this filter; choose another name, or delete that key",
+    ),
+    "NOAUTH": (EngineRefused, "the server asks for a password; give it to the client"),
+    "WRONGPASS": (EngineRefused, "the server does not know this user and password"),
+    "NOPERM": (EngineRefused, "the server does not allow this user the commands or keys of the filter"),
+    "LOADING": (EngineUnavailable, "the server is loading its data; try again"),
+    "BUSY": (EngineUnavailable, "the server is busy with a script; try again"),
+    "MASTERDOWN": (EngineUnavailable, "the server's master is down, and it does not answer alone"),
+    "CLUSTERDOWN": (EngineUnavailable, "the cluster is down; try again once its slots are served"),
+    "TRYAGAIN": (EngineUnavailable, "the cluster is moving the filter's keys; try again"),
+    "MOVED": (
+        EngineUnavailable,
+        "the server is a node of a cluster; give RedisBloomFilter a client for clusters",
+    ),
+    "ASK": (
+        EngineUnavailable,
+        "the server is a node of a cluster; give RedisBloomFilter a client for clusters",
+    ),
+    "MISCONF": (EngineRefused, "the server cannot save to its disk and takes no changes"),
+    "NOREPLICAS": (EngineRefused, "the server has too few replicas and takes no changes"),
+    "EXECABORT": (EngineError, "the server gave up the transaction"),
+}
+_UNKNOWN = "unknown command"
+
+
+def refused(name: str, text: str) -> EngineError:
+    """Return the error for a refusal: the server's code, a blank, its text."""
+    code, _, said = text.partition(" ")
+    if code in _SAID:
+        kind, message = _SAID[code]
+        return kind(f"filter {name!r}: {message}")
+    if _UNKNOWN in text:  # whose text goes on with what was sent
+        return EngineError(f"filter {name!r}: the server does not know a command that it takes")
+    return EngineError(f"filter {name!r}: the server refused: {said[:200] if code == 'ERR' else text[:200]}")
+
+
+def gone(name: str) -> EngineUnavailable:
+    """Return the error for a server that cannot be reached."""
+    return EngineUnavailable(
+        f"filter {name!r}: the server cannot be reached, or broke the connection off; adds that were on "
+        "their way may have "
+        "been done"
+    )
+
+
+def late(name: str) -> EngineTimeout:
+    """Return the error for a server that takes too long."""
+    return EngineTimeout(
+        f"filter {name!r}: the server did not answer within the client's timeout; adds that were on their "
+        "way may have been "
+        "done"
+    )
+
+
+def lost(name: str, what: str) -> FilterLost:
+    """Return the error for cells that are gone."""
+    return FilterLost(
+        f"filter {name!r}: the server has lost {what}; keys that it acknowledged are gone (restarted "
+        "without its data, "
+        "evicted, deleted, or failed over): verify() tells more, delete() and a new filter start afresh"
+    )

@@ -1,0 +1,115 @@
+"""What stands beside the cells.
+
+The filter's parameters, by which every client checks that it means the same filter.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from bloomery.errors import FormatError, IncompatibleFilters
+
+#: Of this file and of the strings; a newer one is refused.
+VERSION = 1
+#: Of the rule by which keys become hashes.
+KEY_RULE = 1
+#: Strings are being made; all are there, and their times to live are being lifted; done.
+BUILDING, CLOSING, READY = "building", "closing", "ready"
+MARK_BYTES = 16
+_ID_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A filter on a server."""
+
+    #: Drawn when it is made, so that a later one of the same name is known for another.
+    id: str
+    backend: str
+    capacity: int
+    fpr: float
+    layout: str
+    scheme: str
+    hash: str
+    num_bits: int
+    num_hashes: int
+    shards: int
+    seed: int
+    #: The secret's fingerprint, "" without one; never the secret.
+    secret: str
+    #: One more after everything was cleared, loaded or moved.
+    generation: int = 0
+    state: str = BUILDING
+    key_rule: int = KEY_RULE
+    version: int = VERSION
+
+    def to_bytes(self) -> bytes:
+        """Return the text that stands on the server."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    def mark(self, shard: int) -> bytes:
+        """Return the bytes behind the cells of a shard.
+
+        Whose they are, of which generation, and which ones.
+        """
+        id_ = bytes.fromhex(self.id)[:_ID_BYTES]
+        return id_ + self.generation.to_bytes(4, "little") + shard.to_bytes(4, "little")
+
+    def at(self, state: str) -> Manifest:
+        """Return it in another state."""
+        return replace(self, state=state)
+
+    def next(self) -> Manifest:
+        """Return it with the next generation."""
+        return replace(self, generation=self.generation + 1)
+
+    def check(self, name: str, wanted: dict[str, Any]) -> None:
+        """Raise IncompatibleFilters where ``wanted`` has another value."""
+        parts = [
+            f"{field} ({_shown(field, getattr(self, field))} there, {_shown(field, value)} asked for)"
+            for field, value in wanted.items()
+            if value is not None and getattr(self, field) != value
+        ]
+        if parts:
+            raise IncompatibleFilters(
+                f"the filter {name!r} on the server differs in {', '.join(parts)}; leave out what it says "
+                "itself, or choose "
+                "another name"
+            )
+
+
+def _shown(field: str, value: Any) -> str:
+    if field == "secret":
+        return f"fingerprint {value}" if value else "none"
+    return repr(value)
+
+
+def read(name: str, data: bytes) -> Manifest:
+    """Return the manifest in ``data``; FormatError for what is none, or of a newer release."""
+    known = {field.name: field.type for field in fields(Manifest)}
+    try:
+        stored = json.loads(data)
+        version = stored["version"]
+        if version != VERSION or stored["key_rule"] != KEY_RULE:
+            raise FormatError(
+                f"the filter {name!r} on the server is of version {version} with key rule "
+                f"{stored['key_rule']}, and this "
+                f"release knows version {VERSION} with key rule {KEY_RULE}; use the release that made it, "
+                "or a newer one"
+            )
+        manifest = Manifest(**{field: stored[field] for field in known})
+        sound = all(type(getattr(manifest, field)).__name__ == kind for field, kind in known.items())
+        sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in {BUILDING, CLOSING, READY}
+        sound &= all(0 <= number < 1 << 32 for number in (manifest.generation, manifest.shards - 1))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, FormatError):
+            raise
+        sound = False
+    if not sound:
+        raise FormatError(
+            f"what stands under {name + ':bloomery'!r} on the server is no filter of this package; choose "
+            "another name"
+        )
+    return manifest

@@ -1,0 +1,49 @@
+"""The keys of a filter on the server.
+
+``name:bits`` holds the cells, ``name:bits:0``, ``name:bits:1`` and so on those of a filter in shards,
+``name:bloomery`` says what it is. Shards go to the nodes of a cluster by their names, unless the name has a
+tag in braces, which then chooses one node for all.
+"""
+
+from __future__ import annotations
+
+_LONGEST = 512
+
+
+class Names:
+    """The keys of one filter."""
+
+    def __init__(self, name: str, shards: int = 1) -> None:
+        """Take the filter's name."""
+        self.text = name
+        self.name = name.encode()
+        self.manifest = self.name + b":bloomery"
+        self.bits = [self.name + b":bits"]
+        if shards > 1:
+            self.bits = [b"%s:bits:%d" % (self.name, shard) for shard in range(shards)]
+
+
+def beside(key: bytes, suffix: bytes) -> bytes:
+    """Return a key that every cluster keeps on the node of ``key``.
+
+    >>> beside(b"seen:bits", b"new"), beside(b"{a}:bits", b"new")
+    (b'{seen:bits}:new', b'{a}:bits:new')
+    """
+    opened = key.find(b"{")
+    closed = key.find(b"}", opened + 1)
+    tagged = opened >= 0 and closed > opened + 1
+    return key + b":" + suffix if tagged else b"{" + key + b"}:" + suffix
+
+
+def refused(name: object) -> str | None:
+    """Say what is wrong with the name of a filter; None for a good one."""
+    if not isinstance(name, str):
+        return f"name must be a str, got {type(name).__name__}"
+    if not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST:
+        return f"name must have 1 to {_LONGEST} bytes, got {len(name)} characters"
+    if "\x00" in name or name != name.encode("utf-8", "replace").decode():
+        return "name must be text without NUL and lone surrogates"
+    # Redis takes an empty tag for none, and a lone brace as well.
+    if "}" in name and "{" not in name:
+        return f"name has a closing brace without an opening one: {name!r}"
+    return None

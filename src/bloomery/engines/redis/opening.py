@@ -1,0 +1,123 @@
+"""From what was asked for to the filter that stands on the server: made if it is not there."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bloomery import _core
+from bloomery.engines.redis import creation, planning, server
+from bloomery.engines.redis.manifest import Manifest
+from bloomery.engines.redis.names import refused
+from bloomery.engines.redis.strings import Strings, cells_of
+from bloomery.errors import FilterLost, ParameterError
+
+if TYPE_CHECKING:
+    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.planning import Plan
+
+_DEFAULT_FPR = 0.01
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A filter as the caller wants it.
+
+    None stands for what the server says, or for the default of a new one.
+    """
+
+    name: str
+    capacity: int | None = None
+    fpr: float | None = None
+    shards: int | None = None
+    layout: str | None = None
+    scheme: str | None = None
+    hash: str | None = None
+    seed: int | None = None
+    secret: bytes | None = None
+    allow_eviction: bool = False
+    #: A shape that is not that of capacity and fpr: that of a filter in memory.
+    shape: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if why := refused(self.name):
+            raise ParameterError(why)
+
+    def stated(self) -> dict[str, Any]:
+        """Return what the manifest must say."""
+        bits, probes = self.shape or (None, None)
+        return {
+            "capacity": self.capacity,
+            "fpr": self.fpr,
+            "layout": self.layout,
+            "scheme": self.scheme,
+            "hash": self.hash,
+            "num_bits": bits,
+            "num_hashes": probes,
+            "shards": self.shards,
+            "seed": self.seed,
+        }
+
+    def manifest(self) -> Manifest:
+        """Return the manifest of a new filter."""
+        if self.capacity is None:
+            raise FilterLost(
+                f"there is no filter {self.name!r} on the server; give a capacity and it is made"
+            )
+        fpr = _DEFAULT_FPR if self.fpr is None else self.fpr
+        layout, bits, probes = planning.shape(self.capacity, fpr, self.layout, self.scheme)
+        bits, probes = self.shape or (bits, probes)
+        cells = _core.WireCells(
+            bits,
+            probes,
+            layout=layout,
+            scheme=self.scheme,
+            hash=self.hash or "xxh3",
+            shards=planning.least_shards(bits) if self.shards is None else self.shards,
+            seed=self.seed or 0,
+            secret=self.secret,
+        )
+        return Manifest(
+            id=secrets.token_hex(16),
+            backend="strings",
+            capacity=self.capacity,
+            fpr=float(fpr),
+            layout=layout,
+            scheme=cells.scheme,
+            hash=self.hash or "xxh3",
+            num_bits=cells.num_bits,
+            num_hashes=cells.num_hashes,
+            shards=cells.shards,
+            seed=self.seed or 0,
+            secret=fingerprint(cells.secret_fingerprint),
+        )
+
+
+def fingerprint(number: int) -> str:
+    """Return the fingerprint of a secret as manifests have it."""
+    return f"{number:016x}" if number else ""
+
+
+def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
+    """Return the plan of a new filter."""
+    new = wanted.manifest()
+    said = yield from server.asked()
+    return planning.planned(cells_of(new, wanted.secret), new.layout, said, batch)
+
+
+def opened(wanted: Wanted) -> Steps[Strings]:
+    """Return the filter, made if there is none."""
+    stood = yield from creation.standing(wanted.name)
+    if stood is None:
+        new = wanted.manifest()
+        cells = cells_of(new, wanted.secret)
+        said = yield from server.asked()
+        planned = planning.planned(cells, new.layout, said, 1)
+        planned.refuse(wanted.name, allow_eviction=wanted.allow_eviction)
+        stood = yield from creation.made(wanted.name, new, cells)
+    stood.check(wanted.name, wanted.stated())
+    strings = Strings(wanted.name, stood, wanted.secret)
+    stood.check(wanted.name, {"secret": fingerprint(strings.cells.secret_fingerprint)})
+    return strings

@@ -1,0 +1,115 @@
+"""What a filter will take on a server, and each batch on the way there, before anything is made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bloomery import _core
+from bloomery.engines.redis.manifest import MARK_BYTES
+from bloomery.engines.redis.names import Names
+from bloomery.errors import EngineFull, EngineRefused, ParameterError
+
+if TYPE_CHECKING:
+    from bloomery._core import WireCells
+    from bloomery.engines.redis.server import Server
+
+#: Bytes of the longest string of a server.
+LONGEST = 512 << 20
+#: The layout with one cache line a key that "auto" may stand for: one command a key.
+LAYOUT = next(row["name"] for row in _core.layouts() if row["one_line"] and row["auto"])
+_LARGE_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A filter before it is made."""
+
+    backend: str
+    layout: str
+    num_bits: int
+    num_hashes: int
+    shards: int
+    #: Bytes of the longest string, and of all.
+    shard_bytes: int
+    nbytes: int
+    #: The server's limit and what it uses; None where it does not tell.
+    maxmemory: int | None
+    used_memory: int | None
+    policy: str | None
+    #: False when the server has no room for it.
+    fits: bool
+    #: True when the server may evict it.
+    evicts: bool
+    #: Keys of the batch that the rest is about.
+    batch: int
+    #: Round trips to each server that holds shards of the batch.
+    round_trips: int
+    bytes_to_check: int
+    bytes_checked: int
+    bytes_to_add: int
+    bytes_added: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as a dict."""
+        return asdict(self)
+
+    def refuse(self, name: str, *, allow_eviction: bool) -> None:
+        """Raise what speaks against making it."""
+        if not self.fits:
+            raise EngineFull(
+                f"filter {name!r}: the server has room for "
+                f"{(self.maxmemory or 0) - (self.used_memory or 0):,} bytes (maxmemory "
+                f"{self.maxmemory:,}) and the filter needs {self.nbytes:,}; raise the limit, or take a "
+                "higher fpr"
+            )
+        if self.evicts and not allow_eviction:
+            raise EngineRefused(
+                f"filter {name!r}: the server may evict it (maxmemory-policy {self.policy}), and keys "
+                "would be lost without a "
+                "sign; use a server with noeviction or a volatile policy, or pass allow_eviction=True"
+            )
+
+
+def least_shards(num_bits: int) -> int:
+    """Return how many strings cells need at least."""
+    return -(-(num_bits // 8) // (LONGEST - 512))
+
+
+def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> tuple[str, int, int]:
+    """Return layout, bits and probes."""
+    layout = LAYOUT if layout is None else layout
+    if layout == "auto":
+        raise ParameterError("layout must be one of its own, got 'auto'; leave it out for the quick one")
+    return layout, *_core.size_for(layout, capacity, fpr, scheme)
+
+
+def planned(cells: WireCells, layout: str, server: Server, batch: int = _LARGE_BATCH) -> Plan:
+    """Return the plan for these cells."""
+    keys = list(Names("name", cells.shards).bits)
+    sizes = [cells.range(shard)[1] + MARK_BYTES for shard in range(cells.shards)]
+    sent = []
+    for adding in (False, True):
+        some = cells.keys(range(batch), adding=adding).batch(0, batch)
+        sent.append(some.exchange([(shard, keys[shard]) for shard in some.shards]))
+    limit, used = server.maxmemory, server.used_memory
+    return Plan(
+        backend="strings",
+        layout=layout,
+        num_bits=cells.num_bits,
+        num_hashes=cells.num_hashes,
+        shards=cells.shards,
+        shard_bytes=max(sizes),
+        nbytes=sum(sizes),
+        maxmemory=limit,
+        used_memory=used,
+        policy=server.policy,
+        fits=not limit or used is None or used + sum(sizes) <= limit,
+        evicts=server.evicts,
+        batch=batch,
+        round_trips=1,
+        bytes_to_check=len(sent[0].buffer),
+        bytes_checked=batch * (cells.line_bytes + 7) if cells.has_lines else batch * cells.num_hashes * 4,
+        bytes_to_add=len(sent[1].buffer),
+        bytes_added=batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0)),
+    )

@@ -1,0 +1,92 @@
+"""What a server says of itself: memory, eviction, its commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bloomery.engines.redis.asks import call
+from bloomery.errors import EngineError, EngineRefused
+
+if TYPE_CHECKING:
+    from bloomery.engines.redis.asks import Steps
+
+#: What a filter of the server's own takes.
+MODULE = (b"BF.RESERVE", b"BF.MADD", b"BF.MEXISTS", b"BF.INFO")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server; None stands for what it does not tell."""
+
+    version: str | None
+    #: Another one after each start.
+    run_id: str | None
+    #: Its limit, 0 without one.
+    maxmemory: int | None
+    used_memory: int | None
+    policy: str | None
+    #: True when it knows the commands BF.RESERVE, BF.MADD, BF.MEXISTS and BF.INFO.
+    module: bool
+
+    @property
+    def evicts(self) -> bool:
+        """True when it may delete keys that have no time to live."""
+        return bool(self.maxmemory) and (self.policy or "").startswith("allkeys")
+
+
+def asked() -> Steps[Server]:
+    """Ask the server."""
+    said: dict[str, Any] = {}
+    for section in (b"server", b"memory"):
+        try:
+            said |= _pairs((yield from call(None, b"INFO", section)))
+        except EngineRefused:  # this user may not know
+            continue
+    return Server(
+        version=_text(said.get("redis_version")),
+        run_id=_text(said.get("run_id")),
+        maxmemory=_number(said.get("maxmemory")),
+        used_memory=_number(said.get("used_memory")),
+        policy=_text(said.get("maxmemory_policy")),
+        module=(yield from knows(MODULE)),
+    )
+
+
+def run_id() -> Steps[str | None]:
+    """Ask for the number of the server's process."""
+    try:
+        return _text(_pairs((yield from call(None, b"INFO", b"server"))).get("run_id"))
+    except EngineError:
+        return None
+
+
+def knows(commands: tuple[bytes, ...]) -> Steps[bool]:
+    """Ask whether the server has all of these commands."""
+    try:
+        told = yield from call(None, b"COMMAND", b"INFO", *commands)
+    except EngineError:
+        return False
+    if isinstance(told, dict):  # as redis-py has it
+        names = {str(name).upper() for name, about in told.items() if about}
+        return names >= {command.decode() for command in commands}
+    return isinstance(told, list) and len(told) == len(commands) and all(told)
+
+
+def _pairs(told: Any) -> dict[str, Any]:
+    if isinstance(told, dict):
+        return {str(name): value for name, value in told.items()}
+    text = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    lines = (line.partition(":") for line in text.splitlines() if ":" in line and not line.startswith("#"))
+    return {name: value for name, _, value in lines}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: Any) -> int | None:
+    try:
+        return None if value is None else int(value)
+    except ValueError:
+        return None

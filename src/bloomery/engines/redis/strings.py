@@ -1,0 +1,150 @@
+"""A filter in plain strings: cells behind which stands whose they are.
+
+A shard is a string: cells, then a mark of 16 bytes. Each batch asks for the marks of the strings it touches
+before its keys, so that a server which lost a string, or has another filter's in its place, is found out by
+the next batch.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from bloomery import _core
+from bloomery.engines.redis import failures, manifest
+from bloomery.engines.redis.acknowledged import Acknowledged
+from bloomery.engines.redis.asks import Send, call
+from bloomery.engines.redis.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bloomery._core import WireBatch, WireCells, WireExchange
+    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.manifest import Manifest
+
+#: Keys of one round trip: 1 MB of commands to look, 5 MB to add.
+PORTION = 16384
+
+
+def cells_of(stood: Manifest, secret: bytes | None) -> WireCells:
+    """Return the cells of a filter, natively."""
+    return _core.WireCells(
+        stood.num_bits,
+        stood.num_hashes,
+        layout=stood.layout,
+        scheme=stood.scheme,
+        hash=stood.hash,
+        shards=stood.shards,
+        seed=stood.seed,
+        secret=secret,
+    )
+
+
+class Strings:
+    """The filter as its strings; every method is a generator of questions (`asks`)."""
+
+    def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
+        """Take what stands on the server."""
+        self.name = name
+        self._secret = secret
+        self.adopt(stood)
+
+    def adopt(self, stood: Manifest) -> None:
+        """Go by another manifest: what was acknowledged before is not of it."""
+        self.manifest = stood
+        self.names = Names(self.name, stood.shards)
+        self.cells = cells_of(stood, self._secret)
+        self.acknowledged = Acknowledged(stood.shards)
+        self.marks = [stood.mark(shard) for shard in range(stood.shards)]
+        self._shards = list(enumerate(self.names.bits))
+
+    def one(self, key: Any, *, adding: bool) -> Steps[bool]:
+        """Look for one key, or add it: True when it was found, or new."""
+        batch = self.cells.one(key, adding=adding)
+        yield from self._sent(batch, adding=adding)
+        return batch.any
+
+    def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
+        """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
+        if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
+            return (yield from self._iterated(iter(keys), adding=adding, answer=answer))
+        gathered = self.cells.keys(keys, adding=adding)
+        for start in range(0, len(gathered), PORTION):
+            batch = gathered.batch(start, start + PORTION)
+            yield from self._sent(batch, adding=adding)
+            gathered.take(batch)
+        return gathered.answers(keys) if answer else None
+
+    def _iterated(self, keys: Iterator[Any], *, adding: bool, answer: bool) -> Steps[Any]:
+        answers: list[bool] = []
+        while some := list(islice(keys, PORTION)):
+            told = yield from self.many(some, adding=adding, answer=answer)
+            answers += told or []
+        return answers if answer else None
+
+    def present(self, hashes: bytes) -> Steps[int]:
+        """Count those of ready hashes that are found."""
+        gathered = self.cells.hashed(hashes)
+        found = 0
+        for start in range(0, len(gathered), PORTION):
+            batch = gathered.batch(start, start + PORTION)
+            for exchange in (yield from self._exchanged(batch)):
+                batch.take(exchange)
+            found += batch.count
+        return found
+
+    def _exchanged(self, batch: WireBatch) -> Steps[list[WireExchange]]:
+        """Send a batch; what a server refuses is raised."""
+        exchanges: list[WireExchange]
+        (exchanges,) = yield [Send(batch, [self._shards[shard] for shard in batch.shards])]
+        for exchange in exchanges:
+            if exchange.refusals:
+                raise failures.refused(self.name, exchange.refusals[0][1])
+        return exchanges
+
+    def _sent(self, batch: WireBatch, *, adding: bool) -> Steps[None]:
+        """Send a batch and take its answers, if the strings are those of this filter."""
+        exchanges = yield from self._exchanged(batch)
+        states = [state for exchange in exchanges for state in exchange.states]
+        if any(short or mark != self.marks[shard] for shard, mark, short, _ in states):
+            yield from self._looked_into(states)
+        for exchange in exchanges:
+            batch.take(exchange)
+        if adding:
+            for shard, _, _, bits in states:
+                self.acknowledged.bits[shard] += bits
+            self.acknowledged.note(batch.hashes)
+
+    def _looked_into(self, states: list[tuple[int, bytes, bool, int]]) -> Steps[None]:
+        """Find out why a mark is another one than before: whether the answers hold, or what was lost."""
+        yield from self.refreshed()
+        for shard, mark, short, _ in states:
+            if short or mark[:8] + mark[12:] != self.marks[shard][:8] + self.marks[shard][12:]:
+                raise failures.lost(self.name, f"the cells of shard {shard}")
+            if mark != self.marks[shard]:
+                self.forget(shard, mark)
+
+    def forget(self, shard: int, mark: bytes) -> None:
+        """Go by the mark of another generation: the filter was cleared or loaded, and has the same cells."""
+        self.marks[shard] = mark
+        self.acknowledged = Acknowledged(self.manifest.shards)
+
+    def refreshed(self) -> Steps[None]:
+        """Read the manifest once more, and go by it if it is a later generation of this filter."""
+        data = yield from call(self.names.manifest, b"GET", self.names.manifest)
+        if data is None:
+            raise failures.lost(self.name, "its manifest")
+        stood = manifest.read(self.name, data)
+        if stood.id != self.manifest.id:
+            raise failures.lost(self.name, "the filter: another one of this name was made since")
+        if stood.generation != self.manifest.generation:
+            self.adopt(stood)
+
+    def ones(self) -> Steps[list[int]]:
+        """Count the set bits of each shard."""
+        counts = []
+        for shard, key in self._shards:
+            _, nbytes = self.cells.range(shard)
+            counts.append((yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)))
+        return counts

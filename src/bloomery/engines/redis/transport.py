@@ -1,0 +1,177 @@
+"""Questions to one server, over the connections of a redis-py client.
+
+Pool, TLS, passwords and retries are the client's. The commands of a batch go out as one buffer, and replies
+are read from the connection's socket natively: packing and parsing each of them in Python would be most of
+the time. Where a connection has no socket of its own to read from, the client's parser reads.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis.exceptions as refusals
+
+from bloomery.engines.redis import failures
+from bloomery.engines.redis.asks import Call, Pause
+from bloomery.errors import BloomeryError, ParameterTypeError
+
+if TYPE_CHECKING:
+    from bloomery._core import WireExchange
+    from bloomery.engines.redis.asks import Ask, Send, Steps
+
+T = TypeVar("T")
+
+#: Bytes asked of a socket at a time.
+RECEIVED = 1 << 16
+#: The codes of refusals that redis-py makes classes of and leaves out of their texts.
+_CODES = (
+    (refusals.ReadOnlyError, "READONLY"),
+    (refusals.OutOfMemoryError, "OOM"),
+    (refusals.NoPermissionError, "NOPERM"),
+    (refusals.AuthenticationError, "WRONGPASS"),
+    (refusals.BusyLoadingError, "LOADING"),
+    (refusals.MasterDownError, "MASTERDOWN"),
+    (refusals.ClusterDownError, "CLUSTERDOWN"),
+    (refusals.TryAgainError, "TRYAGAIN"),
+    (refusals.AskError, "ASK"),
+    (refusals.MovedError, "MOVED"),
+)
+
+
+def text_of(error: Exception) -> str:
+    """Return what a server refused with, its code in front."""
+    text = str(error)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return f"{code} {text}"
+    # redis-py leaves ERR out, and keeps codes that it does not know.
+    return text if text.partition(" ")[0].isupper() else f"ERR {text}"
+
+
+def translated(name: str, error: Exception) -> Exception:
+    """Return the package's error for one of redis-py's."""
+    if isinstance(error, BloomeryError):
+        return error
+    if isinstance(error, refusals.TimeoutError):
+        return failures.late(name)
+    if isinstance(error, (refusals.AuthenticationError, refusals.BusyLoadingError)):
+        return failures.refused(name, text_of(error))
+    if isinstance(error, (refusals.ConnectionError, OSError)):
+        return failures.gone(name)
+    if isinstance(error, refusals.ResponseError):
+        return failures.refused(name, text_of(error))
+    return error
+
+
+def idle(connection: Any) -> Any:
+    """Return the socket of a connection whose parser holds no bytes.
+
+    None if there is none to be read from.
+    """
+    parser = getattr(connection, "_parser", None)
+    socket = getattr(connection, "_sock", None)
+    reader = getattr(parser, "_reader", None)  # of hiredis
+    buffer = getattr(parser, "_buffer", None)  # of Python
+    if reader is not None and hasattr(reader, "has_data"):
+        return None if reader.has_data() else socket
+    if buffer is not None and hasattr(buffer, "unread_bytes"):
+        return None if buffer.unread_bytes() else socket
+    return None
+
+
+class Transport:
+    """Asks the one server of a client."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        """Take the client; nothing is sent yet."""
+        if not hasattr(client, "connection_pool") or not hasattr(client, "execute_command"):
+            raise ParameterTypeError(
+                f"client must be a redis.Redis or valkey.Valkey client, got {type(client).__name__}"
+            )
+        self.client = client
+        self.name = name
+
+    def run(self, steps: Steps[T]) -> T:
+        """Answer the questions of a generator until it returns."""
+        try:
+            asks = next(steps)
+            while True:
+                try:
+                    answers = [self._answer(ask) for ask in asks]
+                except BaseException as error:  # noqa: BLE001 - the generator tidies up and raises it again
+                    asks = steps.throw(error)
+                else:
+                    asks = steps.send(answers)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    def _answer(self, ask: Ask) -> Any:
+        if isinstance(ask, Pause):
+            return time.sleep(ask.seconds)
+        try:
+            return self._called(ask) if isinstance(ask, Call) else [self._sent(ask)]
+        except (refusals.RedisError, OSError) as error:
+            raise translated(self.name, error) from None
+
+    def _called(self, ask: Call) -> Any:
+        return self.client.execute_command(*ask.words, NEVER_DECODE=True)
+
+    def _sent(self, ask: Send) -> WireExchange:
+        """Send all shards of a batch to the server."""
+        client, exchange = self.client, ask.batch.exchange(ask.shards)
+        kept = client.connection  # a client of one connection, which it locks
+        lock = getattr(client, "single_connection_lock", None) if kept is not None else None
+        connection = kept or client.connection_pool.get_connection()
+        if lock is not None:
+            lock.acquire()
+        try:
+            connection.retry.call_with_retry(
+                lambda: _exchanged(connection, exchange), lambda _error: connection.disconnect()
+            )
+        finally:
+            if lock is not None:
+                lock.release()
+            if kept is None:
+                client.connection_pool.release(connection)
+        return exchange
+
+
+def _exchanged(connection: Any, exchange: WireExchange) -> None:
+    """Send the commands and read their replies; the connection is closed unless all of them came."""
+    exchange.restart()
+    connection.send_packed_command([exchange.buffer])
+    try:
+        socket = idle(connection)
+        if socket is None:
+            _parsed(connection, exchange)
+        else:
+            _received(socket, exchange)
+    except TimeoutError:
+        connection.disconnect()
+        raise refusals.TimeoutError("timeout reading from socket") from None
+    except OSError:
+        connection.disconnect()
+        raise refusals.ConnectionError("error while reading from socket") from None
+    except BaseException:
+        connection.disconnect()
+        raise
+
+
+def _received(socket: Any, exchange: WireExchange) -> None:
+    while True:
+        data = socket.recv(RECEIVED)
+        if not data:
+            raise ConnectionResetError
+        if exchange.feed(data):
+            return
+
+
+def _parsed(connection: Any, exchange: WireExchange) -> None:
+    done = False
+    while not done:
+        try:
+            done = exchange.accept(connection.read_response(disable_decoding=True, disconnect_on_error=False))
+        except refusals.ResponseError as error:
+            done = exchange.refuse(text_of(error))

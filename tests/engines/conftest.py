@@ -1,0 +1,35 @@
+"""Servers of a file of tests, and of one test."""
+
+from __future__ import annotations
+
+import pytest
+from engines.servers import Server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server that the tests of a file share; they use names of their own."""
+    running = Server(tmp_path_factory.mktemp("redis"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def client(server):
+    """A client of it."""
+    with server.client() as made:
+        yield made
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """A function that starts a server for one test."""
+    started = []
+
+    def start(**options: object) -> Server:
+        started.append(Server(tmp_path / f"server{len(started)}", **options))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.kill()

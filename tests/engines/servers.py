@@ -1,0 +1,82 @@
+"""Real servers on loopback ports of their own, ended by the numbers of their processes."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+REDIS = shutil.which("redis-server") or shutil.which("valkey-server")
+needs_redis = pytest.mark.skipif(
+    REDIS is None,
+    reason="needs redis-server or valkey-server on PATH (Debian packages redis-server, valkey-server)",
+)
+SECONDS = 30
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A redis-server in a folder; options are those of its configuration, `_` for `-`."""
+
+    def __init__(self, folder: Path, **options: object):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.options = {"save": "", "appendonly": "no", **options}
+        self.process = None
+        self.start()
+
+    def start(self, **changed: object) -> Server:
+        """Starts it on a port of its own, the one that it had if that is free."""
+        self.options |= changed
+        for _ in range(5):
+            self.port = getattr(self, "port", None) or free_port()
+            words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder]
+            words += ["--unixsocket", self.folder / "redis.sock", "--daemonize", "no"]
+            for name, value in self.options.items():
+                words += [f"--{name.replace('_', '-')}", *(value if isinstance(value, list) else [value])]
+            with (self.folder / "log.txt").open("ab") as log:
+                self.process = subprocess.Popen(list(map(str, words)), stdout=log, stderr=log)
+            if self._answers():
+                return self
+            self.kill()
+            self.port = None
+        raise RuntimeError((self.folder / "log.txt").read_text())
+
+    def _answers(self) -> bool:
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                with redis.Redis(port=self.port, socket_timeout=5) as client:
+                    return client.ping()
+            except redis.exceptions.AuthenticationError:
+                return True
+            except redis.exceptions.RedisError:
+                time.sleep(0.02)
+        return False
+
+    def client(self, **options: object) -> redis.Redis:
+        """A client of it."""
+        return redis.Redis(port=self.port, **options)
+
+    def stop(self) -> None:
+        """Ends it well."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(SECONDS)
+
+    def kill(self) -> None:
+        """Ends it as a crash does."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(SECONDS)

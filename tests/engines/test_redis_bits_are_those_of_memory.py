@@ -1,0 +1,187 @@
+"""A filter on a server has the answers and the bits of the one in memory.
+
+Whatever shards, layout, keys and client.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import polars as pl
+import pytest
+from engines.servers import needs_redis
+
+from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError
+from bloomery.engines.redis import RedisBloomFilter
+
+pytestmark = needs_redis
+
+SHAPES = [
+    ({}, 1),
+    ({}, 3),
+    ({"layout": "split"}, 1),
+    ({"layout": "split"}, 4),
+    ({"layout": "classic"}, 1),
+    ({"layout": "classic", "scheme": "double", "hash": "md5"}, 1),
+    ({"layout": "partitioned"}, 1),
+    ({"layout": "two-block"}, 1),
+]
+
+
+@pytest.fixture
+def name():
+    return f"f{uuid.uuid4().hex}"
+
+
+@pytest.mark.parametrize(("shape", "shards"), SHAPES)
+@pytest.mark.parametrize("secret", [None, bytes(range(16))])
+def test_answers_and_bits(client, name, shape, shards, secret):
+    if secret and "hash" in shape:
+        pytest.skip("a secret has a hash of its own")
+    there = RedisBloomFilter(client, name, 3000, 0.02, shards=shards, seed=7, secret=secret, **shape)
+    layout = {"layout": there.manifest.layout, **shape}
+    here = BloomFilter(3000, 0.02, seed=7, secret=secret, **layout)
+    keys = np.arange(2500) * 7919
+    twice = np.concatenate([keys, keys[:500]])
+    assert (there.add_many(twice) == here.add_many(twice)).all()
+    asked = np.arange(0, 7919 * 5000, 7919)
+    found = there.contains_many(asked)
+    assert (found == here.contains_many(asked)).all()
+    assert found[:2500].all()
+    assert there.fpr() == here.fpr()
+    assert there.approx_count() == here.approx_count()
+    assert there.fill == here.fill
+    dumped = there.dump()
+    assert dumped == here
+    assert abs(dumped.num_added - here.num_added) < 100
+
+
+BATCHES = [
+    ["a", b"b", 3, 4.5, ("x", 1), uuid.UUID(int=5), True],
+    ("a", "b"),
+    np.array([1, 5, 9], dtype=np.uint8),
+    np.array(["ab", "c"]),
+    pl.Series(["a", None, "b", "zz"]),
+    pl.DataFrame({"x": [1, 2], "y": ["a", "b"]}),
+    [],
+]
+
+
+@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: type(batch).__name__)
+def test_batches_of_every_kind_are_answered_in_their_kind(client, name, batch):
+    there = RedisBloomFilter(client, name, 1000, shards=2)
+    here = BloomFilter(1000, layout=there.manifest.layout)
+    for call in ("contains_many", "add_many", "contains_many"):
+        told, wanted = getattr(there, call)(batch), getattr(here, call)(batch)
+        assert type(told) is type(wanted)
+        assert list(told) == list(wanted)
+    for key in ["b", 3, 5, "nobody"]:
+        assert (key in there) == (key in here)
+        assert there.add(key) == here.add(key)
+
+
+def test_iterables_of_any_length_and_refused_keys(client, name):
+    there = RedisBloomFilter(client, name, 100_000)
+    there.update((i for i in range(40_000)), ["x"])
+    assert all(there.contains_many(iter(range(40_000))))
+    assert "x" in there
+    with pytest.raises(TypeError, match="item 1 of the batch"):
+        there.add_many(["y", object()])
+    with pytest.raises(TypeError):
+        there.add(object())
+    with pytest.raises(TypeError, match="one str"):
+        there.update("y")
+
+
+def test_two_clients_and_a_client_that_decodes_see_one_filter(server, name):
+    with server.client() as one, server.client(decode_responses=True, protocol=2) as two:
+        first = RedisBloomFilter(one, name, 1000)
+        second = RedisBloomFilter(two, name)
+        assert first.add("k")
+        assert "k" in second
+        assert not second.add("k")
+        assert second.dump() == first.dump()
+        assert second.manifest == first.manifest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"protocol": 2}, {"protocol": 3}, {"single_connection_client": True}, {"health_check_interval": 1}],
+    ids=str,
+)
+def test_every_client(server, name, options):
+    with server.client(**options) as client:
+        there = RedisBloomFilter(client, name, 1000)
+        assert there.add_many([1, 2, 1]) == [True, True, False]
+        assert client.ping()
+        assert there.contains_many([1, 3]) == [True, False]
+
+
+def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, name, monkeypatch):
+    from bloomery.engines.redis import transport
+
+    monkeypatch.setattr(transport, "idle", lambda _connection: None)
+    for shape in ({}, {"layout": "classic"}):
+        there = RedisBloomFilter(client, name + str(len(shape)), 1000, **shape)
+        assert there.add_many([1, 2, 1]) == [True, True, False]
+        assert there.contains_many([1, 3]) == [True, False]
+
+
+def test_a_filter_goes_out_and_in(client, name):
+    here = BloomFilter(5000, 0.005, layout="blocked", seed=3)
+    here.update(range(3000))
+    there = RedisBloomFilter.from_filter(client, name, here, shards=3)
+    assert there.dump() == here
+    more = BloomFilter(5000, 0.005, layout="blocked", seed=3)
+    more.update(range(3000, 4000))
+    there |= more
+    here |= more
+    assert there.dump() == here
+    # From string to string, and across numbers of shards.
+    for shards in (3, 1):
+        other = RedisBloomFilter(client, f"{name}-{shards}", 5000, 0.005, seed=3, shards=shards)
+        other.add("only there")
+        there |= other
+        assert "only there" in there
+        there.load(here)
+        assert "only there" not in there
+    there.clear()
+    assert there.approx_count() == (0, 0)
+    assert there.dump().num_added == 0
+    assert sorted(client.scan_iter(f"*{name}*:or*")) == sorted(client.scan_iter(f"*{name}*new*")) == []
+
+
+def test_what_does_not_fit_is_named(client, name):
+    there = RedisBloomFilter(client, name, 1000)
+    for other in (BloomFilter(2000, layout="blocked"), BloomFilter(1000, layout="blocked", seed=1)):
+        with pytest.raises(IncompatibleFilters, match=r"seed|num_bits"):
+            there |= other
+        with pytest.raises(IncompatibleFilters, match=r"seed|num_bits"):
+            there.load(other)
+    secret = BloomFilter(1000, layout="blocked", secret=bytes(16))
+    with pytest.raises(IncompatibleFilters, match="secret"):
+        there.load(secret)
+    with pytest.raises(ParameterTypeError, match="set"):
+        there |= {1}
+    with pytest.raises(IncompatibleFilters, match="num_bits"):
+        there |= RedisBloomFilter(client, name + "x", 2000)
+    with pytest.raises(ParameterTypeError, match="client"):
+        RedisBloomFilter("redis://localhost", name, 1000)
+    for bad in ("", "x" * 513, "a\0", "\ud800", "a}b"):
+        with pytest.raises(ParameterError, match="name"):
+            RedisBloomFilter(client, bad, 1000)
+
+
+def test_rates_are_those_of_memory_with_shards_and_without(client, name):
+    from bloomery import theory  # noqa: F401 - the law that both have
+
+    absent = np.arange(10**9, 10**9 + 50_000)
+    rates = set()
+    for shards in (1, 7):
+        there = RedisBloomFilter(client, f"{name}{shards}", 20_000, 0.01, shards=shards)
+        there.update(np.arange(20_000))
+        rates.add(int(there.contains_many(absent).sum()))
+    here = BloomFilter(20_000, 0.01, layout="blocked")
+    here.update(np.arange(20_000))
+    assert rates == {int(here.contains_many(absent).sum())}

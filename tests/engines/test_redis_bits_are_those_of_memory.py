@@ -6,13 +6,15 @@ Whatever shards, layout, keys and client.
 from __future__ import annotations
 
 import uuid
+from array import array
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
 import pytest
 from engines.servers import needs_redis
 
-from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError
+from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError, hash_many
 from bloomery.engines.redis import RedisBloomFilter
 
 pytestmark = needs_redis
@@ -185,3 +187,33 @@ def test_rates_are_those_of_memory_with_shards_and_without(client, name):
     here = BloomFilter(20_000, 0.01, layout="blocked")
     here.update(np.arange(20_000))
     assert rates == {int(here.contains_many(absent).sum())}
+
+
+def test_ready_hashes_are_those_of_their_keys(client, name):
+    there = RedisBloomFilter(client, name, 3000, 0.02, shards=2, seed=7, secret=bytes(16))
+    keys = [f"key {number}" for number in range(1000)]
+    hashes = hash_many(keys, seed=7, secret=bytes(16))
+    assert there.add_hashed(hashes[:500]) == there.dump().contains_many(keys[:500]) == [True] * 500
+    assert there.contains_hashed(hashes) == there.contains_many(keys)
+    for kind in (np.array(hashes, np.uint64), array("Q", hashes)):
+        assert list(there.contains_hashed(kind)) == there.contains_many(keys)
+    for wrong in (["a"], [-1], np.arange(3, dtype=np.int32), b"12345678", 7):
+        with pytest.raises(ParameterTypeError, match="hashes must be"):
+            there.contains_hashed(wrong)
+
+
+def test_threads_share_a_filter(client, name):
+    """What each of them added is found, and remembered: none writes over another's part of the memory."""
+    there = RedisBloomFilter(client, name, 30_000, 0.001)
+    ranges = [range(start, start + 1500) for start in range(0, 12_000, 1500)]
+
+    def add(keys):
+        for start in keys[::100]:
+            there.add_many(list(range(start, start + 100)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, ranges))
+    assert all(there.contains_many(list(range(12_000))))
+    told = there.verify()
+    assert told.ok
+    assert told.keys_checked == 4096

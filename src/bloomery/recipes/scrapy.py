@@ -1,4 +1,4 @@
-"""Duplicate requests of a Scrapy crawl, told by a filter: 5 bytes a request, 4 with a capacity, instead of 98.
+"""Duplicate requests of a Scrapy crawl, told by a filter: 5 bytes each, 4 with a capacity, instead of 98.
 
 In the project's ``settings.py``::
 
@@ -10,8 +10,10 @@ Further settings, all optional:
 * ``BLOOMERY_CAPACITY``: requests that the filter is sized for; it grows unasked.
 * ``BLOOMERY_SAVE_EVERY``: seconds between two saves into ``JOBDIR``; 300 unasked, and once at the end.
 * ``BLOOMERY_SEED``: of the hash; drawn unasked.
+* ``BLOOMERY_REDIS_URL``: the Redis server whose filter all spiders of a fleet share; in this process unasked.
+* ``BLOOMERY_REDIS_NAME``: the filter's name there; ``scrapy:NAME`` unasked, with the spider's name.
 
-With ``JOBDIR`` the filter is kept there, in ``requests.bloom``, which ``bloomery.open`` reads.
+With ``JOBDIR`` and no Redis the filter is kept there, in ``requests.bloom``, which ``bloomery.open`` reads.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from scrapy.utils.job import job_dir
 
 import bloomery
 from bloomery import registry
-from bloomery.errors import ParameterError
+from bloomery.errors import BloomeryError, ParameterError
 from bloomery.recipes.dedup import Load
+from bloomery.recipes.fleet import Fleet
 
 if TYPE_CHECKING:
     from typing import Self
@@ -62,10 +65,13 @@ class Options(NamedTuple):
     #: Seconds between two saves.
     save_every: float = 300.0
     seed: int | None = None
+    #: Redis server of a filter that is shared, and the filter's name there.
+    redis_url: str | None = None
+    redis_name: str = "scrapy:"
 
     @classmethod
-    def read(cls, settings: BaseSettings) -> Self:
-        """Read ``BLOOMERY_*``; raises ``ParameterError`` that names the setting."""
+    def read(cls, settings: BaseSettings, spider: str = "") -> Self:
+        """Read ``BLOOMERY_*`` for a spider; raises ``ParameterError`` that names the setting."""
         fpr = _number(settings, "BLOOMERY_FPR", float, cls._field_defaults["fpr"])
         if not 0.0 < fpr < 1.0:
             raise ParameterError(f"BLOOMERY_FPR must be between 0 and 1 (exclusive), got {fpr!r}")
@@ -75,10 +81,18 @@ class Options(NamedTuple):
         every = _number(settings, "BLOOMERY_SAVE_EVERY", float, cls._field_defaults["save_every"])
         if not every > 0.0:
             raise ParameterError(f"BLOOMERY_SAVE_EVERY must be above 0 seconds, got {every!r}")
-        return cls(fpr, capacity, every, _number(settings, "BLOOMERY_SEED", _whole, None))
+        url = settings.get("BLOOMERY_REDIS_URL") or None
+        if url is not None and capacity is None:
+            raise ParameterError(
+                "BLOOMERY_CAPACITY must say for how many requests the filter in Redis is made"
+            )
+        name = settings.get("BLOOMERY_REDIS_NAME") or f"scrapy:{spider}"
+        return cls(fpr, capacity, every, _number(settings, "BLOOMERY_SEED", _whole, None), url, name)
 
     def made(self) -> Any:
-        """Return a filter as the settings want it."""
+        """Return a filter as the settings want it; one in Redis may be there already."""
+        if self.redis_url is not None:
+            return _shared(self.redis_url, self.redis_name, self.capacity or 0, self.fpr)
         seed = secrets.randbits(64) if self.seed is None else self.seed
         role = "growing" if self.capacity is None else "plain"
         make = registry.class_of(registry.with_role(role))
@@ -100,6 +114,11 @@ class DupeFilter(RFPDupeFilter):
     seconds; after a kill the requests since the last save are unknown, so that pages may be fetched twice
     but none is lost.
 
+    With ``BLOOMERY_REDIS_URL`` spiders on many machines share a filter, which stays there until it is
+    deleted (``RedisBloomFilter(client, name).delete()``): a round trip a request, during which the crawler
+    waits. While the server is away, each spider goes on with what it sees itself
+    (`bloomery.recipes.fleet`).
+
     Raises ``ParameterError`` for settings out of range, ``FormatError`` and ``OSError`` for a file in
     ``JOBDIR`` that is no filter or cannot be read. Costs one scalar add a request, beside a fingerprint of
     some 10 us.
@@ -111,7 +130,8 @@ class DupeFilter(RFPDupeFilter):
         """Take the folder of the job and the settings; `open` makes or reads the filter."""
         super().__init__(None, debug, **rest)
         self.options = options or Options()
-        self._file = None if path is None else Path(path, _FILE)
+        in_memory = self.options.redis_url is None
+        self._file = Path(path, _FILE) if path is not None and in_memory else None
         self._stats: StatsCollector | None = None
         self._seen: Any = None
         self._lost = self._took = 0.0
@@ -123,7 +143,7 @@ class DupeFilter(RFPDupeFilter):
         made = cls(
             job_dir(settings),
             settings.getbool("DUPEFILTER_DEBUG"),
-            options=Options.read(settings),
+            options=Options.read(settings, crawler.spidercls.name),
             fingerprinter=crawler.request_fingerprinter,
         )
         made._stats = crawler.stats
@@ -219,6 +239,15 @@ class DupeFilter(RFPDupeFilter):
         self._seen.save(path)
         self._saved = time.monotonic()
         self._took = self._saved - begun
+
+
+def _shared(url: str, name: str, capacity: int, fpr: float) -> Fleet:
+    try:
+        return Fleet.open(url, name, capacity, fpr)
+    except BloomeryError:
+        raise
+    except ValueError:  # its text may have the password
+        raise ParameterError("BLOOMERY_REDIS_URL must be redis://[USER:PASSWORD@]HOST:PORT/DB") from None
 
 
 def _whole(value: Any) -> int:

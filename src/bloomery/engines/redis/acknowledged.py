@@ -8,6 +8,7 @@ is how many bits must be set.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 #: Keys that are remembered: 32 KiB of hashes.
 REMEMBERED = 4096
@@ -50,6 +51,7 @@ class Acknowledged:
         self._ring = bytearray(REMEMBERED * _HASH_BYTES)
         self._at = 0
         self._full = False
+        self._one = Lock()
         #: Least numbers of set bits: those that a count found, and those that were set since.
         self.bits = [0] * shards
 
@@ -57,12 +59,13 @@ class Acknowledged:
         """Remember the hashes of keys that were added."""
         ring, size = self._ring, len(self._ring)
         hashes = hashes[-size:]
-        room = size - self._at
-        ring[self._at : self._at + len(hashes)] = hashes[:room]
-        if len(hashes) >= room:
-            ring[: len(hashes) - room] = hashes[room:]
-            self._full = True
-        self._at = (self._at + len(hashes)) % size
+        with self._one:  # of threads that share a filter
+            room = size - self._at
+            ring[self._at : self._at + len(hashes)] = hashes[:room]
+            if len(hashes) >= room:
+                ring[: len(hashes) - room] = hashes[room:]
+                self._full = True
+            self._at = (self._at + len(hashes)) % size
 
     def hashes(self) -> bytes:
         """Return what is remembered."""

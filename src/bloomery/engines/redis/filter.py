@@ -149,6 +149,14 @@ class RedisBloomFilter:
         """Answer for each key whether it was probably added, in the caller's kind."""
         return self._run(self._strings.many(keys, adding=False))
 
+    def add_hashed(self, hashes: Any) -> Any:
+        """As ``add_many``, of ready 64-bit hashes: of ``hash_many`` with this filter's seed and secret."""
+        return self._run(self._strings.hashed(hashes, adding=True))
+
+    def contains_hashed(self, hashes: Any) -> Any:
+        """As ``contains_many``, of ready 64-bit hashes: a list, NumPy array or other buffer of them."""
+        return self._run(self._strings.hashed(hashes, adding=False))
+
     def __ior__(self, other: BloomFilter | RedisBloomFilter) -> Self:
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):

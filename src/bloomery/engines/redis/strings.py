@@ -7,6 +7,7 @@ the next batch.
 
 from __future__ import annotations
 
+from array import array
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,16 @@ from bloomery.engines.redis import failures, manifest
 from bloomery.engines.redis.acknowledged import Acknowledged
 from bloomery.engines.redis.asks import Send, call
 from bloomery.engines.redis.names import Names
+from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bloomery._core import WireBatch, WireCells, WireExchange
+    from bloomery._core import WireBatch, WireCells, WireExchange, WireKeys
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
 
+_WORD = 8
 #: Keys of one round trip: 1 MB of commands to look, 5 MB to add.
 PORTION = 16384
 
@@ -70,11 +73,20 @@ class Strings:
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
             return (yield from self._iterated(iter(keys), adding=adding, answer=answer))
         gathered = self.cells.keys(keys, adding=adding)
+        yield from self._portions(gathered, adding=adding)
+        return gathered.answers(keys) if answer else None
+
+    def hashed(self, hashes: Any, *, adding: bool) -> Steps[Any]:
+        """Look for the keys of ready hashes, or add them; the answers in the kind of the hashes."""
+        gathered = self.cells.hashed(_words(hashes), adding=adding)
+        yield from self._portions(gathered, adding=adding)
+        return gathered.answers(hashes)
+
+    def _portions(self, gathered: WireKeys, *, adding: bool) -> Steps[None]:
         for start in range(0, len(gathered), PORTION):
             batch = gathered.batch(start, start + PORTION)
             yield from self._sent(batch, adding=adding)
             gathered.take(batch)
-        return gathered.answers(keys) if answer else None
 
     def _iterated(self, keys: Iterator[Any], *, adding: bool, answer: bool) -> Steps[Any]:
         answers: list[bool] = []
@@ -148,3 +160,16 @@ class Strings:
             _, nbytes = self.cells.range(shard)
             counts.append((yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)))
         return counts
+
+
+def _words(hashes: Any) -> bytes:
+    """Return hashes as 8 bytes each; ParameterTypeError for what is no list or buffer of 64-bit hashes."""
+    try:
+        view = memoryview(array("Q", hashes) if isinstance(hashes, (list, tuple)) else hashes)
+    except (TypeError, OverflowError):
+        view = memoryview(b"")
+    if view.ndim != 1 or view.itemsize != _WORD or view.format not in {"Q", "L", "<Q", "<L", "=Q", "=L"}:
+        raise ParameterTypeError(
+            f"hashes must be a list, or a buffer of unsigned 64-bit numbers, got {type(hashes).__name__}"
+        )
+    return view.tobytes()

@@ -80,6 +80,16 @@ def idle(connection: Any) -> Any:
     return None
 
 
+def connected(url: str, **options: Any) -> Any:
+    """Return a client of a URL, ``redis://``, ``rediss://`` or ``unix://``; ValueError for one that is none.
+
+    ``options`` are those of ``redis.Redis.from_url``. Nothing is sent yet.
+    """
+    from redis import Redis
+
+    return Redis.from_url(url, **options)
+
+
 class Transport:
     """Asks the one server of a client."""
 

@@ -126,7 +126,7 @@ def test_every_command_runs(tmp_path):
     for words in COMMANDS:
         done = run(COMMAND, tmp_path, *words)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (words, done.stderr.decode())
-    of_services = {"serve", "token", "backup", "restore"}
+    of_services = {"serve", "token", "backup", "restore", "redis-load", "redis-save", "redis-info"}
     assert {words[0] for words in COMMANDS} == set(parser.COMMANDS) - of_services
 
 

@@ -212,8 +212,11 @@ def test_every_command_has_help_with_an_example(bloomery):
         assert f"bloomery {name}" in text.split("example:")[1]
 
 
-# Those of a service that runs are tried on one: test_backups_come_back.py and others in tests/service.
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"backup", "restore", "token"}])
+# Those of a service or server that runs are tried on one: tests/service, tests/engines.
+OF_SERVERS = {"backup", "restore", "token", "redis-load", "redis-save", "redis-info"}
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in OF_SERVERS])
 def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
     for text in ("words.txt", "urls.txt", "typed.txt", "app.log"):
         (tmp_path / text).write_bytes(b"a\nb\na\n")

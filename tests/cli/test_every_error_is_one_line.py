@@ -193,6 +193,10 @@ def test_what_the_terminal_cannot_say_is_escaped(ask, encoding):
         (done.stdout + done.stderr).decode(encoding)
 
 
+#: Those that speak to a running service or server.
+OF_SERVERS = {"backup", "restore", "redis-load", "redis-save", "redis-info"}
+
+
 @pytest.mark.parametrize("command", PRINTS.values(), ids=PRINTS)
 @pytest.mark.parametrize("out", [">&-", ">/dev/full", "| true"])
 def test_a_standard_output_that_takes_nothing_is_told(program, folder, command, out):
@@ -233,7 +237,7 @@ def test_a_number_that_is_none_names_its_option(capsys, command, option):
         "\udcff",
         "0x10",
     ):
-        words = [*PRINTS[command], f"{option}={value}"]
+        words = [*PRINTS.get(command, [command, "file", "redis://nowhere", "name"]), f"{option}={value}"]
         assert main(words) == 2
         out, text = capsys.readouterr()
         assert (out, text.count("\n")) == ("", 1)
@@ -244,8 +248,8 @@ def test_a_number_that_is_none_names_its_option(capsys, command, option):
 
 
 def test_every_command_is_walked():
-    # Those speak to a running service: tests/service walks them.
-    assert set(PRINTS) | {"backup", "restore"} == set(COMMANDS)
+    # Those speak to a running service or server: tests/service and tests/engines walk them.
+    assert set(PRINTS) | OF_SERVERS == set(COMMANDS)
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "x\x1b[2J" * 2000, "0", "", "\udcff", "\u0665" * 5000])

@@ -27,9 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bloomery.cli.app import run
 
         return run(sys.argv[1:] if argv is None else list(argv))
-    except (KeyboardInterrupt, RuntimeError) as error:  # while modules were on their way
-        # CPython 3.11 makes a RuntimeError of what is raised while a class is made.
-        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, KeyboardInterrupt):
+    except (KeyboardInterrupt, RuntimeError, AttributeError) as error:  # while modules were on their way
+        # CPython 3.11 makes a RuntimeError of what is raised while a class is made, and argparse an
+        # AttributeError of what is raised before it has saved what it is about to restore.
+        raised = (error, error.__cause__, error.__context__)
+        if not any(isinstance(one, KeyboardInterrupt) for one in raised):
             raise
         sys.stderr.write("bloomery: interrupted\n")
         return 130

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Open the file and print what it holds."""
     import bloomery
     from bloomery.cli.filters.secret import secret_from
-    from bloomery.cli.report import report
+    from bloomery.cli.report import report, valued
 
     secret = secret_from(args.secret_file)
     seen: Any = bloomery.open(args.filter, verify=args.verify, secret=secret)
@@ -36,12 +36,6 @@ def run(args: argparse.Namespace) -> int:
     if hasattr(seen, "stage_info"):
         stats["stage_info"] = seen.stage_info()
     width = max(map(len, stats))
-    lines = [f"{name:<{width}}  {_text(value)}" for name, value in stats.items() if name != "stage_info"]
+    lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items() if name != "stage_info"]
     report(args, stats, lines, stdout_is_free=True)
     return 0
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

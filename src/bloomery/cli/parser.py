@@ -51,6 +51,9 @@ class Commands(Mapping[str, Command]):
         "token",
         "backup",
         "restore",
+        "redis-load",
+        "redis-save",
+        "redis-info",
         "plan",
         "completion",
         "man",
@@ -60,7 +63,7 @@ class Commands(Mapping[str, Command]):
         """Import it."""
         if name not in self._NAMES:
             raise KeyError(name)
-        module: Any = importlib.import_module(f"bloomery.cli.{name}")
+        module: Any = importlib.import_module(f"bloomery.cli.{name.replace('-', '_')}")
         return module  # type: ignore[no-any-return] # what a module has is not known to types
 
     def __iter__(self) -> Iterator[str]:

@@ -45,6 +45,13 @@ def report(
         print(text, end="", file=sys.stderr, flush=True)
 
 
+def valued(value: Any) -> str:
+    """Return a value as people read it."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
 def note(args: argparse.Namespace, text: str) -> None:
     """Warn in one line on stderr, unless ``--quiet``."""
     if not args.quiet:

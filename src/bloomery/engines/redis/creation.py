@@ -51,20 +51,25 @@ def standing(name: str) -> Steps[Manifest | None]:
     )
 
 
-def made(name: str, wanted: Manifest, cells: WireCells) -> Steps[Manifest]:
-    """Make a filter without keys, or return what another client made meanwhile."""
+def made(
+    name: str, wanted: Manifest, cells: WireCells, data: bytes | memoryview | None = None
+) -> Steps[Manifest]:
+    """Make a filter, without keys or of the cells in ``data``.
+
+    Return what another client made meanwhile, if one did.
+    """
     names = Names(name, wanted.shards)
     first = wanted.to_bytes()
     won = yield from call(names.manifest, b"SET", names.manifest, first, b"NX", b"PX", _BUILT_WITHIN)
     if not won:
         stood = yield from standing(name)
-        return stood if stood is not None else (yield from made(name, wanted, cells))
+        return stood if stood is not None else (yield from made(name, wanted, cells, data))
     done: list[bytes] = []
     try:
         for shard, key in enumerate(names.bits):
             fresh = beside(key, b"new:" + wanted.id.encode())
             done.append(fresh)
-            yield from written(fresh, wanted.mark(shard), cells, shard, None)
+            yield from written(fresh, wanted.mark(shard), cells, shard, data)
             if not (yield from call(key, b"RENAMENX", fresh, key)):
                 raise EngineNameTaken(
                     f"filter {name!r}: the server has a key {key.decode()!r} and no filter of this name; "
@@ -72,6 +77,9 @@ def made(name: str, wanted: Manifest, cells: WireCells) -> Steps[Manifest]:
                     "or choose another name"
                 )
             done[-1] = key
+            if data is not None:  # which may take longer than all have to live
+                for begun in (names.manifest, *done):
+                    yield from call(begun, b"PEXPIRE", begun, _BUILT_WITHIN)
         closing = wanted.at(manifest.CLOSING)
         closed = None
         if (yield from call(names.manifest, b"SET", names.manifest, closing.to_bytes(), b"XX")):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.engines.redis import content, creation, opening, server
 from bloomery.engines.redis.opening import Wanted
+from bloomery.engines.redis.strings import cells_of
 from bloomery.engines.redis.transport import Transport
 from bloomery.errors import ParameterTypeError
 
@@ -65,11 +66,21 @@ class RedisBloomFilter:
         )
         self._open(client, wanted)
 
-    def _open(self, client: Any, wanted: Wanted) -> None:
+    def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
         self._transport = Transport(client, wanted.name)
         self._run = self._transport.run
-        self._strings = self._run(opening.opened(wanted))
+        self._strings = self._run(opening.opened(wanted, data))
         self._run_id = self._run(server.run_id())
+
+    @classmethod
+    def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
+        """Return the filter ``name`` if it is there."""
+        wanted = Wanted(name, secret=secret)
+        if Transport(client, name).run(creation.standing(name)) is None:
+            return None
+        self = cls.__new__(cls)
+        self._open(client, wanted)
+        return self
 
     @classmethod
     def from_filter(
@@ -101,9 +112,13 @@ class RedisBloomFilter:
             allow_eviction=allow_eviction,
             shape=(info["num_bits"], info["num_hashes"]),
         )
+        new = wanted.manifest()
+        # Raises IncompatibleFilters where the secret is another one.
+        cells_of(new, secret).memory(new.capacity, new.fpr).isdisjoint(filter)
         self = cls.__new__(cls)
-        self._open(client, wanted)
-        self.load(filter)
+        self._open(client, wanted, memoryview(filter).cast("B"))
+        if not self._strings.fresh:
+            self.load(filter)
         return self
 
     @classmethod

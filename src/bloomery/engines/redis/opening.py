@@ -107,17 +107,18 @@ def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
     return planning.planned(cells_of(new, wanted.secret), new.layout, said, batch)
 
 
-def opened(wanted: Wanted) -> Steps[Strings]:
-    """Return the filter, made if there is none."""
-    stood = yield from creation.standing(wanted.name)
+def opened(wanted: Wanted, data: bytes | memoryview | None = None) -> Steps[Strings]:
+    """Return the filter, made if there is none, of the cells in ``data`` if they are given."""
+    stood, made = (yield from creation.standing(wanted.name)), ""
     if stood is None:
         new = wanted.manifest()
         cells = cells_of(new, wanted.secret)
         said = yield from server.asked()
         planned = planning.planned(cells, new.layout, said, 1)
         planned.refuse(wanted.name, allow_eviction=wanted.allow_eviction)
-        stood = yield from creation.made(wanted.name, new, cells)
+        stood, made = (yield from creation.made(wanted.name, new, cells, data)), new.id
     stood.check(wanted.name, wanted.stated())
     strings = Strings(wanted.name, stood, wanted.secret)
     stood.check(wanted.name, {"secret": fingerprint(strings.cells.secret_fingerprint)})
+    strings.fresh = stood.id == made
     return strings

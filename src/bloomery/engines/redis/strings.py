@@ -50,6 +50,8 @@ class Strings:
     def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
         """Take what stands on the server."""
         self.name = name
+        #: True of a filter that was not there before.
+        self.fresh = False
         self._secret = secret
         self.adopt(stood)
 

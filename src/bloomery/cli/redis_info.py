@@ -1,0 +1,39 @@
+"""``bloomery redis-info``: what a filter on a Redis or Valkey server holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery.cli.options import add_secret
+from bloomery.cli.redis_server import add_server, client_of
+from bloomery.cli.report import report, valued
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "tell what a filter on a Redis or Valkey server holds"
+DETAIL = "The rate is that of the bits as they are, which the server counts."
+EXAMPLE = "bloomery redis-info redis://localhost:6379/0 words"
+QUIET = "print nothing: the exit code says whether the filter is whole"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_server(parser)
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the server and print what it says."""
+    from bloomery.cli.filters.secret import secret_from
+
+    client = client_of(args)
+    from bloomery.engines.redis import RedisBloomFilter
+
+    there = RedisBloomFilter(client, args.name, secret=secret_from(args.secret_file))
+    whole = there.verify()
+    stats: dict[str, Any] = {**there.info(), "whole": whole.ok}
+    width = max(map(len, stats))
+    lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items()]
+    report(args, stats, lines, stdout_is_free=True)
+    return 0 if whole else 1

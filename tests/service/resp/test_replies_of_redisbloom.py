@@ -1,8 +1,8 @@
 """Replies of a service without keys are RedisBloom's, command by command, in both versions of the protocol.
 
-``replies_of_redisbloom.jsonl`` has what RedisBloom 8 (its sources of June 2026) answers to the commands of
-``corpus``, a line each: the command, the reply in version 2 and, where that is another, in version 3. Two
-words more are what RedisBloom 2.8.20 answers instead. In ``tests/``, ``python -m
+``tests/golden/replies-of-redisbloom.jsonl`` has what RedisBloom 8 (its sources of June 2026) answers to the
+commands of ``corpus``, a line each: the command, the reply in version 2, and in version 3 where it differs.
+Two words more are what RedisBloom 2.8.20 answers instead. In ``tests/``, ``python -m
 service.resp.test_replies_of_redisbloom PORT PORT`` writes it anew, of both.
 """
 
@@ -20,7 +20,7 @@ from service.resp.serving import Raw
 
 __all__ = ["redisbloom"]  # a fixture
 
-RECORD = Path(__file__).with_name("replies_of_redisbloom.jsonl")
+RECORD = Path(__file__).parents[2] / "golden" / "replies-of-redisbloom.jsonl"
 # What is answered otherwise, by command, and why.
 OTHERWISE = {
     # Numbers are decimal here.

@@ -20,6 +20,9 @@ use crate::store::Store;
 /// How long nothing is accepted after the system refused, as for want of descriptors.
 const REFUSED: Duration = Duration::from_millis(100);
 
+/// Without a new connection for so long, what was left behind is looked for.
+const SWEPT: Duration = Duration::from_secs(30);
+
 /// A port that is listened on, until it is dropped.
 pub struct Listener {
     address: SocketAddr,
@@ -88,6 +91,10 @@ async fn accept(socket: TcpListener, server: Arc<Server>, ended: watch::Receiver
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             () = reached(&mut ended_now, End::Drain) => return,
+            () = tokio::time::sleep(SWEPT) => {
+                server.transfers.sweep();
+                continue;
+            }
         };
         let Ok((socket, address)) = accepted else {
             tokio::time::sleep(REFUSED).await;

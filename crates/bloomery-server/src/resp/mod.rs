@@ -4,7 +4,7 @@
 //! * [`gate`]: who may do what;
 //! * `clients`: who is connected, [`server`]: what all connections share;
 //! * `halt`: why a command is refused, `command`: what a command is, and a table of them;
-//! * `transaction`: commands put off, `transfer`: a filter on its way in pieces;
+//! * `transaction`: commands put off, `transfer`: filters on their way in pieces;
 //! * `session`: what one client has said so far, and the commands it sends, by a table it is given; nothing waits;
 //! * `commands`: that table, one family a file;
 //! * [`dialogue`]: a client without a socket;

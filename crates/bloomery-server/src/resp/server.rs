@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::clients::Clients;
 use super::gate::Gate;
 use super::parse::Span;
+use super::transfer::Transfers;
 use crate::store::{self, Store};
 
 /// How a listener is opened.
@@ -81,8 +82,8 @@ pub struct Server {
     pub saving: AtomicBool,
     /// When the last one was, in seconds since 1970.
     pub saved: AtomicU64,
-    /// Bytes of filters that clients are sent, or send, in pieces.
-    pub on_their_way: AtomicU64,
+    /// Filters that clients are sent, or send, in pieces.
+    pub transfers: Transfers,
     pub(super) clients: Arc<Clients>,
     port: u16,
     spare: Mutex<Vec<Buffers>>,
@@ -99,7 +100,7 @@ impl Server {
             counters: Counters::default(),
             saving: AtomicBool::new(false),
             saved: AtomicU64::new(now / 1000),
-            on_their_way: AtomicU64::new(0),
+            transfers: Transfers::default(),
             clients: Arc::default(),
             port,
             spare: Mutex::new(Vec::new()),

@@ -14,7 +14,6 @@ use super::parse::{Args, Caps, Found, Parser, Span, Wrong};
 use super::reply::Reply;
 use super::server::{Buffers, Server};
 use super::transaction::Transaction;
-use super::transfer::Transfer;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
@@ -52,7 +51,6 @@ pub(super) struct Session {
     token: Option<(Vec<u8>, u64)>,
     caps: Caps,
     pub(super) transaction: Option<Transaction<&'static Command<Session>>>,
-    pub(super) transfer: Transfer,
     /// True while `EXEC` has the filters for itself.
     pub(super) exclusive: bool,
     pub(super) closing: bool,
@@ -81,7 +79,6 @@ impl Session {
             token: None,
             caps: Caps::before_auth(),
             transaction: None,
-            transfer: Transfer::None,
             exclusive: false,
             closing: false,
             known: None,
@@ -109,7 +106,6 @@ impl Session {
         };
         self.reply.three = false;
         self.transaction = None;
-        self.transfer = Transfer::None;
         self.refresh_caps();
     }
 

@@ -1,8 +1,7 @@
 //! Filters as bytes: whole, by `BLOOM.DUMP` and `BLOOM.RESTORE`, or in pieces as `RedisBloom` has them.
 //!
-//! A piece is asked for by a number: 0 asks for the head, and is answered with 1; `p` asks for what stands from byte
-//! `p - 1` on, and is answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they
-//! came with.
+//! A piece is asked for by a number: 0 asks for the head; `p`, which the answer before it told, for what is next, and is
+//! answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they came with.
 
 use bloomery_core::container::{Parsed, Verify};
 
@@ -11,7 +10,7 @@ use super::super::gate::Scope;
 use super::super::halt::{Done, Halt, wrong_arity};
 use super::super::parse::Args;
 use super::super::session::Session;
-use super::super::transfer::{Incoming, Outgoing, Reserved, Transfer};
+use super::super::transfer::Transfers;
 use super::arguments::{integer, is};
 use super::exchange;
 use crate::fault::{Code, Fault};
@@ -45,8 +44,6 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
     ),
 ];
 
-/// Largest piece.
-const PIECE: usize = 16 << 20;
 /// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
 const HEAD: &[u8; 8] = b"BLOOMERY";
 /// Number of a head, and of a header.
@@ -126,35 +123,30 @@ fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
     if at == 0 {
         return begin(session, &entry);
     }
-    let piece: &[u8] = match &session.transfer {
-        Transfer::Out(Outgoing { id, bytes, .. }) if *id == entry.id => {
-            let from = usize::try_from(at - 1).unwrap_or(usize::MAX).min(bytes.len());
-            &bytes[from..bytes.len().min(from.saturating_add(PIECE))]
-        }
-        _ => return Err(Halt::text("ERR a dump begins with 0, on the same connection")),
-    };
+    let piece = session.server.transfers.piece(entry.id, at);
+    let over = || Halt::text("ERR the dump is over, or was left for a minute: begin with 0");
+    let (next, bytes, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
-    session.reply.integer(if piece.is_empty() { 0 } else { at + piece.len() as i64 });
-    session.reply.bulk(piece);
-    if piece.is_empty() {
-        session.transfer = Transfer::None;
-    }
+    session.reply.integer(next);
+    session.reply.bulk(&bytes[range]);
     Ok(())
 }
 
 /// Answers with the head, and keeps what follows it.
 fn begin(session: &mut Session, entry: &Entry) -> Done {
-    session.transfer = Transfer::None;
     let filter = entry.look();
-    let reserved = Reserved::new(&session.server, filter.container().nbytes() as u64)?;
-    let bytes = file_of(filter.as_ref())?;
+    let (nbytes, mut length) = (filter.container().nbytes() as u64, 0);
+    let number = session.server.transfers.begin(entry.id, nbytes, || {
+        let bytes = file_of(filter.as_ref())?;
+        length = bytes.len() as u64;
+        Ok(bytes)
+    })?;
     drop(filter);
     let mut head = HEAD.to_vec();
-    head.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    head.extend_from_slice(&length.to_le_bytes());
     head.extend_from_slice(settings::line(&entry.name(), entry.created, &entry.settings).as_bytes());
-    session.transfer = Transfer::Out(Outgoing { id: entry.id, bytes, _reserved: reserved });
     session.reply.array(2);
-    session.reply.integer(1);
+    session.reply.integer(number);
     session.reply.bulk(&head);
     Ok(())
 }
@@ -185,8 +177,8 @@ fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
             exchange::load(session, &entry, number, piece, flavour)
         }
         Some(_) => Err(bad()),
+        None if Transfers::is_head(number) && piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
         None if number != HEADER => go_on(session, args.at(1), number, piece),
-        None if piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
         None => exchange::begin(session, args.at(1), piece, flavour),
     }
 }
@@ -194,46 +186,24 @@ fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
 /// Waits for the bytes of a file, which a head tells of.
 fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> Done {
     let (settings, total) = head_of(head).filter(|(settings, _)| settings.flavour == flavour).ok_or_else(bad)?;
-    session.transfer = Transfer::None;
     if total > session.server.store.options.limits.filter_bytes {
         return Err(Halt::text("ERR Insufficient memory to create filter"));
     }
-    let reserved = Reserved::new(&session.server, total)?;
-    let (name, bytes, total) = (name.to_vec(), Vec::new(), total as usize);
-    session.transfer = Transfer::In(Box::new(Incoming { name, settings, bytes, total, _reserved: reserved }));
+    session.server.transfers.expect(name, settings, total)?;
     session.reply.ok();
     Ok(())
 }
 
-/// Takes in bytes of the file that is waited for.
-fn go_on(session: &mut Session, name: &[u8], at: i64, piece: &[u8]) -> Done {
-    let Transfer::In(incoming) = &mut session.transfer else { return Err(Fault::missing().into()) };
-    if incoming.name != name {
-        return Err(Fault::missing().into());
-    }
-    let start = u64::try_from(at).ok().and_then(|at| at.checked_sub(1 + piece.len() as u64));
-    if start != Some(incoming.bytes.len() as u64) {
-        return Err(Halt::text("ERR invalid offset - no link found"));
-    }
-    if incoming.bytes.len() + piece.len() > incoming.total {
-        return Err(Halt::text("ERR invalid chunk - Too big for current filter"));
-    }
-    incoming.bytes.extend_from_slice(piece);
-    if incoming.bytes.len() == incoming.total {
-        complete(session)?;
+/// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
+fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> Done {
+    if let Some(whole) = session.server.transfers.take(name, number, piece)? {
+        let (spec, filter) = filter_in(session, &whole.bytes)?;
+        // What it is made of stands in the file; how it is treated, in the head.
+        let settings = Settings { spec, ..whole.settings };
+        let (_, lsn) = session.server.store.restore(name, settings, filter, false)?;
+        session.note(lsn);
+        session.rest();
     }
     session.reply.ok();
-    Ok(())
-}
-
-/// Makes a filter of the bytes that have come in.
-fn complete(session: &mut Session) -> Done {
-    let Transfer::In(incoming) = std::mem::replace(&mut session.transfer, Transfer::None) else { return Ok(()) };
-    let (spec, filter) = filter_in(session, &incoming.bytes)?;
-    // What it is made of stands in the file; how it is treated, in the head.
-    let settings = Settings { spec, ..incoming.settings };
-    let (_, lsn) = session.server.store.restore(&incoming.name, settings, filter, false)?;
-    session.note(lsn);
-    session.rest();
     Ok(())
 }

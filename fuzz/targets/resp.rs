@@ -58,7 +58,7 @@ fn count(mut answers: &[u8]) -> usize {
     count
 }
 
-fuzz_target!(init: memory::limit(), |data: &[u8]| {
+fuzz_target!(init: memory::limit_to(2 << 30), |data: &[u8]| {
     let Some((&choice, said)) = data.split_first() else { return };
     let plain = choice & 1 == 0;
     let mut answers = Vec::new();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 import redis
+from sqlalchemy import create_engine, text
+
+from bloomery.service.registry import Registry
 
 
 def program(name):
@@ -48,6 +52,17 @@ def database():
     process.send_signal(signal.SIGINT)
     process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def registry(database):
+    """The URL of a registry of a test's own."""
+    name = f"r{secrets.token_hex(4)}"
+    engine = create_engine(database, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return database.replace("/postgres?", f"/{name}?")
 
 
 def eventually(check, seconds=10):
@@ -114,3 +129,74 @@ def test_two_nodes_share_names_and_tokens(start, database):
     nodes = second.http.get("/v1/nodes", headers=bearer).json()["nodes"]
     assert {node["http"] for node in nodes} == {first.url, second.url}
     assert first.restart().http.get("/v1/filters/mine", headers=bearer).status_code == 200
+
+
+def test_a_silent_node_is_let_go_and_steps_back_when_it_returns(start, registry):
+    """Its names are free once an administrator says so; what it comes back with is kept under other names."""
+    patience = {"BLOOMERY_SILENCE": "3"}
+    first, second = (start("--registry", registry, folder=folder, **patience) for folder in ("a", "b"))
+    for name in ("lost", "kept"):
+        first.create(name)
+        first.http.post(f"/v1/filters/{name}/add", json={"key": "ada"})
+    eventually(lambda: second.http.get("/v1/filters/lost").status_code == 421)
+    gone = f"/v1/nodes/{first.node}"
+    refused = second.http.delete(gone)
+    assert (refused.status_code, refused.json()["code"]) == (409, "busy"), "it lives"
+    assert second.http.delete(f"/v1/nodes/{second.node}").status_code == 409
+    assert second.http.delete("/v1/nodes/nobody").status_code == 404
+    first.kill()
+
+    def says_silent():
+        told = second.http.post("/v1/filters", json={"name": "lost", "capacity": 10})
+        return told.status_code == 421 and "silent" in told.json()["detail"]
+
+    eventually(says_silent)
+    eventually(lambda: second.http.delete(gone).status_code == 204)
+    eventually(lambda: second.http.get("/v1/filters/lost").status_code == 404)
+    eventually(
+        lambda: second.http.post("/v1/filters", json={"name": "lost", "capacity": 10}).status_code == 201
+    )
+
+    first.start()
+    assert first.http.post("/v1/filters/kept/check", json={"key": "ada"}).json() == {"found": True}
+    assert eventually(lambda: first.http.get("/v1/filters/lost").status_code == 421)
+    aside = f"lost.{first.node}.1"
+    assert first.http.post(f"/v1/filters/{aside}/check", json={"key": "ada"}).json() == {"found": True}
+    assert second.http.post("/v1/filters/lost/check", json={"key": "ada"}).json() == {"found": False}
+    eventually(lambda: second.http.get(f"/v1/filters/{aside}").status_code == 421)
+
+
+def test_a_name_made_on_two_nodes_by_resp_is_one_filters_in_the_end(start, registry):
+    first, second = (start("--registry", registry, folder=folder) for folder in ("c", "d"))
+    clients = [
+        redis.Redis(host, int(port))
+        for host, _, port in (service.resp.rpartition(":") for service in (first, second))
+    ]
+    for turn in range(5):  # within the second in which nodes know nothing of each other's filters
+        for client in clients:
+            client.execute_command("BF.ADD", f"both:{turn}", "ada")
+
+    def owners(name):
+        found = [service.http.get(f"/v1/filters/{name}").status_code for service in (first, second)]
+        return sorted(found) == [200, 421]
+
+    for turn in range(5):
+        eventually(lambda turn=turn: owners(f"both:{turn}"))
+    for service, client in zip((first, second), clients, strict=True):
+        listed = [one["name"] for one in service.http.get("/v1/filters").json()["filters"]]
+        assert len(listed) == 5
+        assert all(client.execute_command("BF.EXISTS", name, "ada") == 1 for name in listed)
+        client.close()
+
+
+def test_a_node_that_was_let_go_while_it_lived_takes_its_names_anew(start, registry):
+    """As after a while without the database: what nobody took meanwhile is its own again."""
+    service = start("--registry", registry, folder="e")
+    service.create("own")
+    beside = Registry(registry)
+    # Unless it says something between the two.
+    while not beside.nodes.let_go(service.node, beside.nodes.seen()[service.node].at):
+        pass
+    eventually(lambda: beside.filters.owner("own") == (service.node, service.url))
+    assert service.http.get("/v1/filters/own").status_code == 200
+    beside.close()

@@ -27,6 +27,8 @@ pub enum Code {
     ReadOnly,
     /// The client may not.
     Denied,
+    /// The filter has another version than the change is meant for.
+    Changed,
     /// The filter lives on another node.
     Elsewhere,
     /// Bytes are not a filter, or are damaged.
@@ -48,6 +50,7 @@ impl Code {
             Code::Incompatible => "incompatible",
             Code::ReadOnly => "read-only",
             Code::Denied => "denied",
+            Code::Changed => "changed",
             Code::Elsewhere => "elsewhere",
             Code::Format => "format",
             Code::Io => "io",

@@ -39,6 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", help="PEM file of the certificate, for both ports")
     parser.add_argument("--tls-key", metavar="FILE", help="PEM file of its key")
     parser.add_argument(
+        "--require-token",
+        action="store_true",
+        default=None,
+        help="answer nobody without a token, as behind a proxy, to which everybody is of this machine",
+    )
+    parser.add_argument(
         "--ready-file", metavar="FILE", help="write the addresses there once both ports listen"
     )
     parser.add_argument("--check", action="store_true", help="say whether the settings would do, and exit")
@@ -56,6 +62,7 @@ _FLAGS = (
     "advertise",
     "tls_cert",
     "tls_key",
+    "require_token",
 )
 
 

@@ -31,6 +31,7 @@ class Clock:
         """Go on until cancelled."""
         history = self._node.settings.history
         steps = [
+            (1.0, self._tick),
             (1.0, self._second),
             (history.every, self.sample),
             (_THINNED_EVERY, self.thin),
@@ -46,10 +47,13 @@ class Clock:
             except Exception:  # noqa: BLE001 - the disk is full, the database away: the next turn may do better
                 _LOG.exception("a step failed", extra={"step": step.__name__})
 
-    def _second(self) -> None:
+    def _tick(self) -> None:
+        # By itself: a checkpoint of gigabytes is no silence.
         self._node.service.tick()
-        self._node.sync()
+
+    def _second(self) -> None:
         self._node.look_around()
+        self._node.sync()
         self._node.service.set_tokens(self._node.registry.tokens.known())
 
     def sample(self) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import re
 import secrets
 import threading
 import time
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from bloomery import registry as structures
 from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
+from bloomery.service.others import Others
 
 if TYPE_CHECKING:
     from bloomery.service.engine import Engine
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
     from bloomery.service.settings import Settings
 
 _LOG = logging.getLogger("bloomery.node")
+#: Numbers and versions that a filter may have for a change of it to be made; None: any.
+Versions = list[tuple[int, int]] | None
+#: What stands in no name.
+_UNFIT = re.compile(r"[^A-Za-z0-9._:-]")
 #: Place of a filter's name among the parts of a path.
 _NAME = 3
 _LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
@@ -44,9 +52,9 @@ class Node:
         self.url = ""
         self.resp = ""
         self.began = now()
-        self.elsewhere: dict[str, str] = {}
-        self._others: dict[str, tuple[int, str]] = {}
+        self.others = Others(registry, self.id, settings.silence)
         self._synced = -1
+        self._twice: set[str] = set()
         self._one = threading.Lock()
 
     def enter(self, url: str, resp: str) -> None:
@@ -54,7 +62,8 @@ class Node:
         self.url, self.resp = self.settings.advertise or url, resp
         self.registry.nodes.enter(self.id, self.url, resp, now())
         self.service.set_tokens(self.registry.tokens.known())
-        self.sync(told=False)
+        for _ in range(2):  # a name that another node has by now is given up by the second
+            self.sync(told=False)
         self.look_around()
 
     # Names
@@ -65,37 +74,37 @@ class Node:
             self.service.create(name, kind, list(options.items()), **named)
         return self.put(name)
 
-    def restore(self, name: str, data: bytes, *, replace: bool) -> dict[str, Any]:
+    def restore(self, name: str, data: bytes, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Put the filter in the bytes of a file under a name: what it is."""
         if replace and name in self:
-            self.service.restore(name, data, replace=True)
+            self.service.restore(name, data, replace=True, versions=versions)
         else:
             with self._claimed(name, "?"):
                 self.service.restore(name, data)
         return self.put(name)
 
-    def clone(self, name: str, source: str, *, replace: bool) -> dict[str, Any]:
-        """Put a copy of a filter under a name: what it is."""
+    def clone(self, name: str, source: str, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
+        """Put a copy of a filter, in one of some versions, under a name: what it is."""
         if replace and name in self:
-            self.service.clone(name, source, replace=True)
+            self.service.clone(name, source, replace=True, versions=versions)
         else:
             with self._claimed(name, "?"):
-                self.service.clone(name, source)
+                self.service.clone(name, source, versions=versions)
         return self.put(name)
 
-    def rename(self, old: str, new: str, *, replace: bool) -> None:
+    def rename(self, old: str, new: str, *, replace: bool, versions: Versions = None) -> None:
         """Give a filter another name."""
         self.service.version(old)
         if replace and new in self:
             self.delete(new)
         with self._one, self._claimed(new, "?"):
-            self.service.rename(old, new)
+            self.service.rename(old, new, versions=versions)
             self.registry.filters.release(new, self.id)
             self.registry.filters.rename(old, new, self.id)
 
-    def delete(self, name: str) -> bool:
+    def delete(self, name: str, *, versions: Versions = None) -> bool:
         """Drop a filter; False where there is none."""
-        dropped: bool = self.service.delete(name)
+        dropped: bool = self.service.delete(name, versions=versions)
         self.registry.filters.release(name, self.id)
         return dropped
 
@@ -135,7 +144,9 @@ class Node:
                 self._put(fresh[start : start + _AT_ONCE], told=told)
             for name in changed:
                 self._put_one(name, told=told)
-            self._synced = epoch
+            # What two nodes have is looked at again: the other may be about to give it up.
+            self._twice &= set(held.values())
+            self._synced = -1 if self._twice else epoch
 
     def _put(self, names: list[str], *, told: bool) -> None:
         """Write rows of filters that have none; one by one where a name has a row already."""
@@ -152,21 +163,33 @@ class Node:
             info = self.service.info(name)
         except Fault:  # dropped meanwhile
             return
-        if not self.registry.filters.put(self.id, info):
-            _LOG.error("two nodes have a filter of one name", extra={"filter": name, "node": self.id})
-        elif told:
-            _LOG.info("filter appeared", extra={"filter": name, "kind": info["kind"]})
+        if self.registry.filters.put(self.id, info):
+            self._twice.discard(name)
+            if told:
+                _LOG.info("filter appeared", extra={"filter": name, "kind": info["kind"]})
+        elif name in self._twice:
+            self._step_back(name)
+        else:
+            self._twice.add(name)
+
+    def _step_back(self, name: str) -> None:
+        """Give a filter whose name another node has another: nothing is lost, a name is one filter's."""
+        own = _UNFIT.sub("-", self.id[:16])
+        new = next(new for number in count(1) if (new := f"{name[:90]}.{own}.{number}") not in self)
+        with _Claim(self, new, "?"):
+            self.service.rename(name, new)
+        self._twice.discard(name)
+        self._put_one(new, told=False)
+        _LOG.error("another node has a filter of this name", extra={"filter": name, "now": new})
 
     def look_around(self) -> None:
         """Learn which names live on other nodes; say that this one lives."""
-        self.registry.nodes.say(self.id, now(), self.service.epoch)
-        if not self.registry.shared:
-            return
-        others = {node: at for node, at in self.registry.nodes.epochs().items() if node != self.id}
-        if others != self._others:
-            self.elsewhere = self.registry.filters.elsewhere(self.id)
-            self.service.set_elsewhere(self.elsewhere)
-            self._others = others
+        if not self.registry.nodes.say(self.id, now(), self.service.epoch):
+            _LOG.error("this node was let go; it takes its names anew", extra={"node": self.id})
+            self.registry.nodes.enter(self.id, self.url, self.resp, now())
+            self._synced = -1
+        if self.registry.shared and self.others.look():
+            self.service.set_elsewhere(self.others.names)
 
     def explained(self, fault: Any, path: str) -> Refused:
         """Return a refusal of the native half, with the address where the filter lives if that is elsewhere.
@@ -175,7 +198,7 @@ class Node:
         """
         parts = path.split("/")
         name = parts[_NAME] if path.startswith("/v1/filters/") else ""
-        address = self.elsewhere.get(name) if fault.code == "elsewhere" else None
+        address = self.others.names.get(name) if fault.code == "elsewhere" else None
         if fault.code == "missing" and name and self.registry.shared:
             owner = self.registry.filters.owner(name)
             address = owner[1] if owner is not None and owner[0] != self.id else None
@@ -184,7 +207,8 @@ class Node:
         return self._lives_at(name, address, path)
 
     def _lives_at(self, name: str, address: str, path: str) -> Refused:
-        return Refused("elsewhere", f"{name} lives on {address}", node=address, location=address + path)
+        text = f"{name} lives on {address}{self.others.told(address)}"
+        return Refused("elsewhere", text, node=address, location=address + path)
 
     def is_own_host(self, host: bytes | None) -> bool:
         """Tell whether a request is addressed to this machine, by its ``Host``."""
@@ -233,5 +257,10 @@ def _drawn_name(settings: Settings) -> str:
     if path.is_file():
         return path.read_text("ascii").strip()
     name = secrets.token_hex(8)
-    path.write_text(name + "\n", "ascii")
+    new = path.with_name("node.new")
+    with new.open("w", encoding="ascii") as file:
+        file.write(name + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
     return name

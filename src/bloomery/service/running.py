@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("bloomery.service")
 #: Changes that wait for the disk at once, each in a thread of its own.
 _THREADS = 64
+#: Has the system ask idle clients whether they are there: after so many seconds, each so many, so often.
+_ALIVE = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 120),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 20),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
+)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -46,7 +53,8 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
         try:
             node = Node(settings, engine, registry)
             _check_open(settings, registry)
-            if not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
+            own = ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+            if settings.require_token or not own:
                 engine.service.guard()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_run(node, listener, ready_file, tell))
@@ -74,9 +82,13 @@ def _bound(address: str, option: str) -> socket.socket:
     host, port = split_address(address)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise StartError(f"{address}: {error.strerror}; give another address with {option}") from None
+    for level, name, value in _ALIVE:
+        if hasattr(socket, name):
+            listener.setsockopt(level, getattr(socket, name), value)
+    return listener
 
 
 def _check_open(settings: Settings, registry: Registry) -> None:
@@ -86,11 +98,13 @@ def _check_open(settings: Settings, registry: Registry) -> None:
         for address in (settings.http, settings.resp)
         if address != "none" and split_address(address)[0] not in _LOOPBACK
     ]
-    if open_to_all and not registry.tokens.known():
-        raise StartError(
-            f"{open_to_all[0]} is not of this machine alone, and there is no token: "
-            "make one with: bloomery token create NAME --scope admin"
-        )
+    if registry.tokens.known():
+        return
+    remedy = "make one with: bloomery token create NAME --scope admin"
+    if open_to_all:
+        raise StartError(f"{open_to_all[0]} is not of this machine alone, and there is no token: {remedy}")
+    if settings.require_token:
+        raise StartError(f"--require-token asks for one, and there is no token: {remedy}")
 
 
 async def _run(

@@ -106,6 +106,10 @@ class Settings(BaseSettings):
     )
     node: str = Field("", description="name of this node among those of one registry; empty: drawn once")
     advertise: str = Field("", description="URL under which other nodes' clients reach this one")
+    silence: float = Field(
+        30.0, gt=0, description="seconds without a word after which a node of the registry may be let go"
+    )
+    require_token: bool = Field(default=False, description="nobody is answered without a token")
     tls_cert: Path | None = Field(None, description="PEM file of the certificate, for both ports")
     tls_key: Path | None = Field(None, description="PEM file of its key")
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -6,7 +6,7 @@ use bloomery_core::container::{Parsed, Verify};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::Service;
+use super::{Service, Versions};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};
 use crate::store::{Settings, Store};
@@ -49,30 +49,36 @@ impl Service {
     }
 
     /// Puts the filter in the bytes of a file under a name, in place of one that has it if `replace`: its number.
-    #[pyo3(signature = (name, bytes, *, replace=false))]
-    fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool) -> PyResult<u64> {
+    #[pyo3(signature = (name, bytes, *, replace=false, versions=None))]
+    fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
             let (settings, filter) = read(store, bytes)?;
-            store.restore(name.as_bytes(), settings, filter, replace).map(|(entry, lsn)| (entry.id, lsn))
+            let versions = versions.as_deref();
+            store.restore_at(name.as_bytes(), settings, filter, replace, versions).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
     /// Takes the keys of `source` into a filter.
-    fn merge(&self, py: Python<'_>, name: &str, source: &str) -> PyResult<()> {
+    #[pyo3(signature = (name, source, *, versions=None))]
+    fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             // A copy: two locks at once, in any order, could wait for each other.
             let other = store.get(source.as_bytes())?.look().duplicate()?;
-            store.merge(&entry, other.as_ref()).map(|lsn| ((), lsn))
+            store.merge(entry.at(versions.as_deref()), other.as_ref()).map(|lsn| ((), lsn))
         })
     }
 
-    /// Puts a copy of a filter under a name: its number.
-    #[pyo3(signature = (name, source, *, replace=false))]
-    fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool) -> PyResult<u64> {
+    /// Puts a copy of a filter, in one of `versions` if any are given, under a name: its number.
+    #[pyo3(signature = (name, source, *, replace=false, versions=None))]
+    fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
             let entry = store.get(source.as_bytes())?;
-            let copy = entry.look().duplicate()?;
+            let copy = {
+                let filter = entry.look();
+                entry.at(versions.as_deref()).check()?;
+                filter.duplicate()?
+            };
             let settings = entry.settings.clone();
             store.restore(name.as_bytes(), settings, copy, replace).map(|(entry, lsn)| (entry.id, lsn))
         })

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::Service;
+use super::{Service, Versions};
 use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
@@ -138,13 +138,21 @@ impl Service {
     }
 
     /// Adds keys: for each whether it was certainly new.
-    #[pyo3(signature = (name, form, body, *, pack=true))]
-    fn add<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+    #[pyo3(signature = (name, form, body, *, pack=true, versions=None))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        pack: bool,
+        versions: Versions,
+    ) -> PyResult<Answers<'py>> {
         let new = self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut new = each(&entry, &hashes);
-            let lsn = store.add(&entry, &hashes, &mut new)?;
+            let lsn = store.add(entry.at(versions.as_deref()), &hashes, &mut new)?;
             Ok((new, lsn))
         })?;
         Ok(told(py, new, pack))
@@ -176,13 +184,21 @@ impl Service {
     }
 
     /// Removes keys: for each whether it was not certainly absent.
-    #[pyo3(signature = (name, form, body, *, pack=true))]
-    fn remove<'py>(&self, py: Python<'py>, name: &str, form: &str, body: &[u8], pack: bool) -> PyResult<Answers<'py>> {
+    #[pyo3(signature = (name, form, body, *, pack=true, versions=None))]
+    fn remove<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        pack: bool,
+        versions: Versions,
+    ) -> PyResult<Answers<'py>> {
         let removed = self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut removed = each(&entry, &hashes);
-            let lsn = store.remove(&entry, &hashes, &mut removed)?;
+            let lsn = store.remove(entry.at(versions.as_deref()), &hashes, &mut removed)?;
             Ok((removed, lsn))
         })?;
         Ok(told(py, removed, pack))
@@ -200,7 +216,16 @@ impl Service {
     }
 
     /// Adds keys with a label or value each.
-    fn add_pairs(&self, py: Python<'_>, name: &str, form: &str, body: &[u8], values: Vec<u64>) -> PyResult<usize> {
+    #[pyo3(signature = (name, form, body, values, *, versions=None))]
+    fn add_pairs(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        values: Vec<u64>,
+        versions: Versions,
+    ) -> PyResult<usize> {
         self.change(py, |store| {
             let entry = store.get(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
@@ -208,7 +233,7 @@ impl Service {
                 let text = format!("there are {} keys and {} values; give one for each", hashes.len(), values.len());
                 return Err(Fault::invalid(text));
             }
-            store.add_pairs(&entry, &hashes, &values).map(|lsn| (hashes.len(), lsn))
+            store.add_pairs(entry.at(versions.as_deref()), &hashes, &values).map(|lsn| (hashes.len(), lsn))
         })
     }
 
@@ -233,12 +258,20 @@ impl Service {
     }
 
     /// Forgets every key.
-    fn clear(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.change(py, |store| store.clear(store.get(name.as_bytes())?.as_ref()).map(|lsn| ((), lsn)))
+    #[pyo3(signature = (name, *, versions=None))]
+    fn clear(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<()> {
+        self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            store.clear(entry.at(versions.as_deref())).map(|lsn| ((), lsn))
+        })
     }
 
     /// Lets time pass for a filter with a window, until `now` in seconds.
-    fn advance(&self, py: Python<'_>, name: &str, now: f64) -> PyResult<()> {
-        self.change(py, |store| store.advance(store.get(name.as_bytes())?.as_ref(), now).map(|lsn| ((), lsn)))
+    #[pyo3(signature = (name, now, *, versions=None))]
+    fn advance(&self, py: Python<'_>, name: &str, now: f64, versions: Versions) -> PyResult<()> {
+        self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            store.advance(entry.at(versions.as_deref()), now).map(|lsn| ((), lsn))
+        })
     }
 }

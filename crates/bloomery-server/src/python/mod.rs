@@ -32,6 +32,9 @@ pub(crate) use options::Service;
 
 create_exception!(bloomery_server, Fault, PyException, "A refusal; `code` says which, the text why.");
 
+/// Numbers and versions that a filter may have for a change of it to be made; any without.
+type Versions = Option<Vec<(u64, u64)>>;
+
 /// The exception of a fault.
 fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let error = Fault::new_err(refusal.text.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::Service;
+use super::{Service, Versions};
 use crate::kind::{self, Spec};
 use crate::store::Settings;
 
@@ -67,10 +67,11 @@ impl Service {
     }
 
     /// Drops a filter: true where there was one.
-    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+    #[pyo3(signature = (name, *, versions=None))]
+    fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<bool> {
         let lsn = self.ask(py, |store| {
             let _turn = store.turn.read();
-            store.drop_filter(name.as_bytes())
+            store.drop_at(name.as_bytes(), versions.as_deref())
         })?;
         match lsn {
             Some(lsn) => self.change(py, |_| Ok((true, lsn))),
@@ -79,19 +80,23 @@ impl Service {
     }
 
     /// Gives a filter another name; one that has it is dropped if `replace`, else it is a fault.
-    #[pyo3(signature = (old, new, *, replace=false))]
-    fn rename(&self, py: Python<'_>, old: &str, new: &str, replace: bool) -> PyResult<()> {
+    #[pyo3(signature = (old, new, *, replace=false, versions=None))]
+    fn rename(&self, py: Python<'_>, old: &str, new: &str, replace: bool, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
             if !replace && old != new && store.get(new.as_bytes()).is_ok() {
                 return Err(crate::fault::Fault::new(crate::fault::Code::Exists, "item exists"));
             }
-            store.rename(old.as_bytes(), new.as_bytes()).map(|lsn| ((), lsn))
+            store.rename_at(old.as_bytes(), new.as_bytes(), versions.as_deref()).map(|lsn| ((), lsn))
         })
     }
 
     /// Says when a filter is dropped, in milliseconds since 1970; None never.
-    fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>) -> PyResult<()> {
-        self.change(py, |store| store.expire(store.get(name.as_bytes())?.as_ref(), at).map(|lsn| ((), lsn)))
+    #[pyo3(signature = (name, at, *, versions=None))]
+    fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>, versions: Versions) -> PyResult<()> {
+        self.change(py, |store| {
+            let entry = store.get(name.as_bytes())?;
+            store.expire(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
+        })
     }
 
     /// Says which names live on other nodes, and at which address.

@@ -159,6 +159,11 @@ impl Service {
         self.ask(py, |store| store.get(name.as_bytes()).map(|entry| entry.text.is_own()))
     }
 
+    /// The secret of keyed filters of a seed.
+    fn secret_of<'py>(&self, py: Python<'py>, seed: u64) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.store.master().secret_of(seed))
+    }
+
     /// Seed, secret where it has one, and base of a filter's key hash: with them `bloomery` hashes as the service does.
     fn hashing<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(u64, Option<Bound<'py, PyBytes>>, &'static str)> {
         let (seed, secret, base) = self.ask(py, |store| {

@@ -22,6 +22,13 @@ const REFUSED: Duration = Duration::from_millis(100);
 
 /// Without a new connection for so long, what was left behind is looked for.
 const SWEPT: Duration = Duration::from_secs(30);
+/// How long a connection is idle before the client is asked whether it is there, how often, and how long between.
+#[cfg(target_os = "linux")]
+const IDLE: Duration = Duration::from_secs(120);
+#[cfg(target_os = "linux")]
+const BETWEEN: Duration = Duration::from_secs(20);
+#[cfg(target_os = "linux")]
+const ASKED: u32 = 3;
 
 /// A port that is listened on, until it is dropped.
 pub struct Listener {
@@ -36,6 +43,7 @@ pub struct Listener {
 pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
     let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
+    keep_alive(&socket);
     let address = socket.local_addr().map_err(wrong)?;
     if !address.ip().is_loopback() {
         let Some(gate) = &options.gate else {
@@ -110,6 +118,21 @@ async fn accept(socket: TcpListener, server: Arc<Server>, ended: watch::Receiver
         counters.connections.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), ended.clone()));
     }
+}
+
+/// Has the system ask an idle client whether it is there, so that one that went without a word is let go of; connections
+/// inherit it. What is refused changes nothing else.
+fn keep_alive(socket: &TcpListener) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        let _ = sockopt::set_socket_keepalive(socket, true)
+            .and_then(|()| sockopt::set_tcp_keepidle(socket, IDLE))
+            .and_then(|()| sockopt::set_tcp_keepintvl(socket, BETWEEN))
+            .and_then(|()| sockopt::set_tcp_keepcnt(socket, ASKED));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 /// Says why, if that costs no waiting, and closes.

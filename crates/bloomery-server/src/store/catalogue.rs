@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Entry, Lsn, Settings, Store, now};
+use super::{Entry, Lsn, Settings, Store, Target, now};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind};
 use crate::log::Record;
@@ -101,11 +101,23 @@ impl Store {
         filter: Box<dyn Kind>,
         replace: bool,
     ) -> Result<(Arc<Entry>, Lsn)> {
+        self.restore_at(name, settings, filter, replace, None)
+    }
+
+    /// [`Store::restore`] in place of one of these versions, if any are given.
+    pub fn restore_at(
+        &self,
+        name: &[u8],
+        settings: Settings,
+        filter: Box<dyn Kind>,
+        replace: bool,
+        versions: Option<&[(u64, u64)]>,
+    ) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
         self.check_room(filter.nbytes())?;
         settings.spec.check()?;
         if replace && self.names.read().has(name) {
-            self.drop_filter(name.as_bytes())?;
+            self.drop_at(name.as_bytes(), versions)?;
         }
         self.insert(name, settings, filter, false)
     }
@@ -163,11 +175,18 @@ impl Store {
 
     /// Drops the filter of this name; none where there was none.
     pub fn drop_filter(&self, name: &[u8]) -> Result<Option<Lsn>> {
+        self.drop_at(name, None)
+    }
+
+    /// [`Store::drop_filter`] of one of these versions, if any are given.
+    pub fn drop_at(&self, name: &[u8], versions: Option<&[(u64, u64)]>) -> Result<Option<Lsn>> {
         let _one = self.changing.lock();
         let Ok(name) = std::str::from_utf8(name) else { return Ok(None) };
         self.check_here(name)?;
         let Some(entry) = self.names.read().get(name).cloned() else { return Ok(None) };
         self.log.admit()?;
+        let _still = entry.look();
+        entry.at(versions).check()?;
         let lsn = self.log.append(&Record::Drop { id: entry.id })?;
         self.take(name);
         Ok(Some(Lsn(lsn)))
@@ -175,13 +194,21 @@ impl Store {
 
     /// Gives a filter another name, in place of the filter that has it.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> Result<Lsn> {
+        self.rename_at(from, to, None)
+    }
+
+    /// [`Store::rename`] of one of these versions, if any are given.
+    pub fn rename_at(&self, from: &[u8], to: &[u8], versions: Option<&[(u64, u64)]>) -> Result<Lsn> {
         let to = check_name(to)?;
         let entry = self.get(from)?;
+        entry.at(versions).check()?;
         if from != to.as_bytes() {
             self.drop_filter(to.as_bytes())?;
         }
         let _one = self.changing.lock();
         self.log.admit()?;
+        let _still = entry.look();
+        entry.at(versions).check()?;
         let lsn = self.log.append(&Record::Rename { id: entry.id, name: to.to_string() })?;
         if let Some(entry) = self.take(&entry.name()) {
             entry.rename(to);
@@ -191,9 +218,13 @@ impl Store {
     }
 
     /// Says when a filter is dropped, in milliseconds since 1970, or that it is not.
-    pub fn expire(&self, entry: &Entry, at: Option<u64>) -> Result<Lsn> {
+    pub fn expire<'a>(&self, target: impl Into<Target<'a>>, at: Option<u64>) -> Result<Lsn> {
         let _one = self.changing.lock();
         self.log.admit()?;
+        let target = target.into();
+        let entry = target.entry;
+        let _still = entry.look();
+        target.check()?;
         let lsn = self.log.append(&Record::Expire { id: entry.id, at: at.unwrap_or(0) })?;
         entry.set_expires(at);
         Ok(Lsn(lsn))

@@ -2,7 +2,7 @@
 //!
 //! * [`entry`]: one named filter;
 //! * `catalogue`: making, dropping, renaming; `names`: where filters are found; `alike`: what many have in common; `names`: where they are found; `alike`: what many have in common;
-//! * `operations`: keys in, answers out;
+//! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
 //! * `secrets`: what keyed filters are keyed with;
 //! * `reading`: what is told without waiting;
 //! * `backup`: a copy of it all, while it runs;
@@ -31,6 +31,7 @@ mod operations;
 mod reading;
 mod replay;
 mod secrets;
+mod target;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -39,6 +40,7 @@ pub use crate::kind::{Flavour, Settings};
 pub use entry::{Entry, Traffic};
 pub use operations::Lsn;
 pub use secrets::Master;
+pub use target::Target;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::entry::Place;
-use super::{Entry, Store};
+use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
 use crate::kind::Kind;
 use crate::log::Record;
@@ -27,46 +27,57 @@ impl Store {
 
     /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
     /// added, and how many of `new` are true is not told.
-    pub fn add(&self, entry: &Entry, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
+    pub fn add<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
+        let target = target.into();
+        let entry = target.entry;
         let record = Record::Add { id: entry.id, hashes };
-        let lsn = self.changed(entry, &record, |filter| entry.add_to(filter, hashes, Some(new)))?;
+        let lsn = self.changed(target, &record, |filter| entry.add_to(filter, hashes, Some(new)))?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
 
     /// Adds keys with a label or value each.
-    pub fn add_pairs(&self, entry: &Entry, hashes: &[u64], values: &[u64]) -> Result<Lsn> {
+    pub fn add_pairs<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], values: &[u64]) -> Result<Lsn> {
+        let target = target.into();
+        let entry = target.entry;
         let record = Record::Pairs { id: entry.id, hashes, values };
-        let lsn = self.changed(entry, &record, |filter| filter.add_pairs(hashes, values))?;
+        let lsn = self.changed(target, &record, |filter| filter.add_pairs(hashes, values))?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)
     }
 
     /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
-    pub fn remove(&self, entry: &Entry, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
+    pub fn remove<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
+        let target = target.into();
+        let entry = target.entry;
         let record = Record::Remove { id: entry.id, hashes };
-        let lsn = self.changed(entry, &record, |filter| filter.remove(hashes, Some(removed)))?;
+        let lsn = self.changed(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
         entry.traffic.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
 
     /// Forgets every key of a filter.
-    pub fn clear(&self, entry: &Entry) -> Result<Lsn> {
-        self.changed(entry, &Record::Clear { id: entry.id }, |filter| filter.clear())
+    pub fn clear<'a>(&self, target: impl Into<Target<'a>>) -> Result<Lsn> {
+        let target = target.into();
+        self.changed(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
     }
 
     /// Lets time pass for a filter with a window, in seconds.
-    pub fn advance(&self, entry: &Entry, now: f64) -> Result<Lsn> {
-        self.changed(entry, &Record::Advance { id: entry.id, now }, |filter| filter.advance(now).map(drop))
+    pub fn advance<'a>(&self, target: impl Into<Target<'a>>, now: f64) -> Result<Lsn> {
+        let target = target.into();
+        self.changed(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
     /// Takes `other` into a filter. What comes out is written whole: it cannot be said in keys.
-    pub fn merge(&self, entry: &Entry, other: &dyn Kind) -> Result<Lsn> {
+    pub fn merge<'a>(&self, target: impl Into<Target<'a>>, other: &dyn Kind) -> Result<Lsn> {
         self.log.admit()?;
         // No checkpoint tells its manifest of files, and removes others, between this one's writing and its record.
         let _one = self.changing.lock();
+        let target = target.into();
+        let entry = target.entry;
         let mut filter = entry.change();
+        target.check()?;
         filter.merge(other)?;
         self.recount(entry, filter.nbytes());
         let file = self.write_file(entry, filter.as_ref())?.unwrap_or(0);
@@ -87,7 +98,7 @@ impl Store {
 
     /// Makes room where keys were removed, in a filter that keeps it otherwise.
     pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
-        self.changed(entry, &Record::Compact { id: entry.id }, |filter| {
+        self.changed(entry.into(), &Record::Compact { id: entry.id }, |filter| {
             filter.exchange_mut().map_or(Ok(()), |filter| filter.compact())
         })
     }
@@ -96,12 +107,14 @@ impl Store {
     /// back it fails at the same key.
     fn changed(
         &self,
-        entry: &Entry,
+        target: Target<'_>,
         record: &Record<'_>,
         work: impl FnOnce(&mut dyn Kind) -> Result<()>,
     ) -> Result<Lsn> {
         self.log.admit()?;
+        let entry = target.entry;
         let mut filter = entry.change();
+        target.check()?;
         let done = work(filter.as_mut());
         self.logged(entry, filter.as_ref(), record, done)
     }

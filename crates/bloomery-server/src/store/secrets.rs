@@ -1,6 +1,6 @@
 //! [`Master`]: one secret of the service, from which each filter has its own.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -40,17 +40,29 @@ impl Master {
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let master = Self::drawn()?;
-                let mut options = OpenOptions::new();
-                options.write(true).create_new(true);
-                #[cfg(unix)]
-                std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-                let mut file = options.open(&path).map_err(&wrong)?;
-                file.write_all(&master.0).and_then(|()| file.sync_all()).map_err(&wrong)?;
-                File::open(folder).and_then(|folder| folder.sync_all()).map_err(&wrong)?;
+                master.write(folder, &path).map_err(&wrong)?;
                 Ok(master)
             }
             Err(error) => Err(wrong(error)),
         }
+    }
+
+    /// Puts it on disk whole or not at all: what a crash leaves under the other name is drawn anew.
+    fn write(&self, folder: &Path, path: &Path) -> std::io::Result<()> {
+        let temporary = folder.join("secret.key.new");
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&temporary)?;
+        file.write_all(&self.0)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(folder)?.sync_all()
     }
 
     /// The secret of a filter: a hash of this one and the filter's seed, which is drawn for each.

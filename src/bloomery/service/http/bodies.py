@@ -145,6 +145,18 @@ def loads(text: bytes | str) -> Any:
         raise Refused("invalid", f"the body is no JSON: {said}") from None
 
 
+def text_lines(body: bytes) -> list[bytes]:
+    r"""Return the keys of a text, one a line; the last may lack its end, and an end may be two characters.
+
+    >>> text_lines(b"a\r\nb\n\nc")
+    [b'a', b'b', b'', b'c']
+    """
+    lines = body.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
 def from_lines(service: Any, name: str, body: bytes) -> Keys:
     """JSON lines, a key each."""
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bloomery.service.failures import Refused
@@ -20,10 +22,15 @@ _YES, _NO = Answer(200, JSON, b'{"found":true}'), Answer(200, JSON, b'{"found":f
 WORDS = {"add": "new", "check": "found", "remove": "removed"}
 CHANGES = frozenset({"add", "remove"})
 ACTIONS = frozenset({"add", "check", "remove", "count"})
+_CHANGING = frozenset({"add", "add_pairs", "remove"})
+#: An entity tag: number and version, of 64 bits each.
+_TAG = re.compile(rb'"(\d{1,19})-(\d{1,19})"')
 
 
 async def answer(service: Any, name: str, action: str, scope: Scope, body: bytes) -> Answer:
     """Do ``action`` with the keys of a body."""
+    if action in CHANGES and (versions := wanted(scope)) is not None:
+        service = _At(service, versions)
     kind = bodies.media_type(scope)
     if kind in {bodies.JSON, "", "application/x-www-form-urlencoded"}:  # the last is what curl -d says
         value = bodies.loads(body)
@@ -107,15 +114,46 @@ def matches(given: bytes, tag: bytes) -> bool:
     >>> matches(b'"1-2", W/"1-3"', b'"1-3"'), matches(b"*", b'"1-3"'), matches(b'"1"', b'"1-3"')
     (True, True, False)
     """
-    tags = [part.strip().removeprefix(b"W/") for part in given.split(b",")]
+    tags = _tags(given)
     return tag in tags or b"*" in tags
 
 
+def _tags(given: bytes) -> list[bytes]:
+    return [part.strip().removeprefix(b"W/") for part in given.split(b",")]
+
+
+def wanted(scope: Scope) -> list[tuple[int, int]] | None:
+    """Return the numbers and versions that ``If-Match`` names; None where any will do.
+
+    >>> wanted({"headers": [(b"if-match", b'"1-2", W/"1-3", "x"')]}), wanted({"headers": []})
+    ([(1, 2), (1, 3)], None)
+    """
+    given = header(scope, b"if-match")
+    if given is None or b"*" in (tags := _tags(given)):
+        return None
+    found = (_TAG.fullmatch(tag) for tag in tags)
+    return [(int(tag[1]), int(tag[2])) for tag in found if tag is not None]
+
+
 def check_condition(service: Any, name: str, scope: Scope) -> None:
-    """Refuse a change whose ``If-Match`` names another version."""
+    """Refuse at once a change whose ``If-Match`` names another version, or a filter that there is not.
+
+    The native half asks again, while nobody else can change the filter.
+    """
     given = header(scope, b"if-match")
     if given is not None and not matches(given, etag(service, name)):
         raise Refused("changed", "the filter was changed since; read it again")
+
+
+class _At:
+    """The service, whose changes are made to some versions of a filter only."""
+
+    def __init__(self, service: Any, versions: list[tuple[int, int]]) -> None:
+        self._service, self._versions = service, versions
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._service, name)
+        return partial(found, versions=self._versions) if name in _CHANGING else found
 
 
 def dumps(value: object) -> bytes:

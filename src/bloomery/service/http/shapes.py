@@ -93,6 +93,12 @@ SOME_KEYS = {
         },
     },
 }
+#: A body with all keys of a filter.
+ALL_KEYS = {
+    "type": "object",
+    "properties": {"keys": {"type": "array", "items": _KEY}},
+    "required": ["keys"],
+}
 
 
 class Filter(BaseModel):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from bloomery.service.registry.models import NODES
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+
+class Seen(NamedTuple):
+    """What a node said last: its address, when by its own clock, and how often its filters had changed."""
+
+    http: str
+    at: int
+    epoch: int
 
 
 class Nodes:
@@ -27,15 +35,23 @@ class Nodes:
             if not known:
                 connection.execute(insert(NODES).values(id=node, **values))
 
-    def say(self, node: str, now: int, epoch: int) -> None:
-        """Say that it still lives, and how often its filters changed."""
+    def say(self, node: str, now: int, epoch: int) -> bool:
+        """Say that it still lives, and how often its filters changed; False where it was let go."""
         with self._engine.begin() as connection:
-            connection.execute(update(NODES).where(NODES.c.id == node).values(seen=now, epoch=epoch))
+            said = update(NODES).where(NODES.c.id == node).values(seen=now, epoch=epoch)
+            return bool(connection.execute(said).rowcount)
 
-    def epochs(self) -> dict[str, tuple[int, str]]:
-        """Return how often the filters of each node changed, and its address."""
+    def seen(self) -> dict[str, Seen]:
+        """Return what the nodes said last."""
         with self._engine.connect() as connection:
-            return {row.id: (row.epoch, row.http) for row in connection.execute(select(NODES))}
+            rows = connection.execute(select(NODES))
+            return {row.id: Seen(row.http, row.seen, row.epoch) for row in rows}
+
+    def let_go(self, node: str, seen: int) -> bool:
+        """Forget a node, its names and statistics; False where it has said something since ``seen``."""
+        with self._engine.begin() as connection:
+            gone = delete(NODES).where(NODES.c.id == node, NODES.c.seen == seen)
+            return bool(connection.execute(gone).rowcount)
 
     def listed(self) -> list[dict[str, object]]:
         """Return all rows."""

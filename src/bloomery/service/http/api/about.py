@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Path, Response
 
 import bloomery
 from bloomery import registry as structures
@@ -33,6 +33,7 @@ class About:
         router.add_api_route("/v1/service", self.service)
         router.add_api_route("/v1/kinds", self.kinds)
         router.add_api_route("/v1/nodes", self.nodes)
+        router.add_api_route("/v1/nodes/{node}", self.let_go, methods=["DELETE"], status_code=204)
         router.add_api_route("/v1/checkpoint", self.checkpoint, methods=["POST"])
 
     def healthz(self) -> dict[str, str]:
@@ -80,8 +81,15 @@ class About:
         return {"kinds": [_kind(row) for row in structures.rows()]}
 
     def nodes(self) -> dict[str, Any]:
-        """The nodes of the registry."""
-        return {"nodes": self._node.registry.nodes.listed()}
+        """The nodes of the registry; silent says for how many seconds another has said nothing."""
+        node = self._node
+        rows = node.registry.nodes.listed()
+        return {"nodes": [{**row, "silent": node.others.silent(str(row["id"]))} for row in rows]}
+
+    def let_go(self, node: Annotated[str, Path(max_length=64)]) -> Response:
+        """Forget a node that has been silent for long, its names and statistics; its folder stays."""
+        self._node.others.let_go(node)
+        return Response(status_code=204)
 
     def checkpoint(self) -> dict[str, int]:
         """Write what changed since the last checkpoint; it happens by itself, too."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from bloomery.service import backup
 from bloomery.service.failures import Refused
-from bloomery.service.http import bodies, bulk, shapes
+from bloomery.service.http import bodies, bulk, freezing, shapes
 from bloomery.service.http.shapes import NameInPath
 from bloomery.service.http.wire import header
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 CONTAINER = "application/vnd.bloomery"
 TAR = "application/x-tar"
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
+_KEYS = {
+    bodies.JSON: {"schema": shapes.ALL_KEYS},
+    bodies.TEXT: {"schema": {"type": "string", "description": "a key a line"}},
+    bodies.NDJSON: {"schema": {"type": "string", "description": "a key a line, in JSON"}},
+}
 
 
 class Files:
@@ -50,6 +55,14 @@ class Files:
                 "requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}
             },
         )
+        router.add_api_route(
+            "/v1/filters/{name}/freeze",
+            self.freeze,
+            methods=["POST"],
+            status_code=201,
+            response_model=shapes.Filter,
+            openapi_extra={"requestBody": {"required": True, "content": _KEYS}},
+        )
         router.add_api_route("/v1/filters/{name}/secret", self.secret)
         router.add_api_route(
             "/v1/backup",
@@ -70,7 +83,28 @@ class Files:
         """Put the filter in a file under a name."""
         most = min(self._node.settings.limits.filter_bytes, self._node.settings.limits.file_bytes)
         data = await bodies.read(request.scope, request.receive, most)
-        return await asyncio.to_thread(self._node.restore, name, data, replace=replace)
+        versions = bulk.wanted(request.scope)
+        return await asyncio.to_thread(self._node.restore, name, data, replace=replace, versions=versions)
+
+    async def freeze(
+        self,
+        request: Request,
+        name: NameInPath,
+        kind: Annotated[str, Query(max_length=64, description=f"one of {', '.join(freezing.KINDS)}")],
+        *,
+        fpr: Annotated[float, Query(gt=0, lt=1)] = 0.01,
+        replace: bool = False,
+    ) -> Any:
+        """Make a static filter of the keys in the body, which no key is added to or taken from any more."""
+        settings, versions = self._node.settings, bulk.wanted(request.scope)
+        body = await bodies.read(request.scope, request.receive, settings.limits.request_bytes)
+
+        def made() -> dict[str, Any]:
+            keyed, most = not settings.plain, settings.limits.batch_keys
+            data = freezing.frozen(self._service, kind, fpr, request.scope, body, keyed=keyed, most=most)
+            return self._node.restore(name, data, replace=replace, versions=versions)
+
+        return await asyncio.to_thread(made)
 
     def secret(self, name: NameInPath) -> dict[str, Any]:
         """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash alike."""

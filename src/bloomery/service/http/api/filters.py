@@ -84,39 +84,45 @@ class Filters:
     def change(self, request: Request, name: NameInPath, wanted: shapes.Change) -> Any:
         """Give a filter another name, or a time at which it is dropped."""
         self._service.version(name)
-        if "expire" in wanted.model_fields_set:
-            self._service.expire(name, _milliseconds(wanted.expire))
-        if wanted.name is not None and wanted.name != name:
+        renamed = wanted.name is not None and wanted.name != name
+        if renamed:
             _grant(request).check(WRITE, wanted.name)
-            self._node.rename(name, wanted.name, replace=wanted.replace)
+        versions = bulk.wanted(request.scope)
+        if "expire" in wanted.model_fields_set:
+            self._service.expire(name, _milliseconds(wanted.expire), versions=versions)
+            versions = None  # the filter was that of the condition, and still is
+        if wanted.name is not None and renamed:
+            self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions)
         return self._node.put(wanted.name or name)
 
-    def delete(self, name: NameInPath) -> Response:
+    def delete(self, request: Request, name: NameInPath) -> Response:
         """Drop a filter, and its statistics."""
-        if not self._node.delete(name):
+        if not self._node.delete(name, versions=bulk.wanted(request.scope)):
             raise Refused("missing", "not found")
         return Response(status_code=204)
 
-    def clear(self, name: NameInPath) -> Response:
+    def clear(self, request: Request, name: NameInPath) -> Response:
         """Forget every key."""
-        self._service.clear(name)
+        self._service.clear(name, versions=bulk.wanted(request.scope))
         return Response(status_code=204)
 
-    def advance(self, name: NameInPath, wanted: shapes.Time) -> Response:
+    def advance(self, request: Request, name: NameInPath, wanted: shapes.Time) -> Response:
         """Let time pass for a filter with a window; it passes by itself, too."""
-        self._service.advance(name, time.time() if wanted.now is None else wanted.now)
+        now = time.time() if wanted.now is None else wanted.now
+        self._service.advance(name, now, versions=bulk.wanted(request.scope))
         return Response(status_code=204)
 
     def merge(self, request: Request, name: NameInPath, wanted: shapes.Source) -> Any:
         """Take the keys of another filter in."""
         _grant(request).check(READ, wanted.source)
-        self._service.merge(name, wanted.source)
+        self._service.merge(name, wanted.source, versions=bulk.wanted(request.scope))
         return self._service.info(name)
 
     def clone(self, request: Request, name: NameInPath, wanted: shapes.Copy) -> Any:
         """Put a copy under another name."""
         _grant(request).check(WRITE, wanted.name)
-        return self._node.clone(wanted.name, name, replace=wanted.replace)
+        versions = bulk.wanted(request.scope)
+        return self._node.clone(wanted.name, name, replace=wanted.replace, versions=versions)
 
     def history(
         self,

@@ -9552,6 +9552,11 @@ class WireBatch:
     """
     def __len__(self, /) -> int: ...
     @property
+    def answers(self, /) -> bytes:
+        """
+        1 for each key that was found, or new, in the order of the keys; 0 for the others.
+        """
+    @property
     def any(self, /) -> bool:
         """
         True when any key was found, or new: the answer of a batch of one.
@@ -9561,9 +9566,9 @@ class WireBatch:
         """
         How many keys were found, or new.
         """
-    def exchange(self, /, shards: list[tuple[int, bytes]]) -> WireExchange:
+    def exchange(self, /, shards: list[tuple[int, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The commands for some of its shards: (number, name of the string).
+        The commands for some of its shards: (number, name of the string). With `asking` each goes behind an ASKING.
         """
     @property
     def hashes(self, /) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from engines.fleet import Cluster
 from engines.servers import Server
 
 
@@ -33,3 +34,11 @@ def own_server(tmp_path):
     yield start
     for running in started:
         running.kill()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A cluster that the tests of a file share."""
+    running = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield running
+    running.stop()

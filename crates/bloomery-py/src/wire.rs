@@ -25,6 +25,7 @@ use crate::{objects, params, turns};
 mod arguments {
     crate::classes::declared::readers!(
         num_bits: "int"; num_hashes: "int"; layout: "str"; scheme: "str | None"; hash: "str"; shards: "int"; adding: "bool";
+        asking: "bool";
         capacity: "int"; strict: "bool";
     );
 
@@ -342,11 +343,16 @@ impl WireBatch {
         lock(&self.core).shards().collect()
     }
 
-    /// The commands for some of its shards: (number, name of the string).
-    #[pyo3(signature = (shards: "list[tuple[int, bytes]]") -> "WireExchange")]
-    fn exchange(&self, py: Python<'_>, shards: Vec<(u64, Vec<u8>)>) -> PyResult<WireExchange> {
+    /// The commands for some of its shards: (number, name of the string). With `asking` each goes behind an ASKING.
+    #[pyo3(signature = (shards: "list[tuple[int, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
+    fn exchange(
+        &self,
+        py: Python<'_>,
+        shards: Vec<(u64, Vec<u8>)>,
+        #[pyo3(from_py_with = arguments::asking)] asking: bool,
+    ) -> PyResult<WireExchange> {
         let shards = shards.into_iter().map(|(number, key)| Shard { number, key }).collect();
-        let make = || lock(&self.core).exchange(shards); // locked inside: who waits for a lock holds no interpreter
+        let make = || lock(&self.core).exchange(shards, asking); // locked inside: who waits for a lock holds no interpreter
         let made = if lock(&self.core).answers().len() > 64 { py.detach(make) } else { make() };
         Ok(WireExchange { core: Mutex::new(made.or_raise(py)?) })
     }
@@ -367,6 +373,12 @@ impl WireBatch {
     #[getter]
     fn count(&self) -> u64 {
         lock(&self.core).answers().iter().map(|&answer| u64::from(answer)).sum()
+    }
+
+    /// 1 for each key that was found, or new, in the order of the keys; 0 for the others.
+    #[getter]
+    fn answers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        objects::bytes(py, lock(&self.core).answers())
     }
 
     /// The hashes, 8 bytes each, those of a shard together.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cells::{Cells, MARK_BYTES, Said};
-use super::reply::{Replies, Reply};
+use super::reply::{Replies, Reply, past};
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
@@ -66,7 +66,9 @@ impl Batch {
     }
 
     /// The commands for the hashes of some shards, whose strings are given.
-    pub fn exchange(&self, shards: Vec<Shard>) -> Result<Exchange> {
+    ///
+    /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
+    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange> {
         let mut work = Vec::new();
         for shard in shards {
             let number = shard.number;
@@ -77,7 +79,7 @@ impl Batch {
             let hashes = self.hashes[keys.clone()].to_vec();
             work.push(Work { shard, keys: keys.clone(), hashes, answers, mark: Vec::new(), short: false, bits_set: 0 });
         }
-        Exchange::new(&self.cells, self.adding, work)
+        Exchange::new(&self.cells, self.adding, asking, work)
     }
 
     /// Takes the answers of an exchange. What an earlier one found new stays new.
@@ -136,11 +138,15 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// Commands as one buffer, and how far their replies have come. The mark of each shard is asked for before its keys.
+/// Commands as one buffer, and how far their replies have come. The mark of each shard is asked for behind its keys: what it
+/// says was so when they were looked for, and added.
 #[derive(Debug)]
 pub struct Exchange {
     cells: Arc<Cells>,
     adding: bool,
+    asking: bool,
+    /// True when the reply to ASKING is the next one.
+    allowance: bool,
     work: Vec<Work>,
     buffer: Vec<u8>,
     replies: Replies,
@@ -152,21 +158,26 @@ pub struct Exchange {
 /// Bytes of commands for a key beside its string's name: of a look, and of one bit that is set.
 const ASKED: usize = 48;
 const SET: usize = 40;
+const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 impl Exchange {
-    fn new(cells: &Arc<Cells>, adding: bool, work: Vec<Work>) -> Result<Self> {
+    fn new(cells: &Arc<Cells>, adding: bool, asking: bool, work: Vec<Work>) -> Result<Self> {
         let mut buffer = Vec::new();
         let bits = cells.shape().num_hashes as usize;
         let each = if adding { ASKED + bits * SET } else { ASKED * cells.replies() };
         for Work { shard, hashes, .. } in &work {
             reserve(&mut buffer, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
-            cells.ask_mark(&mut buffer, &shard.key, shard.number);
             for &hash in hashes {
                 if adding { cells.put(&mut buffer, &shard.key, hash) } else { cells.ask(&mut buffer, &shard.key, hash) }
             }
+            cells.ask_mark(&mut buffer, &shard.key, shard.number);
+        }
+        if asking {
+            buffer = behind_asking(&buffer)?;
         }
         let (cells, replies) = (Arc::clone(cells), Replies::default());
-        Ok(Exchange { cells, adding, work, buffer, replies, at: (0, 0), refusals: Vec::new() })
+        let (at, refusals) = ((0, 0), Vec::new());
+        Ok(Exchange { cells, adding, asking, allowance: asking, work, buffer, replies, at, refusals })
     }
 
     /// What is to be sent.
@@ -176,7 +187,8 @@ impl Exchange {
 
     /// Replies that are due, from the first on.
     pub fn due(&self) -> usize {
-        self.work.iter().map(|work| 1 + work.hashes.len() * self.cells.replies()).sum()
+        let commands = self.work.iter().map(|work| 1 + work.hashes.len() * self.cells.replies()).sum::<usize>();
+        commands * (1 + usize::from(self.asking))
     }
 
     /// Takes bytes that came; true when all replies have.
@@ -207,6 +219,10 @@ impl Exchange {
     pub fn accept(&mut self, reply: Reply<'_>) -> Result<()> {
         let (cells, adding, (group, step)) = (&*self.cells, self.adding, self.at);
         let Some(work) = self.work.get_mut(group) else { return Err(unexpected("more replies than commands")) };
+        let allowed = self.asking && !self.allowance;
+        if std::mem::replace(&mut self.allowance, allowed) {
+            return Ok(()); // a node that refuses it refuses what comes next, too
+        }
         let each = cells.replies();
         self.at = if step == work.hashes.len() * each { (group + 1, 0) } else { (group, step + 1) };
         if let Reply::Error(text) = reply {
@@ -217,9 +233,8 @@ impl Exchange {
             }
             return Ok(());
         }
-        let Some(key) = step.checked_sub(1) else { return work.take_mark(reply) };
-        let (key, first) = (key / each, key % each == 0);
-        let hash = work.hashes[key];
+        let (key, first) = (step / each, step % each == 0);
+        let Some(&hash) = work.hashes.get(key) else { return work.take_mark(reply) };
         let said = if adding { cells.set(hash, reply) } else { cells.found(hash, reply) };
         match said.ok_or_else(|| unexpected("a reply of another kind"))? {
             Said::Short => (work.short, work.answers[key]) = (true, 0),
@@ -236,7 +251,7 @@ impl Exchange {
     pub fn restart(&mut self) {
         self.replies.clear();
         self.refusals.clear();
-        self.at = (0, 0);
+        (self.at, self.allowance) = ((0, 0), self.asking);
         self.work.iter_mut().for_each(|work| work.short = false);
     }
 
@@ -260,6 +275,18 @@ impl Work {
         };
         Ok(())
     }
+}
+
+/// The same commands, each behind an ASKING.
+fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
+    let (mut out, mut at) = (Vec::new(), 0);
+    while let Some(end) = past(commands, at)?.filter(|_| at < commands.len()) {
+        reserve(&mut out, ASKING.len() + end - at)?;
+        out.extend_from_slice(ASKING);
+        out.extend_from_slice(&commands[at..end]);
+        at = end;
+    }
+    Ok(out)
 }
 
 fn unexpected(what: &str) -> Error {

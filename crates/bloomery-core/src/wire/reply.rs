@@ -158,7 +158,7 @@ fn text_end(bytes: &[u8], stated: &[u8], next: usize) -> Result<Option<usize>> {
 }
 
 /// What lies behind the reply at `at`, whatever it holds. A loop, so that no depth costs a stack.
-fn past(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
+pub(super) fn past(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
     let (mut due, mut seen) = (1i64, 0i64);
     while due > 0 {
         let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };

@@ -83,7 +83,7 @@ fn hashes(from: u64, many: u64) -> Vec<u64> {
 fn run(server: &mut Server, cells: &Arc<Cells>, hashes: &[u64], adding: bool, piece: usize) -> Vec<u8> {
     let mut batch = Batch::new(cells, hashes.to_vec(), adding).unwrap();
     let shards: Vec<Shard> = batch.shards().map(named).collect();
-    let mut exchange = batch.exchange(shards).unwrap();
+    let mut exchange = batch.exchange(shards, false).unwrap();
     let answer = server.answer(exchange.buffer());
     let mut done = hashes.is_empty();
     for piece in answer.chunks(piece) {
@@ -161,12 +161,12 @@ fn what_is_no_answer_is_an_error_and_costs_no_memory() {
         b"(1\r\n",
     ] {
         let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-        let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+        let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
         assert!(exchange.feed(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
     }
     // Arrays in arrays: no depth costs a stack.
     let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     assert!(!exchange.feed(&b"*1\r\n".repeat(60_000)).unwrap());
 }
 
@@ -175,7 +175,7 @@ fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
     let (cells, mut server) = (small(), Server::default());
     server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
     let mut batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     let answer = server.answer(exchange.buffer());
     // The connection breaks after the second key's reply.
     let end = answer.iter().enumerate().filter(|(_, byte)| **byte == b'*').map(|(at, _)| at).nth(2).unwrap();
@@ -193,10 +193,38 @@ fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
 }
 
 #[test]
+fn each_command_may_go_behind_an_asking() {
+    for layout in [Layout::Blocked, Layout::Classic] {
+        let shape = Shape::for_capacity(layout, None, 100, 0.01).unwrap();
+        let (cells, mut server) = (Arc::new(Cells::new(shape, KeyHasher::seeded(0), 1).unwrap()), Server::default());
+        server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
+        for adding in [true, false] {
+            let mut batch = Batch::new(&cells, hashes(0, 3), adding).unwrap();
+            let (plain, mut exchange) =
+                (batch.exchange(vec![named(0)], false).unwrap(), batch.exchange(vec![named(0)], true).unwrap());
+            assert_eq!(exchange.due(), 2 * plain.due());
+            let asking = b"*1\r\n$6\r\nASKING\r\n";
+            assert_eq!(exchange.buffer().len(), plain.buffer().len() + plain.due() * asking.len());
+            let mut answer = Vec::new();
+            let mut rest = exchange.buffer();
+            while let Some(next) = rest.strip_prefix(asking) {
+                let end = next.windows(asking.len()).position(|part| part == asking).unwrap_or(next.len());
+                answer.extend_from_slice(b"+OK\r\n");
+                answer.extend(server.answer(&next[..end]));
+                rest = &next[end..];
+            }
+            assert!(rest.is_empty() && exchange.feed(&answer).unwrap());
+            batch.take(&exchange);
+            assert_eq!(batch.answers(), [1, 1, 1]);
+        }
+    }
+}
+
+#[test]
 fn a_string_that_ends_too_early_is_told() {
     let (cells, mut server) = (small(), Server::default());
     let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)]).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
     assert!(exchange.states().all(|(_, mark, short, _)| mark.is_empty() && short));
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from bloomery.engines.redis import content, creation, opening, server
+from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.opening import Wanted
 from bloomery.engines.redis.strings import cells_of
-from bloomery.engines.redis.transport import Transport
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.acknowledged import Verification
     from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.planning import Plan
+    from bloomery.engines.redis.strings import Strings
     from bloomery.keys import Key, Keys
 
 _LARGE_BATCH = 1000
@@ -67,16 +68,17 @@ class RedisBloomFilter:
         self._open(client, wanted)
 
     def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
-        self._transport = Transport(client, wanted.name)
+        self._transport = transport_of(client, wanted.name)
         self._run = self._transport.run
+        wanted = replace(wanted, spread=self._transport.shards())
         self._strings = self._run(opening.opened(wanted, data))
-        self._run_id = self._run(server.run_id())
+        self._run_ids = self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
 
     @classmethod
     def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name`` if it is there."""
         wanted = Wanted(name, secret=secret)
-        if Transport(client, name).run(creation.standing(name)) is None:
+        if transport_of(client, name).run(creation.standing(name)) is None:
             return None
         self = cls.__new__(cls)
         self._open(client, wanted)
@@ -98,20 +100,7 @@ class RedisBloomFilter:
         Its secret is given, if it has one. Raises IncompatibleFilters if there is a filter ``name`` with
         other parameters; one with the same is loaded anew.
         """
-        info = filter.info()
-        wanted = Wanted(
-            name,
-            info["capacity"],
-            info["target_fpr"],
-            shards,
-            info["layout"],
-            info["scheme"],
-            info["hash"],
-            info["seed"],
-            secret,
-            allow_eviction=allow_eviction,
-            shape=(info["num_bits"], info["num_hashes"]),
-        )
+        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction)
         new = wanted.manifest()
         # Raises IncompatibleFilters where the secret is another one.
         cells_of(new, secret).memory(new.capacity, new.fpr).isdisjoint(filter)
@@ -138,7 +127,8 @@ class RedisBloomFilter:
         Makes nothing.
         """
         wanted = Wanted("plan", capacity, fpr, shards, layout, scheme)
-        return Transport(client, "plan").run(opening.plan(wanted, batch))
+        transport = transport_of(client, wanted.name)
+        return transport.run(opening.plan(replace(wanted, spread=transport.shards()), batch))
 
     def add(self, key: Key, /) -> bool:
         """Add a key; True when it was certainly new. One round trip."""
@@ -175,17 +165,17 @@ class RedisBloomFilter:
     def __ior__(self, other: BloomFilter | RedisBloomFilter) -> Self:
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):
-            theirs = asdict(other.manifest)
-            self.manifest.check(self.name, {field: theirs[field] for field in _MERGED})
+            check_same(self.name, self.manifest, other.manifest)
             there = other._strings
             if (
-                other._transport.client is self._transport.client
+                self._transport.whole
+                and other._transport.client is self._transport.client
                 and other.manifest.shards == self.manifest.shards
             ):
                 self._run(content.united_there(self._strings, there.names.bits))
                 return self
             other = other.dump()
-        self._run(content.united(self._strings, self._cells_of(other)))
+        self._run(content.united(self._strings, cells_in_memory(self._strings, other)))
         return self
 
     def dump(self) -> BloomFilter:
@@ -198,7 +188,7 @@ class RedisBloomFilter:
         Each string changes at once.
         """
         strings = self._strings
-        cells = self._cells_of(filter)
+        cells = cells_in_memory(self._strings, filter)
         self._strings.adopt(
             self._run(creation.replaced(strings.name, strings.manifest, strings.cells, cells))
         )
@@ -235,35 +225,12 @@ class RedisBloomFilter:
         this client added: a server that restarts without its latest data, or a replica that takes over, has
         lost those that came last.
         """
-        now = self._run(server.run_id())
-        return self._run(content.verified(self._strings, restarted=now != self._run_id))
+        now = self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
+        return self._run(content.verified(self._strings, restarted=now != self._run_ids))
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        stood, ones = self.manifest, self._ones()
-        cells = self._strings.cells
-        count, deviation = cells.approx_count(ones)
-        return {
-            "class": type(self).__name__,
-            "name": self.name,
-            "backend": stood.backend,
-            "capacity": stood.capacity,
-            "target_fpr": stood.fpr,
-            "approx_count": count,
-            "approx_count_sd": deviation,
-            "fpr": cells.fpr(ones),
-            "fill": cells.fill(ones),
-            "layout": stood.layout,
-            "scheme": stood.scheme,
-            "hash": stood.hash,
-            "num_bits": stood.num_bits,
-            "num_hashes": stood.num_hashes,
-            "shards": stood.shards,
-            "generation": stood.generation,
-            "seed": stood.seed,
-            "keyed": bool(stood.secret),
-            "nbytes": sum(cells.range(shard)[1] for shard in range(stood.shards)),
-        }
+        return {"class": type(self).__name__, **described(self._strings, self._ones())}
 
     @property
     def name(self) -> str:
@@ -286,13 +253,46 @@ class RedisBloomFilter:
         sizes = f"capacity={stood.capacity}, fpr={stood.fpr}, shards={stood.shards}"
         return f"RedisBloomFilter({self.name!r}, {sizes})"
 
-    def _cells_of(self, other: Any) -> memoryview:
-        """Return the cells of a filter in memory, if it is of the same parameters."""
-        if not hasattr(other, "num_bits") or not hasattr(other, "isdisjoint"):
-            raise ParameterTypeError(
-                f"other must be a BloomFilter or a RedisBloomFilter, got {type(other).__name__}"
-            )
-        stood = self.manifest
-        # Raises IncompatibleFilters with every field that differs, the secret among them.
-        self._strings.cells.memory(stood.capacity, stood.fpr).isdisjoint(other)
-        return memoryview(other).cast("B")
+
+def check_same(name: str, stood: Manifest, other: Manifest) -> None:
+    """Raise IncompatibleFilters unless two filters can be united."""
+    theirs = asdict(other)
+    stood.check(name, {field: theirs[field] for field in _MERGED})
+
+
+def cells_in_memory(strings: Strings, other: Any) -> memoryview:
+    """Return the cells of a filter in memory, if it is of the same parameters."""
+    if not hasattr(other, "num_bits") or not hasattr(other, "isdisjoint"):
+        raise ParameterTypeError(
+            f"other must be a BloomFilter or a RedisBloomFilter, got {type(other).__name__}"
+        )
+    stood = strings.manifest
+    # Raises IncompatibleFilters with every field that differs, the secret among them.
+    strings.cells.memory(stood.capacity, stood.fpr).isdisjoint(other)
+    return memoryview(other).cast("B")
+
+
+def described(strings: Strings, ones: int) -> dict[str, Any]:
+    """Return parameters and load at so many set bits."""
+    stood, cells = strings.manifest, strings.cells
+    count, deviation = cells.approx_count(ones)
+    return {
+        "name": strings.name,
+        "backend": stood.backend,
+        "capacity": stood.capacity,
+        "target_fpr": stood.fpr,
+        "approx_count": count,
+        "approx_count_sd": deviation,
+        "fpr": cells.fpr(ones),
+        "fill": cells.fill(ones),
+        "layout": stood.layout,
+        "scheme": stood.scheme,
+        "hash": stood.hash,
+        "num_bits": stood.num_bits,
+        "num_hashes": stood.num_hashes,
+        "shards": stood.shards,
+        "generation": stood.generation,
+        "seed": stood.seed,
+        "keyed": bool(stood.secret),
+        "nbytes": sum(cells.range(shard)[1] for shard in range(stood.shards)),
+    }

@@ -14,6 +14,7 @@ from bloomery.engines.redis.strings import Strings, cells_of
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
+    from bloomery._core import BloomFilter
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.planning import Plan
 
@@ -37,6 +38,8 @@ class Wanted:
     seed: int | None = None
     secret: bytes | None = None
     allow_eviction: bool = False
+    #: Shards of a new filter where nobody says how many, as far as it has lines for them.
+    spread: int = 1
     #: A shape that is not that of capacity and fpr: that of a filter in memory.
     shape: tuple[int, int] | None = None
 
@@ -44,6 +47,32 @@ class Wanted:
         """Check the name."""
         if why := refused(self.name):
             raise ParameterError(why)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        filter_: BloomFilter,
+        *,
+        shards: int | None,
+        secret: bytes | None,
+        allow_eviction: bool,
+    ) -> Wanted:
+        """Return what a filter in memory is."""
+        info = filter_.info()
+        return cls(
+            name,
+            info["capacity"],
+            info["target_fpr"],
+            shards,
+            info["layout"],
+            info["scheme"],
+            info["hash"],
+            info["seed"],
+            secret,
+            allow_eviction=allow_eviction,
+            shape=(info["num_bits"], info["num_hashes"]),
+        )
 
     def stated(self) -> dict[str, Any]:
         """Return what the manifest must say."""
@@ -75,7 +104,7 @@ class Wanted:
             layout=layout,
             scheme=self.scheme,
             hash=self.hash or "xxh3",
-            shards=planning.least_shards(bits) if self.shards is None else self.shards,
+            shards=planning.shards(layout, bits, self.spread) if self.shards is None else self.shards,
             seed=self.seed or 0,
             secret=self.secret,
         )

@@ -76,6 +76,15 @@ def least_shards(num_bits: int) -> int:
     return -(-(num_bits // 8) // (LONGEST - 512))
 
 
+def shards(layout: str, num_bits: int, spread: int) -> int:
+    """Return the shards of a new filter.
+
+    ``spread`` of them, if it has lines for as many, and no fewer than it needs.
+    """
+    lines = any(row["one_line"] for row in _core.layouts() if row["name"] == layout)
+    return max(least_shards(num_bits), min(spread, num_bits // 512) if lines else 1)
+
+
 def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> tuple[str, int, int]:
     """Return layout, bits and probes."""
     layout = LAYOUT if layout is None else layout

@@ -10,6 +10,7 @@ from bloomery.errors import EngineError, EngineRefused
 
 if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.names import Names
 
 #: What a filter of the server's own takes.
 MODULE = (b"BF.RESERVE", b"BF.MADD", b"BF.MEXISTS", b"BF.INFO")
@@ -53,12 +54,15 @@ def asked() -> Steps[Server]:
     )
 
 
-def run_id() -> Steps[str | None]:
-    """Ask for the number of the server's process."""
-    try:
-        return _text(_pairs((yield from call(None, b"INFO", b"server"))).get("run_id"))
-    except EngineError:
-        return None
+def run_ids(names: Names, *, whole: bool) -> Steps[tuple[str | None, ...]]:
+    """Ask for the numbers of the processes that hold the filter, whole in one of them, or shard by shard."""
+    told = []
+    for key in [names.manifest] if whole else names.bits:
+        try:
+            told.append(_text(_pairs((yield from call(key, b"INFO", b"server"))).get("run_id")))
+        except EngineRefused:  # this user may not know
+            told.append(None)
+    return tuple(told)
 
 
 def knows(commands: tuple[bytes, ...]) -> Steps[bool]:

@@ -1,7 +1,7 @@
 """A filter in plain strings: cells behind which stands whose they are.
 
 A shard is a string: cells, then a mark of 16 bytes. Each batch asks for the marks of the strings it touches
-before its keys, so that a server which lost a string, or has another filter's in its place, is found out by
+behind its keys, so that a server which lost a string, or has another filter's in its place, is found out by
 the next batch.
 """
 
@@ -96,6 +96,16 @@ class Strings:
             told = yield from self.many(some, adding=adding, answer=answer)
             answers += told or []
         return answers if answer else None
+
+    def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
+        """Look for ready hashes, or add them; a byte for each, as `one` answers."""
+        gathered = self.cells.hashed(hashes, adding=adding)
+        answers = []
+        for start in range(0, len(gathered), PORTION):
+            batch = gathered.batch(start, start + PORTION)
+            yield from self._sent(batch, adding=adding)
+            answers.append(batch.answers)
+        return b"".join(answers)
 
     def present(self, hashes: bytes) -> Steps[int]:
         """Count those of ready hashes that are found."""

@@ -8,6 +8,7 @@ the time. Where a connection has no socket of its own to read from, the client's
 from __future__ import annotations
 
 import time
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: What redis-py raises: its errors of clusters are no RedisError.
+RAISED = (refusals.RedisError, refusals.RedisClusterException, OSError)
 #: Bytes asked of a socket at a time.
 RECEIVED = 1 << 16
 #: The codes of refusals that redis-py makes classes of and leaves out of their texts.
@@ -57,7 +60,7 @@ def translated(name: str, error: Exception) -> Exception:
         return failures.late(name)
     if isinstance(error, (refusals.AuthenticationError, refusals.BusyLoadingError)):
         return failures.refused(name, text_of(error))
-    if isinstance(error, (refusals.ConnectionError, OSError)):
+    if isinstance(error, (refusals.ConnectionError, refusals.RedisClusterException, OSError)):
         return failures.gone(name)
     if isinstance(error, refusals.ResponseError):
         return failures.refused(name, text_of(error))
@@ -93,14 +96,25 @@ def connected(url: str, **options: Any) -> Any:
 class Transport:
     """Asks the one server of a client."""
 
+    #: What a client of this kind has, beside execute_command().
+    mark = "connection_pool"
+    #: True when all keys are on one server.
+    whole = True
+
     def __init__(self, client: Any, name: str) -> None:
         """Take the client; nothing is sent yet."""
-        if not hasattr(client, "connection_pool") or not hasattr(client, "execute_command"):
+        ask = getattr(client, "execute_command", None)
+        if ask is None or not hasattr(client, self.mark) or iscoroutinefunction(ask):
             raise ParameterTypeError(
-                f"client must be a redis.Redis or valkey.Valkey client, got {type(client).__name__}"
+                "client must be a redis.Redis, valkey.Valkey or redis.RedisCluster client (those of "
+                f"redis.asyncio are for AsyncRedisBloomFilter), got {type(client).__name__}"
             )
         self.client = client
         self.name = name
+
+    def shards(self) -> int:
+        """Return the shards of a new filter for which no number is given."""
+        return 1
 
     def run(self, steps: Steps[T]) -> T:
         """Answer the questions of a generator until it returns."""
@@ -121,14 +135,14 @@ class Transport:
         if isinstance(ask, Pause):
             return time.sleep(ask.seconds)
         try:
-            return self._called(ask) if isinstance(ask, Call) else [self._sent(ask)]
-        except (refusals.RedisError, OSError) as error:
+            return self._called(ask) if isinstance(ask, Call) else self._sent(ask)
+        except RAISED as error:
             raise translated(self.name, error) from None
 
     def _called(self, ask: Call) -> Any:
         return self.client.execute_command(*ask.words, NEVER_DECODE=True)
 
-    def _sent(self, ask: Send) -> WireExchange:
+    def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
         client, exchange = self.client, ask.batch.exchange(ask.shards)
         kept = client.connection  # a client of one connection, which it locks
@@ -145,19 +159,29 @@ class Transport:
                 lock.release()
             if kept is None:
                 client.connection_pool.release(connection)
-        return exchange
+        return [exchange]
 
 
 def _exchanged(connection: Any, exchange: WireExchange) -> None:
-    """Send the commands and read their replies; the connection is closed unless all of them came."""
+    send(connection, exchange)
+    receive(connection, exchange)
+
+
+def send(connection: Any, exchange: WireExchange) -> None:
+    """Send the commands, from the first on."""
     exchange.restart()
     connection.send_packed_command([exchange.buffer])
+
+
+def receive(connection: Any, exchange: WireExchange) -> None:
+    """Read the replies; the connection is closed unless all of them came."""
     try:
         socket = idle(connection)
         if socket is None:
             _parsed(connection, exchange)
         else:
             _received(socket, exchange)
+        check_loaded(exchange)
     except TimeoutError:
         connection.disconnect()
         raise refusals.TimeoutError("timeout reading from socket") from None
@@ -167,6 +191,45 @@ def _exchanged(connection: Any, exchange: WireExchange) -> None:
     except BaseException:
         connection.disconnect()
         raise
+
+
+def check_loaded(exchange: WireExchange) -> None:
+    """Raise what clients try again after where a server that starts has not read its data yet."""
+    if any(text.startswith("LOADING") for _, text in exchange.refusals):
+        raise refusals.BusyLoadingError("the server is loading its data")
+
+
+def together(parts: list[tuple[Any, WireExchange]]) -> list[Exception | None]:
+    """Exchange with several pools at the same time: all is sent before the first reply is read.
+
+    Returns an error, or None, of each. Servers keep the replies that nobody reads yet.
+    """
+    errors: list[Exception | None] = [None] * len(parts)
+    open_: list[tuple[int, Any]] = []
+    try:
+        for number, (pool, exchange) in enumerate(parts):
+            try:
+                connection = pool.get_connection()
+                open_.append((number, connection))
+                send(connection, exchange)
+            except RAISED as error:
+                errors[number] = error
+        for number, connection in open_:
+            if errors[number] is None:
+                try:
+                    receive(connection, parts[number][1])
+                except RAISED as error:
+                    errors[number] = error
+    except BaseException:
+        for _, connection in open_:
+            connection.disconnect()
+        raise
+    finally:
+        for number, connection in open_:
+            if errors[number] is not None:
+                connection.disconnect()
+            parts[number][0].release(connection)
+    return errors
 
 
 def _received(socket: Any, exchange: WireExchange) -> None:

@@ -1,0 +1,203 @@
+"""`AsyncRedisBloomFilter`: `RedisBloomFilter` for asyncio."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bloomery.engines.redis import content, creation, opening, server
+from bloomery.engines.redis.filter import cells_in_memory, check_same, described
+from bloomery.engines.redis.gathering import Gathering
+from bloomery.engines.redis.opening import Wanted
+from bloomery.engines.redis.waiting import transport_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from bloomery._core import BloomFilter
+    from bloomery.engines.redis.acknowledged import Verification
+    from bloomery.engines.redis.manifest import Manifest
+    from bloomery.engines.redis.planning import Plan
+    from bloomery.engines.redis.strings import Strings
+    from bloomery.engines.redis.waiting import AsyncTransport
+    from bloomery.keys import Key, Keys
+
+
+class AsyncRedisBloomFilter:
+    """`RedisBloomFilter` over a client of redis.asyncio, for one server or a cluster.
+
+    ``await AsyncRedisBloomFilter.open(...)`` makes it. Its methods are those of `RedisBloomFilter`, awaited;
+    ``contains`` stands for ``in`` and ``merge`` for ``|=``. Single keys that tasks add or look for at the
+    same time travel as one batch: what comes while one is on its way is the next one, so that 64 tasks take
+    few round trips instead of 64. Each task gets its own answer, or its own copy of the batch's error; one
+    that is cancelled harms no other, and its key may have been added. One event loop at a time.
+
+    ``seen = await AsyncRedisBloomFilter.open(redis.asyncio.Redis(), "seen", 1_000_000, fpr=0.001)``
+    """
+
+    def __init__(self, transport: AsyncTransport, strings: Strings, run_ids: tuple[str | None, ...]) -> None:
+        """Take what `open` found."""
+        self._transport, self._strings, self._run_ids = transport, strings, run_ids
+        self._run = transport.run
+        self._added = Gathering(partial(self._hashed, adding=True))
+        self._looked = Gathering(partial(self._hashed, adding=False))
+
+    @classmethod
+    async def open(
+        cls,
+        client: Any,
+        name: str,
+        capacity: int | None = None,
+        fpr: float | None = None,
+        *,
+        shards: int | None = None,
+        layout: str | None = None,
+        scheme: str | None = None,
+        hash: str | None = None,  # noqa: A002 - the name that it has everywhere
+        seed: int | None = None,
+        secret: bytes | None = None,
+        allow_eviction: bool = False,
+    ) -> Self:
+        """Open or make the filter; parameters and errors are those of `RedisBloomFilter`."""
+        wanted = Wanted(
+            name, capacity, fpr, shards, layout, scheme, hash, seed, secret, allow_eviction=allow_eviction
+        )
+        return await cls._opened(client, wanted)
+
+    @classmethod
+    async def _opened(cls, client: Any, wanted: Wanted) -> Self:
+        transport = await transport_of(client, wanted.name)
+        strings = await transport.run(opening.opened(replace(wanted, spread=transport.shards())))
+        ids = server.run_ids(strings.names, whole=transport.whole)
+        return cls(transport, strings, await transport.run(ids))
+
+    @classmethod
+    async def from_filter(
+        cls,
+        client: Any,
+        name: str,
+        filter: BloomFilter,  # noqa: A002
+        *,
+        shards: int | None = None,
+        secret: bytes | None = None,
+        allow_eviction: bool = False,
+    ) -> Self:
+        """Make a filter on the server with the parameters and bits of one in memory."""
+        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction)
+        self = await cls._opened(client, wanted)
+        await self.load(filter)
+        return self
+
+    @classmethod
+    async def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        shards: int | None = None,
+        layout: str | None = None,
+        scheme: str | None = None,
+        batch: int = 1000,
+    ) -> Plan:
+        """Tell what a new filter takes; makes nothing."""
+        wanted = Wanted("plan", capacity, fpr, shards, layout, scheme)
+        transport = await transport_of(client, wanted.name)
+        return await transport.run(opening.plan(replace(wanted, spread=transport.shards()), batch))
+
+    async def _hashed(self, hashes: bytes, *, adding: bool) -> bytes:
+        return await self._run(self._strings.each(hashes, adding=adding))
+
+    async def add(self, key: Key, /) -> bool:
+        """Add a key; True when it was certainly new."""
+        return await self._added.put(self._strings.cells.one(key).hashes)
+
+    async def contains(self, key: Key, /) -> bool:
+        """Tell whether a key was probably added."""
+        return await self._looked.put(self._strings.cells.one(key).hashes)
+
+    async def update(self, /, *keys: Keys) -> None:
+        """Add the keys of each batch; nulls are skipped."""
+        for batch in keys:
+            await self._run(self._strings.many(batch, adding=True, answer=False))
+
+    async def add_many(self, keys: Any) -> Any:
+        """Add many keys and answer, for each, whether it was new, in the caller's kind."""
+        return await self._run(self._strings.many(keys, adding=True))
+
+    async def contains_many(self, keys: Any) -> Any:
+        """Answer for each key whether it was probably added, in the caller's kind."""
+        return await self._run(self._strings.many(keys, adding=False))
+
+    async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:
+        """Add the keys of another filter of the same parameters, in memory or on a server."""
+        if isinstance(other, AsyncRedisBloomFilter):
+            check_same(self.name, self.manifest, other.manifest)
+            other = await other.dump()
+        await self._run(content.united(self._strings, cells_in_memory(self._strings, other)))
+
+    async def dump(self) -> BloomFilter:
+        """Return the filter in memory, with the same bits. Keys that come meanwhile may be in it or not."""
+        return await self._run(content.dumped(self._strings))
+
+    async def load(self, filter: BloomFilter) -> None:  # noqa: A002
+        """Put the cells of a filter in memory in the place of those on the server."""
+        await self._replaced(cells_in_memory(self._strings, filter))
+
+    async def clear(self) -> None:
+        """Forget every key; each string changes at once."""
+        await self._replaced(None)
+
+    async def _replaced(self, cells: memoryview | None) -> None:
+        strings = self._strings
+        after = await self._run(creation.replaced(strings.name, strings.manifest, strings.cells, cells))
+        strings.adopt(after)
+
+    async def delete(self) -> bool:
+        """Delete the filter from the server; True when it was there."""
+        return await self._run(creation.deleted(self.name, self.manifest.shards))
+
+    async def fpr(self) -> float:
+        """Model rate of false positives at the present load."""
+        return self._strings.cells.fpr(await self._ones())
+
+    async def approx_count(self) -> tuple[float, float]:
+        """Estimated number of distinct keys and its standard deviation."""
+        return self._strings.cells.approx_count(await self._ones())
+
+    async def fill(self) -> float:
+        """Share of set bits."""
+        return self._strings.cells.fill(await self._ones())
+
+    async def _ones(self) -> int:
+        return sum(await self._run(self._strings.ones()))
+
+    async def verify(self) -> Verification:
+        """Look for what this client knows that the server acknowledged; false when some of it is gone."""
+        now = await self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
+        return await self._run(content.verified(self._strings, restarted=now != self._run_ids))
+
+    async def info(self) -> dict[str, Any]:
+        """Return the filter's parameters and present load."""
+        return {"class": type(self).__name__, **described(self._strings, await self._ones())}
+
+    @property
+    def name(self) -> str:
+        """The filter's name on the server."""
+        return self._strings.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """The parameters that stand on the server."""
+        return self._strings.manifest
+
+    @property
+    def capacity(self) -> int:
+        """Keys the filter was sized for."""
+        return self.manifest.capacity
+
+    def __repr__(self) -> str:
+        """Name the filter; nothing is asked."""
+        stood = self.manifest
+        return f"{type(self).__name__}({self.name!r}, capacity={stood.capacity}, fpr={stood.fpr})"

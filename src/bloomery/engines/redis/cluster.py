@@ -1,0 +1,132 @@
+"""Questions to the nodes of a cluster, over a client of redis-py for clusters.
+
+Its map of the cluster, its connections and its retries are used.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import redis.exceptions as refusals
+
+from bloomery.engines.redis import transport
+from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
+from bloomery.engines.redis.transport import RAISED, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from bloomery._core import WireExchange
+    from bloomery.engines.redis.asks import Call, Send
+    from bloomery.engines.redis.redirects import Need
+
+#: Shards for each primary of a new filter: even, however names fall on slots, within a quarter.
+SHARDS_A_PRIMARY = 16
+
+
+def patience(client: Any) -> int:
+    """Return how often the client itself would try again."""
+    return int(client.retry.get_retries())
+
+
+def pause_of(client: Any, failures: int) -> float:
+    """Return the seconds that the client would wait after so many failures."""
+    backoff = getattr(client.retry, "_backoff", None)
+    return float(backoff.compute(failures)) if backoff is not None else 0.05 * failures
+
+
+def spread(client: Any) -> int:
+    """Return the number of shards of a new filter."""
+    return SHARDS_A_PRIMARY * max(1, len(client.get_primaries()))
+
+
+class ClusterTransport(Transport):
+    """Asks the nodes of a cluster, at the same time where a batch has keys for several."""
+
+    mark = "nodes_manager"
+    whole = False
+
+    def shards(self) -> int:
+        """Return the shards of a new filter for which no number is given."""
+        return spread(self.client)
+
+    def _node(self, key: bytes | None) -> Any:
+        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
+
+    def _called(self, ask: Call) -> Any:
+        steps = followed(ask, self._node, self._node_at, patience(self.client))
+        return self._driven(steps)
+
+    def _asked(self, need: Question) -> Any:
+        pool = self.client.get_redis_connection(need.node).connection_pool
+        connection = None
+        try:
+            connection = pool.get_connection()
+            if need.asking:
+                connection.send_command("ASKING")
+                connection.read_response()
+            connection.send_command(*need.words)
+            return connection.read_response(disable_decoding=True)
+        except RAISED as error:
+            return error
+        finally:
+            if connection is not None:
+                pool.release(connection)
+
+    def _sent(self, ask: Send) -> list[WireExchange]:
+        exchanges: list[WireExchange] = self._driven(
+            routed(ask, self._node, self._node_at, patience(self.client))
+        )
+        return exchanges
+
+    def _driven(self, steps: Generator[Need, Any, Any]) -> Any:
+        try:
+            need = next(steps)
+            while True:
+                need = steps.send(self._done(need))
+        except StopIteration as stop:
+            return stop.value
+
+    def _done(self, need: Need) -> Any:
+        if isinstance(need, Exchanges):
+            client = self.client
+            return transport.together(
+                [(client.get_redis_connection(node).connection_pool, each) for node, each in need.parts]
+            )
+        if isinstance(need, Question):
+            return self._asked(need)
+        if isinstance(need, Moved):
+            return self.client.nodes_manager.move_slot(_as_moved(need))
+        if isinstance(need, Renew):
+            return self._renewed(need)
+        return time.sleep(need.seconds)
+
+    def _node_at(self, host: str, port: int) -> Any:
+        """Return the node of an address, which may be new."""
+        manager = self.client.nodes_manager
+        if manager.get_node(host=host, port=port) is None:
+            with suppress(*RAISED):
+                manager.initialize(additional_startup_nodes_info=[(host, port)])
+        node = manager.get_node(host=host, port=port)
+        if node is None:
+            raise refusals.ConnectionError("a node of the cluster is not to be found")
+        return node
+
+    def _renewed(self, need: Renew) -> None:
+        manager = self.client.nodes_manager
+        time.sleep(pause_of(self.client, need.failures))
+        for node in need.failed:
+            manager.move_node_to_end_of_cached_nodes(node.name)
+        with suppress(*RAISED):  # the next try tells
+            manager.initialize()
+
+
+def _as_moved(need: Moved) -> refusals.MovedError:
+    return refusals.MovedError(f"{need.slot} {need.host}:{need.port}")
+
+
+def transport_of(client: Any, name: str) -> Transport:
+    """Return what asks over this client."""
+    return (ClusterTransport if hasattr(client, "nodes_manager") else Transport)(client, name)

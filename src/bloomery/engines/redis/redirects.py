@@ -1,0 +1,239 @@
+"""A batch to the nodes of a cluster that hold its shards, sent after them when they move.
+
+Nothing here sends: a generator yields what is to be exchanged with which nodes at the same time, or what is
+to be done about the client's map of the cluster, and is sent the outcomes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import redis.exceptions as refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from bloomery._core import WireExchange
+    from bloomery.engines.redis.asks import Call, Send
+
+#: Redirections that a batch follows, as redis-py has it for a command.
+_HOPS = 16
+#: What a node says that may serve the slot later, or not at all.
+_DOWN = ("CLUSTERDOWN", "LOADING", "MASTERDOWN")
+_ASK = "ASK"
+_TO = ("MOVED", _ASK)
+#: What another node, or another moment, may do.
+_ELSEWHERE = (*_DOWN, *_TO, "TRYAGAIN")
+_SHORT_PAUSE = 0.05
+#: No node is known for a slot, or at an address.
+_UNKNOWN = (refusals.RedisError, refusals.RedisClusterException)
+_BROKEN = (
+    refusals.ConnectionError,
+    refusals.TimeoutError,
+    refusals.ClusterDownError,
+    refusals.RedisClusterException,
+    OSError,
+)
+
+
+class Exchanges(NamedTuple):
+    """Nodes and what to exchange with them; the answer is a list of errors, None where all replies came."""
+
+    parts: list[tuple[Any, WireExchange]]
+
+
+class Question(NamedTuple):
+    """A node and a command for it, behind an ASKING or not; the answer is the reply, or an error."""
+
+    node: Any
+    words: tuple[bytes | int, ...]
+    asking: bool
+
+
+class Moved(NamedTuple):
+    """A slot that another node has now."""
+
+    slot: int
+    host: str
+    port: int
+
+
+class Renew(NamedTuple):
+    """The map is to be read anew after the n-th failure: after a pause, from the failed nodes last."""
+
+    failed: list[Any]
+    failures: int
+
+
+class Wait(NamedTuple):
+    """A while to wait."""
+
+    seconds: float
+
+
+Need = Exchanges | Question | Moved | Renew | Wait
+
+
+def failed_over(error: Exception) -> bool:
+    """Tell whether the map may be another one after this: not after a refused password, or of a full pool."""
+    broken = isinstance(error, _BROKEN)
+    return broken and not isinstance(error, (refusals.AuthenticationError, refusals.MaxConnectionsError))
+
+
+@dataclass
+class _Patience:
+    """How often a question has been sent elsewhere, and how often it failed."""
+
+    retries: int
+    hops: int = 0
+    failures: int = 0
+
+    def is_over(self) -> bool:
+        return self.failures > self.retries or self.hops > _HOPS
+
+
+def followed(
+    ask: Call, node_of: Callable[[bytes | None], Any], node_at: Callable[[str, int], Any], retries: int
+) -> Generator[Need, Any, Any]:
+    """Ask the node of a key, wherever it moves; the reply, undecoded."""
+    patience, asked = _Patience(retries), None
+    while True:
+        node: Any = None
+        try:
+            node = asked or node_of(ask.key)
+            answer = yield Question(node, ask.words, asked is not None)
+        except _UNKNOWN as unknown:
+            answer = unknown
+        if not isinstance(answer, Exception):
+            return answer
+        asked, broken = None, failed_over(answer)
+        if not broken and not isinstance(answer, (refusals.AskError, refusals.TryAgainError)):
+            raise answer
+        patience.failures += broken
+        patience.hops += not broken
+        if patience.is_over():
+            raise answer
+        if broken:
+            yield Renew([] if node is None else [node], patience.failures)
+        elif isinstance(answer, refusals.MovedError):  # a kind of AskError
+            yield Moved(answer.slot_id, answer.host or node.host, answer.port)
+        elif isinstance(answer, refusals.AskError):
+            asked = node_at(answer.host or node.host, answer.port)
+        else:
+            yield Wait(_SHORT_PAUSE)
+
+
+@dataclass
+class _Part:
+    """What one node is asked."""
+
+    node: Any
+    shards: list[tuple[int, bytes]]
+    exchange: WireExchange
+
+
+class _Detour:
+    """What came of the parts of a batch that have to be asked once more."""
+
+    def __init__(self) -> None:
+        self.left: list[tuple[int, bytes]] = []
+        self.refused: list[WireExchange] = []
+        self.broken: list[Any] = []
+        self.error: Exception | None = None
+        self.is_down = False
+        self.moves: dict[int, Moved] = {}
+        self.asked: dict[int, Moved] = {}
+
+    def note(self, part: _Part, error: Exception | None) -> bool:
+        """Take in what a node answered; True when the part has to be asked once more."""
+        told = [(shard, text.split(" ")) for shard, text in part.exchange.refusals]
+        told = [(shard, words) for shard, words in told if words[0] in _ELSEWHERE]
+        if error is None and not told:
+            return False
+        self.left += part.shards
+        self.refused.append(part.exchange)
+        if error is not None:
+            if not failed_over(error):
+                raise error
+            self.error = error
+            self.broken.append(part.node)
+        for shard, (code, *rest) in told:
+            self.is_down |= code in _DOWN
+            if code in _TO:
+                move = _moved(rest, part.node)
+                if code == _ASK:
+                    self.asked[shard] = move
+                else:
+                    self.moves[move.slot] = move
+        return True
+
+    def needs(self, failures: int) -> Generator[Need, Any, None]:
+        """Ask for what is to be done before the next try."""
+        yield from self.moves.values()
+        if self.broken or self.is_down:
+            yield Renew(self.broken, failures)
+        elif not self.moves and not self.asked:
+            yield Wait(_SHORT_PAUSE)
+
+
+def routed(
+    send: Send, node_of: Callable[[bytes], Any], node_at: Callable[[str, int], Any], retries: int
+) -> Generator[Need, Any, list[WireExchange]]:
+    """Exchange a batch with the nodes of its shards; the exchanges whose answers hold.
+
+    ``node_of`` tells the node of a key by the client's map, ``node_at`` that of an address. A broken
+    connection is tried again as often as the client itself would.
+    """
+    patience, left = _Patience(retries), send.shards
+    done: list[WireExchange] = []
+    asked: dict[int, Any] = {}
+    while left:
+        try:
+            parts = _parts(send, left, node_of, asked)
+        except _UNKNOWN:
+            patience.failures += 1
+            if patience.is_over():
+                raise
+            yield Renew([], patience.failures)
+            continue
+        outcomes = yield Exchanges([(part.node, part.exchange) for part in parts])
+        detour = _Detour()
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if detour.note(part, outcome):
+                send.batch.take(part.exchange)  # what was new stays new, whatever the next node says
+            else:
+                done.append(part.exchange)
+        left = detour.left
+        if not left:
+            break
+        patience.failures += bool(detour.broken or detour.is_down)
+        patience.hops += not (detour.broken or detour.is_down)
+        if patience.is_over():
+            if detour.error is not None:
+                raise detour.error
+            return [*done, *detour.refused]  # whose refusals tell
+        yield from detour.needs(patience.failures)
+        asked = {shard: node_at(to.host, to.port) for shard, to in detour.asked.items()}
+    return done
+
+
+def _parts(
+    send: Send, left: list[tuple[int, bytes]], node_of: Callable[[bytes], Any], asked: dict[int, Any]
+) -> list[_Part]:
+    """One exchange a node, and one more a node that is to be asked although its slot is not there yet."""
+    groups: dict[tuple[Any, bool], list[tuple[int, bytes]]] = {}
+    for shard, key in left:
+        asking = shard in asked
+        node = asked[shard] if asking else node_of(key)
+        groups.setdefault((node, asking), []).append((shard, key))
+    return [
+        _Part(node, shards, send.batch.exchange(shards, asking=asking))
+        for (node, asking), shards in groups.items()
+    ]
+
+
+def _moved(words: list[str], node: Any) -> Moved:
+    """Slot and address, ``host:port``; without a host it is that of the node that answered."""
+    host, _, port = words[1].rpartition(":")
+    return Moved(int(words[0]), host or node.host, int(port))

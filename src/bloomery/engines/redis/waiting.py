@@ -1,0 +1,244 @@
+"""Questions asked without blocking, over the clients of redis.asyncio.
+
+To one server, or to the nodes of a cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis.exceptions as refusals
+
+from bloomery.engines.redis.asks import Call, Pause, Send
+from bloomery.engines.redis.cluster import patience, pause_of, spread
+from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
+from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
+from bloomery.errors import ParameterTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from bloomery._core import WireExchange
+    from bloomery.engines.redis.asks import Ask, Steps
+    from bloomery.engines.redis.redirects import Need
+
+T = TypeVar("T")
+
+
+def stream(connection: Any) -> Any:
+    """Return the stream of a connection whose parser holds no bytes.
+
+    None if there is none to be read from.
+    """
+    parser, reader = getattr(connection, "_parser", None), getattr(connection, "_reader", None)
+    native = getattr(parser, "_reader", None)  # of hiredis
+    if native is not None and hasattr(native, "has_data"):
+        return None if native.has_data() else reader
+    buffer = getattr(parser, "_buffer", None)  # of Python
+    return reader if buffer == b"" else None
+
+
+async def exchanged(connection: Any, exchange: WireExchange) -> None:
+    """Send the commands and read their replies; the connection is closed unless all of them came."""
+    exchange.restart()
+    try:
+        await connection.send_packed_command([exchange.buffer])
+        async with asyncio.timeout(connection.socket_timeout or None):
+            reader = stream(connection)
+            if reader is None:
+                await _parsed(connection, exchange)
+            else:
+                await _received(reader, exchange)
+        check_loaded(exchange)
+    except TimeoutError:
+        await connection.disconnect(nowait=True)
+        raise refusals.TimeoutError("timeout reading from socket") from None
+    except OSError:
+        await connection.disconnect(nowait=True)
+        raise refusals.ConnectionError("error while reading from socket") from None
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+
+
+async def _received(reader: Any, exchange: WireExchange) -> None:
+    while True:
+        data = await reader.read(RECEIVED)
+        if not data:
+            raise ConnectionResetError
+        if exchange.feed(data):
+            return
+
+
+async def _parsed(connection: Any, exchange: WireExchange) -> None:
+    done = False
+    while not done:
+        try:
+            reply = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
+            done = exchange.accept(reply)
+        except refusals.ResponseError as error:
+            done = exchange.refuse(text_of(error))
+
+
+class AsyncTransport:
+    """Asks the one server of a client."""
+
+    #: True when all keys are on one server.
+    whole = True
+
+    def __init__(self, client: Any, name: str) -> None:
+        """Take the client; nothing is sent yet."""
+        self.client = client
+        self.name = name
+
+    def shards(self) -> int:
+        """Return the shards of a new filter for which no number is given."""
+        return 1
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Answer the questions of a generator until it returns."""
+        try:
+            asks = next(steps)
+            while True:
+                try:
+                    answers = await self._answers(asks)
+                except BaseException as error:  # noqa: BLE001 - the generator tidies up and raises it again
+                    asks = steps.throw(error)
+                else:
+                    asks = steps.send(answers)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    async def _answers(self, asks: list[Ask]) -> list[Any]:
+        if len(asks) == 1:
+            return [await self._answer(asks[0])]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._answer(ask)) for ask in asks]
+        return [task.result() for task in tasks]
+
+    async def _answer(self, ask: Ask) -> Any:
+        if isinstance(ask, Pause):
+            return await asyncio.sleep(ask.seconds)
+        try:
+            return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
+        except RAISED as error:
+            raise translated(self.name, error) from None
+
+    async def _called(self, ask: Call) -> Any:
+        return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
+
+    async def _sent(self, ask: Send) -> list[WireExchange]:
+        """Send all shards of a batch to the server."""
+        pool, exchange = self.client.connection_pool, ask.batch.exchange(ask.shards)
+        connection = await pool.get_connection()
+        try:
+            await connection.retry.call_with_retry(
+                lambda: exchanged(connection, exchange), lambda _error: connection.disconnect()
+            )
+        finally:
+            await asyncio.shield(pool.release(connection))
+        return [exchange]
+
+
+class AsyncClusterTransport(AsyncTransport):
+    """Asks the nodes of a cluster, at the same time where a batch has keys for several."""
+
+    whole = False
+
+    def shards(self) -> int:
+        """Return the shards of a new filter for which no number is given."""
+        return spread(self.client)
+
+    def _node(self, key: bytes | None) -> Any:
+        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key.decode())
+
+    async def _called(self, ask: Call) -> Any:
+        await self.client.initialize()
+        return await self._driven(followed(ask, self._node, self._node_at, patience(self.client)))
+
+    async def _sent(self, ask: Send) -> list[WireExchange]:
+        await self.client.initialize()
+        exchanges: list[WireExchange] = await self._driven(
+            routed(ask, self._node, self._node_at, patience(self.client))
+        )
+        return exchanges
+
+    async def _driven(self, steps: Generator[Need, Any, Any]) -> Any:
+        try:
+            need = next(steps)
+            while True:
+                need = steps.send(await self._done(need))
+        except StopIteration as stop:
+            return stop.value
+
+    @staticmethod
+    async def _asked(need: Question) -> Any:
+        try:
+            connection = need.node.acquire_connection()
+            try:
+                await need.node.disconnect_if_needed(connection)
+                if need.asking:
+                    await connection.send_command("ASKING")
+                    await connection.read_response()
+                await connection.send_command(*need.words)
+                return await connection.read_response(disable_decoding=True)
+            finally:
+                need.node.release(connection)
+        except RAISED as error:
+            return error
+
+    async def _done(self, need: Need) -> Any:
+        if isinstance(need, Exchanges):
+            return await asyncio.gather(*(self._with(node, each) for node, each in need.parts))
+        if isinstance(need, Question):
+            return await self._asked(need)
+        if isinstance(need, Moved):
+            moved = refusals.MovedError(f"{need.slot} {need.host}:{need.port}")
+            return await self.client.nodes_manager.move_slot(moved)
+        if isinstance(need, Renew):
+            return await self._renewed(need)
+        return await asyncio.sleep(need.seconds)
+
+    @staticmethod
+    async def _with(node: Any, exchange: WireExchange) -> Exception | None:
+        """Exchange with one node; the error, if replies are missing."""
+        try:
+            connection = node.acquire_connection()
+            try:
+                await node.disconnect_if_needed(connection)
+                await exchanged(connection, exchange)
+            finally:
+                node.release(connection)
+        except RAISED as error:
+            return error
+        return None
+
+    def _node_at(self, host: str, port: int) -> Any:
+        node = self.client.get_node(host=host, port=port)
+        if node is None:  # whose slot is not there yet: the map will have it
+            raise refusals.TryAgainError("a node of the cluster is not known yet")
+        return node
+
+    async def _renewed(self, need: Renew) -> None:
+        await asyncio.sleep(pause_of(self.client, need.failures))
+        with suppress(*RAISED):  # the next try tells
+            for node in need.failed:
+                self.client.nodes_manager.move_node_to_end_of_cached_nodes(node.name)
+            await self.client.nodes_manager.initialize()
+
+
+async def transport_of(client: Any, name: str) -> AsyncTransport:
+    """Return what asks over this client."""
+    if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
+        if hasattr(client, "nodes_manager"):
+            await client.initialize()
+            return AsyncClusterTransport(client, name)
+        if hasattr(client, "connection_pool"):
+            return AsyncTransport(client, name)
+    raise ParameterTypeError(
+        "client must be a redis.asyncio.Redis or redis.asyncio.RedisCluster client, got "
+        f"{type(client).__module__}.{type(client).__name__}"
+    )

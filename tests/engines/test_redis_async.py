@@ -1,0 +1,246 @@
+"""The filter for asyncio has the answers of the other one; what tasks ask at once travels together."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+
+import numpy as np
+import pytest
+import redis.asyncio
+from engines.servers import needs_redis
+
+from bloomery import BloomFilter, IncompatibleFilters, ParameterTypeError
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable
+
+pytestmark = needs_redis
+
+
+@pytest.fixture
+def name():
+    return f"f{uuid.uuid4().hex}"
+
+
+def run(main, server, **options):
+    """Runs ``main(client)`` in a loop of its own."""
+
+    async def with_client():
+        async with redis.asyncio.Redis(port=server.port, **options) as client:
+            return await main(client)
+
+    return asyncio.run(with_client())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"protocol": 2}, {"decode_responses": True}, {"socket_timeout": 5}], ids=str
+)
+@pytest.mark.parametrize(("shape", "shards"), [({}, 1), ({}, 3), ({"layout": "classic"}, 1)])
+def test_answers_and_bits(server, name, options, shape, shards):
+    async def main(client):
+        there = await AsyncRedisBloomFilter.open(client, name, 3000, 0.02, shards=shards, seed=7, **shape)
+        here = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
+        keys = np.arange(2500) * 7919
+        assert (await there.add_many(keys) == here.add_many(keys)).all()
+        asked = np.arange(0, 7919 * 5000, 7919)
+        assert (await there.contains_many(asked) == here.contains_many(asked)).all()
+        assert (await there.add("a"), await there.add("a")) == (here.add("a"), here.add("a"))
+        assert await there.contains("a")
+        await there.update(["b", "c"], iter(["d"]))
+        here.update(["b", "c", "d"])
+        assert await there.dump() == here
+        assert await there.fpr() == here.fpr()
+        assert await there.approx_count() == here.approx_count()
+        assert await there.fill() == here.fill
+        assert (await there.info())["shards"] == shards
+        assert await there.verify()
+        other = await AsyncRedisBloomFilter.from_filter(client, name + "2", here)
+        await other.merge(there)
+        assert await other.dump() == here
+        await there.clear()
+        assert not await there.contains("b")
+        await there.load(here)
+        assert await there.contains("b")
+        with pytest.raises(IncompatibleFilters):
+            await there.merge(BloomFilter(10))
+        plan = await AsyncRedisBloomFilter.plan(client, 1_000_000)
+        assert plan.shards == 1
+        assert await there.delete()
+
+    run(main, server, **options)
+
+
+def test_both_classes_see_one_filter(server, client, name):
+    there = RedisBloomFilter(client, name, 1000)
+    there.add(1)
+
+    async def main(own):
+        same = await AsyncRedisBloomFilter.open(own, name)
+        assert await same.contains(1)
+        assert not await same.add(1)
+        assert same.manifest == there.manifest
+
+    run(main, server)
+
+
+def test_clients_of_the_wrong_kind_are_named(server, client, name):
+    async def main(own):
+        with pytest.raises(ParameterTypeError, match=r"redis.asyncio.*got redis.client"):
+            await AsyncRedisBloomFilter.open(client, name, 1000)
+        with pytest.raises(ParameterTypeError, match="AsyncRedisBloomFilter"):
+            RedisBloomFilter(own, name, 1000)
+
+    run(main, server)
+
+
+def test_tasks_share_round_trips_and_each_has_its_own_answer(server, name):
+    async def main(own):
+        there = await AsyncRedisBloomFilter.open(own, name, 100_000)
+        here = BloomFilter(100_000, layout="blocked")
+        batches = []
+        real = there._transport._sent
+
+        async def sent(ask):
+            batches.append(len(ask.batch))
+            return await real(ask)
+
+        there._transport._sent = sent
+
+        async def task(number):
+            told = []
+            for turn in range(20):
+                key = f"{number}-{turn}"
+                told.append(
+                    (await there.add(key), await there.contains(key), await there.contains(key + "?"))
+                )
+            return told
+
+        told = await asyncio.gather(*(task(number) for number in range(64)))
+        assert sum(batches) == 64 * 20 * 3
+        assert len(batches) < 64 * 20 * 3 / 10
+        for number, turns in enumerate(told):
+            for turn, (_, known, _) in enumerate(turns):
+                here.add(f"{number}-{turn}")
+                assert known
+        assert await there.dump() == here
+        assert sum(new for turns in told for new, _, _ in turns) > 1270
+        # Of tasks that add the same key at the same time, exactly one is told so.
+        assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
+
+    run(main, server)
+
+
+def test_a_refused_key_is_the_error_of_its_own_task(server, name):
+    async def main(client):
+        there = await AsyncRedisBloomFilter.open(client, name, 1000)
+        told = await asyncio.gather(
+            there.add("a"), there.add(object()), there.add("b"), return_exceptions=True
+        )
+        assert told[0] is True
+        assert told[2] is True
+        assert isinstance(told[1], TypeError)
+
+    run(main, server)
+
+
+def test_a_cancelled_task_harms_no_other(server, name):
+    async def main(client):
+        there = await AsyncRedisBloomFilter.open(client, name, 10_000)
+        for turn in range(50):
+            tasks = [asyncio.create_task(there.add((turn, number))) for number in range(20)]
+            for _ in range(turn % 5):
+                await asyncio.sleep(0)
+            for task in tasks[::3]:
+                task.cancel()
+            told = await asyncio.gather(*tasks, return_exceptions=True)
+            for number, answer in enumerate(told):
+                assert answer is True or (number % 3 == 0 and isinstance(answer, asyncio.CancelledError)), (
+                    answer
+                )
+            found = await there.contains_many([(turn, number) for number in range(20) if number % 3])
+            assert all(found)
+
+    run(main, server)
+
+
+def test_cancelled_batches_leave_no_late_replies(server, name):
+    async def main(client):
+        there = await AsyncRedisBloomFilter.open(client, name, 100_000)
+        await there.update(range(1000))
+        for turn in range(20):
+            batch = asyncio.create_task(there.contains_many(range(5000)))
+            for _ in range(turn):
+                await asyncio.sleep(0)
+            batch.cancel()
+            await asyncio.gather(batch, return_exceptions=True)
+            assert await there.contains_many([1, 10**9]) == [True, False]
+
+    run(main, server)
+
+
+def test_errors_are_those_of_the_package_one_for_each_task(own_server):
+    server = own_server()
+
+    async def main(client):
+        there = await AsyncRedisBloomFilter.open(client, "f", 10_000)
+        await client.config_set("maxmemory", 1)
+        told = await asyncio.gather(*(there.add(f"secret {i}") for i in range(10)), return_exceptions=True)
+        assert all(isinstance(error, EngineFull) for error in told)
+        assert len({id(error) for error in told}) == 10
+        assert "secret" not in str(told)
+        await client.config_set("maxmemory", 0)
+        assert await there.add("secret 0")
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            told = await asyncio.gather(there.contains(1), there.add(2), there.fpr(), return_exceptions=True)
+            assert all(isinstance(error, EngineTimeout) for error in told), told
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert await there.contains("secret 0")
+        assert not await there.contains("nobody")
+        server.kill()
+        told = await asyncio.gather(there.contains("a"), there.add("b"), there.dump(), return_exceptions=True)
+        assert all(isinstance(error, EngineUnavailable) for error in told), told
+        server.start(requirepass="right")
+        told = await asyncio.gather(there.contains("a"), there.add("b"), return_exceptions=True)
+        assert all(isinstance(error, EngineRefused) for error in told), told
+
+    run(main, server, socket_timeout=0.3, retry=None)
+
+
+def test_one_filter_in_loops_after_each_other(server, name):
+    async def first():
+        async with redis.asyncio.Redis(port=server.port) as client:
+            there = await AsyncRedisBloomFilter.open(client, name, 1000)
+            await there.add("a")
+            return there
+
+    there = asyncio.run(first())
+
+    async def second():
+        async with there._transport.client:
+            assert await there.contains("a")
+
+    asyncio.run(second())
+
+
+def test_a_cluster(cluster, name):
+    async def main():
+        async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as client:
+            there = await AsyncRedisBloomFilter.open(client, name, 50_000)
+            here = BloomFilter(50_000, layout="blocked")
+            assert there.manifest.shards == 48
+            keys = np.arange(20_000)
+            assert (await there.add_many(keys) == here.add_many(keys)).all()
+            assert await there.dump() == here
+            assert (
+                await there.contains_many(np.arange(40_000)) == here.contains_many(np.arange(40_000))
+            ).all()
+            told = await asyncio.gather(*(there.add(f"k{i}") for i in range(200)))
+            assert sum(told) > 190
+            assert await there.verify()
+            await there.clear()
+            assert await there.approx_count() == (0, 0)
+
+    asyncio.run(main())

@@ -1,0 +1,208 @@
+"""A cluster of three masters and replicas is one filter: a round trip a node, whatever moves."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+
+import numpy as np
+import pytest
+from engines.fleet import Cluster, migrating, patient
+from engines.servers import needs_redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from bloomery import BloomFilter
+from bloomery.engines.redis import RedisBloomFilter
+from bloomery.engines.redis import cluster as transport
+from bloomery.errors import BloomeryError, EngineUnavailable, IncompatibleFilters
+
+pytestmark = needs_redis
+
+
+@pytest.fixture
+def name():
+    return f"f{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def client(cluster):
+    with cluster.client() as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("shape", "shards"), [({}, None), ({}, 1), ({"layout": "split"}, 7), ({"layout": "classic"}, 1)]
+)
+def test_answers_and_bits(client, name, shape, shards):
+    there = RedisBloomFilter(client, name, 3000, 0.02, shards=shards, seed=7, **shape)
+    here = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
+    keys = np.arange(2500) * 7919
+    twice = np.concatenate([keys, keys[:500]])
+    assert (there.add_many(twice) == here.add_many(twice)).all()
+    asked = np.arange(0, 7919 * 5000, 7919)
+    assert (there.contains_many(asked) == here.contains_many(asked)).all()
+    assert there.dump() == here
+    assert there.fpr() == here.fpr()
+    again = RedisBloomFilter(client, name)
+    assert again.manifest == there.manifest
+    assert 7919 in again
+    assert again.verify()
+    more = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
+    more.update(["x"])
+    there |= more
+    there |= RedisBloomFilter(client, name)
+    assert "x" in again
+    there.clear()
+    assert "x" not in again
+    there.load(here)
+    assert there.dump() == here
+    assert again.delete()
+
+
+def test_unlike_parameters_are_named(client, name):
+    RedisBloomFilter(client, name, 1000, 0.02)
+    with pytest.raises(IncompatibleFilters, match=r"fpr .0.02 there, 0.5 asked for"):
+        RedisBloomFilter(client, name, fpr=0.5)
+
+
+def test_new_filters_are_spread_evenly(client, name):
+    there = RedisBloomFilter(client, name, 1_000_000)
+    assert there.manifest.shards == 48
+    nodes = [client.get_node_from_key(key).port for key in there._strings.names.bits]
+    assert all(nodes.count(node) >= 6 for node in set(nodes))
+    assert len(set(nodes)) == 3
+    assert RedisBloomFilter(client, name + "small", 10).manifest.shards < 48
+
+
+def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, client, name, monkeypatch):
+    there = RedisBloomFilter(client, name, 100_000, shards=48)
+    log = []
+    for call in ("send", "receive"):
+        real = getattr(transport.transport, call)
+
+        def noted(connection, exchange, real=real, call=call):
+            log.append((call, connection.port))
+            return real(connection, exchange)
+
+        monkeypatch.setattr(transport.transport, call, noted)
+    before = cluster.commands()
+    there.add_many(np.arange(10_000))
+    # All is sent before anything is waited for: one round trip to each node, at the same time.
+    assert [call for call, _ in log] == ["send"] * 3 + ["receive"] * 3
+    assert len({port for _, port in log[:3]}) == 3
+    after = cluster.commands()
+    masters = {port: after[port] - before[port] for port in {port for _, port in log}}
+    assert 10_000 + 48 <= sum(masters.values()) < 10_000 + 48 + 60  # and what nodes say to each other
+    log.clear()
+    assert 5 in there
+    assert len(log) == 2
+
+
+def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
+    there = RedisBloomFilter(client, name, 50_000, shards=6)
+    keys = np.arange(20_000)
+    there.update(keys[:5000])
+    moved = there._strings.names.bits[2]
+    slot = client.keyslot(moved)
+    source = cluster.node_of(client, moved)
+    target = next(
+        node
+        for node in cluster.nodes[:3]
+        if node is not source and node.client().info("replication")["role"] == "master"
+    )
+    with migrating(cluster, slot, source, target) as move:
+        assert there.contains_many(keys[:5000]).all()  # the string is where it was
+        move(moved)
+        # Now the source answers ASK, and the target takes commands behind ASKING only.
+        assert there.contains_many(keys[:5000]).all()
+        assert there.add_many(keys[5000:6000]).sum() > 950
+        assert not there.add_many(keys[5000:6000]).any()
+    # Now it answers MOVED.
+    assert there.contains_many(keys[:6000]).all()
+    there.update(keys[6000:7000])
+    here = BloomFilter(50_000, layout="blocked")
+    here.update(keys[:7000])
+    assert there.dump() == here
+    assert there.verify()
+
+
+def test_slots_that_move_again_and_again_under_load(cluster, client, name):
+    there = RedisBloomFilter(client, name, 100_000, shards=4)
+    bits = there._strings.names.bits[0]
+    slot, done, failed, added = client.keyslot(bits), threading.Event(), [], []
+
+    def load():
+        try:
+            with cluster.client() as own:
+                mine = RedisBloomFilter(own, name)
+                while not done.is_set():
+                    batch = np.arange(len(added) * 500, (len(added) + 1) * 500)
+                    mine.update(batch)
+                    added.append(batch)
+                    if not mine.contains_many(batch).all():
+                        failed.append("a key is missed")
+        except BloomeryError as error:
+            failed.append(error)
+
+    worker = threading.Thread(target=load)
+    worker.start()
+    masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
+    for turn in range(6):
+        with cluster.client() as fresh:
+            source = cluster.node_of(fresh, bits)
+        target = masters[(masters.index(source) + 1) % 3]
+        with migrating(cluster, slot, source, target) as move:
+            time.sleep(0.05)
+            if turn % 2:
+                move(bits)
+                time.sleep(0.05)
+    done.set()
+    worker.join(60)
+    assert not failed, failed
+    assert len(added) > 3
+    assert there.contains_many(np.concatenate(added)).all()
+
+
+def test_a_master_killed_in_mid_batch_is_waited_for(tmp_path):
+    running = Cluster(tmp_path)
+    try:
+        with running.client(retry=patient()) as client:
+            there = RedisBloomFilter(client, "f", 200_000, shards=12)
+            there.update(np.arange(20_000))
+            client.wait(1, 1000, target_nodes="primaries")
+            victim = running.node_of(client, there._strings.names.bits[0])
+            timer = threading.Timer(0.1, victim.kill)
+            timer.start()
+            batch = 4
+            while timer.is_alive() or batch < 20:
+                there.update(np.arange(batch * 5000, (batch + 1) * 5000))
+                batch += 1
+            timer.join()
+            told = there.verify()
+            assert told.restarted
+            assert told.shards_lost == ()
+            assert told.keys_lost < 4096
+            found = there.contains_many(np.arange(batch * 5000))
+            assert found[:20_000].all()  # these had reached the replica
+            # What was acknowledged and had not reached it is all that can be gone: part of one batch at most.
+            assert (~found).sum() <= 5000, (~found).sum()
+            there.update(np.arange(batch * 5000))
+            assert there.contains_many(np.arange(batch * 5000)).all()
+    finally:
+        running.stop()
+
+
+def test_a_cluster_that_is_gone_is_an_error_of_the_package(tmp_path):
+    running = Cluster(tmp_path)
+    try:
+        client = running.client(retry=Retry(NoBackoff(), 1))
+        there = RedisBloomFilter(client, "f", 1000)
+        there.add("secret key")
+    finally:
+        running.stop()
+    for ask in (lambda: "secret key" in there, lambda: there.add_many(["secret key"]), there.fpr):
+        with pytest.raises(EngineUnavailable) as caught:
+            ask()
+        assert "secret key" not in str(caught.value)

@@ -114,6 +114,8 @@ COMMANDS = [
     ["check", "f", "in"],
     ["info", "--verify", "full", "f"],
     ["merge", "m", "f", "f"],
+    ["build", "--kind", "cascade", "x", "in", "--except", "other"],
+    ["delta", "d", "x", "x"],
     ["sync", "in", "in"],
     ["plan", "--items", "1e6", "--fpr", "0.01"],
     ["completion", "bash"],
@@ -123,6 +125,7 @@ COMMANDS = [
 
 def test_every_command_runs(tmp_path):
     (tmp_path / "in").write_bytes(b"a\nb\na\n")
+    (tmp_path / "other").write_bytes(b"c\nd\n")
     for words in COMMANDS:
         done = run(COMMAND, tmp_path, *words)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (words, done.stderr.decode())

@@ -37,6 +37,10 @@ READS = {
     "check input": ["check", "f", "{}"],
     "info": ["info", "{}"],
     "merge": ["merge", "out", "{}"],
+    "build --except": ["build", "out", "f", "--kind", "cascade", "--except", "{}"],
+    "build --like": ["build", "out", "f", "--kind", "cascade", "--except", "binary", "--like", "{}"],
+    "delta": ["delta", "out", "world", "{}"],
+    "delta --apply": ["delta", "out", "world", "{}", "--apply"],
     "sync": ["sync", "{}", "f"],
     "sync --serve": ["sync", "--serve", "{}"],
 }
@@ -47,6 +51,7 @@ WRITES = {
     "seen --state": ["seen", "--state", "{}"],
     "build": ["build", "{}"],
     "merge": ["merge", "{}", "f"],
+    "delta": ["delta", "{}", "world", "world"],
 }
 PRINTS = {
     "serve": ["serve", "--check", "--data", "served", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
@@ -58,6 +63,7 @@ PRINTS = {
     "check": ["check", "--absent", "f"],
     "info": ["info", "f"],
     "merge": ["merge", "out", "f"],
+    "delta": ["delta", "out", "world", "world"],
     "sync": ["sync", "f", "binary"],
     "plan": ["plan", "--items", "9", "--fpr", ".1"],
     "completion": ["completion", "bash"],
@@ -68,6 +74,7 @@ PRINTS = {
 @pytest.fixture
 def folder(tmp_path):
     package.BloomFilter(9).save(tmp_path / "f")
+    package.FilterCascade.build([1], [2]).save(tmp_path / "world")
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 64)
     (tmp_path / "folder").mkdir()

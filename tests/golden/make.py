@@ -217,6 +217,9 @@ def filters() -> dict[str, Any]:
     rest["zone-counting"].update(contents("zone-counting"))
     rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
     rest["cascade-blocked"] = bloomery.FilterCascade.build(contents(), ABSENT, layout="blocked", seed=7)
+    # Another version, whose first level was kept with bits for a new key beside it.
+    earlier = bloomery.FilterCascade.build(contents()[1:], ABSENT, kind="ribbon", seed=7)
+    rest["cascade-later"] = bloomery.FilterCascade.build(contents(), ABSENT, like=earlier)
     # So many keys that some are passed on to the last ribbon, at one or two bits a key.
     rest["ribbon-passing"] = bloomery.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)
     # Repeated keys, some of which are taken out again.

@@ -87,6 +87,19 @@ pub(crate) fn hasher_of(
     Ok(own)
 }
 
+/// The hashes of `keys`, gathered in `own` unless they are a [`Gathering`] themselves.
+fn filled<'a>(hasher: &KeyHasher, keys: &'a Bound<'_, PyAny>, own: &'a Gathering) -> PyResult<&'a Gathering> {
+    let Ok(gathering) = keys.cast::<Gathering>() else {
+        batch::run(own, hasher, keys, false)?;
+        return Ok(own);
+    };
+    let known = gathering.get().hasher;
+    if (known.seed(), known.secret_fingerprint()) != (hasher.seed(), hasher.secret_fingerprint()) {
+        return Err(parameter(keys.py(), "the keys were gathered under another seed or secret; give the same ones"));
+    }
+    Ok(gathering.get())
+}
+
 /// How the work is done: the keywords that every `build` takes.
 pub(crate) struct How {
     threads: usize,
@@ -142,7 +155,8 @@ impl How {
         self.watched(py, |job| make(&*gathering.closed()?, job))
     }
 
-    /// Gathers the keys of two sets, each within half of the memory, and makes a structure of both.
+    /// Gathers the keys of two sets, each within half of the memory, and makes a structure of both; either may be a
+    /// [`Gathering`] under the same hasher.
     pub(crate) fn build_of_two<T: Send>(
         &self,
         hasher: &KeyHasher,
@@ -150,9 +164,8 @@ impl How {
         make: impl FnOnce(&Sorted<1>, &Sorted<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let half = self.memory.map(|memory| memory / 2);
-        let [first, second] = [0, 1].map(|_| Gathering::of(*hasher, half, self.threads));
-        batch::run(&first, hasher, one, false)?;
-        batch::run(&second, hasher, other, false)?;
+        let own = [0, 1].map(|_| Gathering::of(*hasher, half, self.threads));
+        let (first, second) = (filled(hasher, one, &own[0])?, filled(hasher, other, &own[1])?);
         self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))
     }
 

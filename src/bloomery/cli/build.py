@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli import units
+from bloomery.cli.filters.world import add_world
 from bloomery.cli.io.roles import require_different
 from bloomery.cli.options import QUIET, add_hashes, add_inputs, add_records, add_shape
 
@@ -20,7 +21,8 @@ DETAIL = """Without --capacity, regular files are read twice: to count their lin
 A pipe makes a filter that grows. The file appears when it is whole. --kind names another structure of
 "bloomery plan"; one that counts gets every line, a table each different line once. A static one, such
 as "bloomery plan --needs static" lists, is made of all lines at once, read once: --threads work at it,
-and beyond half of --memory hashes wait in a nameless file of the folder for temporary files."""
+and beyond half of --memory hashes wait in a nameless file of the folder for temporary files. One that
+tells two sets apart needs the other set, too (--except), and answers for lines of the two only."""
 EXAMPLE = "bloomery build --fpr 1e-3 words.bloom words.txt"
 FPR = 0.01
 _FIRST_STAGE = 1 << 16
@@ -37,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, for a static --kind"
     )
     add_shape(parser, fpr=FPR, seed="default 0", builds=True)
+    add_world(parser)
     add_records(parser)
     add_hashes(parser)
 
@@ -44,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
     from bloomery.cli.filters.files import save
-    from bloomery.cli.filters.kinds import is_static
+    from bloomery.cli.filters.kinds import is_static, is_world
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
@@ -57,7 +60,11 @@ def run(args: argparse.Namespace) -> int:
         inputs = sources(args.files)
         blocks = Blocks(inputs, stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
-        if is_static(args.kind):
+        if is_world(args.kind):
+            from bloomery.cli.filters.world import built_of_two
+
+            seen, lines = built_of_two(args, stops, progress)
+        elif is_static(args.kind):
             from bloomery.cli.filters.static import built
 
             seen, lines = built(args, args.fpr or FPR, blocks, inputs, stops, progress)
@@ -67,6 +74,10 @@ def run(args: argparse.Namespace) -> int:
         save(seen, args.out)
     stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
     told = f"{lines:,} lines read, {seen.num_added:,} different; rate now {seen.fpr():.3g}"
+    if is_world(args.kind):
+        told = (
+            f"{lines:,} lines read, {seen.num_included:,} different in it, {seen.num_excluded:,} in the other"
+        )
     report(args, stats, [f"{args.out}: {seen!r}", told], stdout_is_free=True)
     return 0
 
@@ -94,15 +105,18 @@ def _filled(
 def _check(args: argparse.Namespace) -> None:
     from bloomery import registry
     from bloomery.cli.failures import Refusal, refuse_idle_options
-    from bloomery.cli.filters.kinds import is_static
+    from bloomery.cli.filters.kinds import is_static, is_world
     from bloomery.cli.filters.static import check_options
+    from bloomery.cli.filters.world import check_world, refuse_world
     from bloomery.cli.io.output import require_writable
 
     refuse_idle_options(args)
-    check_options(args, static=is_static(args.kind))
+    world = is_world(args.kind)
+    (check_world if world else refuse_world)(args)
+    check_options(args, static=world or is_static(args.kind))
     if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
-    require_different(args.files, {"OUT": args.out})
+    require_different([*args.files, *(args.rest or [])], {"OUT": args.out})
     require_writable(args.out)
 
 

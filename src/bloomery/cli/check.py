@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 HELP = "print the lines that a filter holds"
 DETAIL = """Exit code 0: all lines were found (wrongly, for some, with the filter's rate); 1: some are
-certainly absent; 2: an error. With --hex and --sha1-of no line is printed, nor shown where it is typed
-on a terminal: the exit code answers, and the numbers of --count and --json."""
+certainly absent; 2: an error. A FILTER that tells two sets apart answers for lines of these only. With
+--hex and --sha1-of no line is printed, nor shown where it is typed on a terminal: the exit code answers,
+and the numbers of --count and --json."""
 EXAMPLE = "bloomery check words.bloom --absent typed.txt"
 QUIET = "print nothing and stop at the first absent line: the exit code answers"
 

@@ -50,7 +50,7 @@ def _merged(args: argparse.Namespace) -> Any:
 
     import bloomery
     from bloomery.cli.failures import Refusal
-    from bloomery.cli.filters.kinds import is_static, row_of
+    from bloomery.cli.filters.kinds import is_static, is_world, row_of
     from bloomery.cli.filters.secret import secret_from
 
     secret = secret_from(args.secret_file)
@@ -59,7 +59,9 @@ def _merged(args: argparse.Namespace) -> Any:
         part: Any = bloomery.open(path, verify="full", secret=secret)
         if not hasattr(part, "merge"):
             made = (
-                "make one of all lines" if is_static(row_of(part)["name"]) else "build it with a --capacity"
+                "make one of all lines"
+                if is_static(row_of(part)["name"]) or is_world(row_of(part)["name"])
+                else "build it with a --capacity"
             )
             raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {made}")
         if merged is None:

@@ -46,6 +46,7 @@ class Commands(Mapping[str, Command]):
         "check",
         "info",
         "merge",
+        "delta",
         "sync",
         "serve",
         "token",

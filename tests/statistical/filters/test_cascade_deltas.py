@@ -93,6 +93,46 @@ def test_a_delta_is_as_short_as_what_has_changed(r: int, share: float, most: flo
     assert 0.9 * whole < len(old.delta_to(alone)) < 1.01 * len(alone.to_bytes()) + 200
 
 
+#: Beside the file of the same version: half of what bits of all would take at 0.5 % and more.
+STATIC = {0.0005: 0.035, 0.005: 0.07, 0.02: 0.17}
+
+
+@pytest.mark.parametrize(("share", "most"), STATIC.items())
+@pytest.mark.parametrize("kind", ["binary-fuse", "golomb", "ribbon", "xor"])
+def test_static_levels_are_kept_and_the_delta_is_short(kind: str, share: float, most: float) -> None:
+    r, gone = 100_000, round(share * 100_000)
+    included, excluded = world(r, 10 * r)
+    old = FilterCascade.build(included, excluded, kind=kind, seed=3)
+    fresh = world(gone, 10 * gone, first=1 << 40)
+    now = [np.concatenate(both) for both in ((included[gone:], fresh[0]), (excluded[10 * gone :], fresh[1]))]
+    new = FilterCascade.build(*now, like=old)
+    assert new.verify(*now) == 0
+    delta, whole = old.delta_to(new), len(new.to_bytes())
+    assert old.apply_delta(delta).to_bytes() == new.to_bytes()
+    print(f"{kind} {share}: {len(delta)} of {whole} bytes")
+    assert len(delta) < most * whole
+    # Kept levels cost what is beside them: some two bytes for each new key and for what it is mistaken for.
+    assert whole < len(old.to_bytes()) + 8 * gone + 1500
+    assert FilterCascade.build(included, excluded, like=old) == old
+    assert bloomery.loads(new.to_bytes()).verify(*now) == 0
+
+
+@pytest.mark.parametrize("kind", ["binary-fuse", "ribbon"])
+def test_static_levels_are_made_anew_when_too_little_of_them_is_true(kind: str) -> None:
+    days, r = 12, 20_000
+    held = first = FilterCascade.build(*world(r, 5 * r), kind=kind)
+    for day in range(1, days + 1):
+        sets = world(r, 5 * r, first=day * r // 40)
+        now = FilterCascade.build(*sets, like=held)
+        delta = held.delta_to(now)
+        assert now.verify(*sets) == 0
+        assert held.apply_delta(delta) == now
+        # Half of the file is the levels that are bits anyway.
+        assert len(now.to_bytes()) < 1.5 * len(first.to_bytes())
+        held = now
+    assert FilterCascade.build(*world(r, 5 * r, first=r), like=held).num_bits < 1.1 * first.num_bits
+
+
 def test_sets_that_grow_get_shapes_of_their_own_in_time() -> None:
     sizes = [1000, 1100, 1300, 2000, 500, 20, 4000]
     before = FilterCascade.build(*world(1000, 9000), seed=1)

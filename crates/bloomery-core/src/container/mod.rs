@@ -108,6 +108,7 @@ numbers! {
         EXCLUDED = 86, "Keys of the closed world that are not included.";
         LEVEL_FILTERS = 87, "Levels of a cascade that are filters of their own, from the first on.";
         TABLE_CELLS = 88, "Cells of each of the four sub-tables of an invertible table.";
+        LATER = 89, "Such filters of a cascade that have bits beside them, for keys that came later.";
         FOREIGN_LENGTH = 90, "Bytes of the header that another program gives its filter.";
         FOREIGN_HEADER = 91, "That header, 8 bytes each, little-endian, the last ones filled up with zeros.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";

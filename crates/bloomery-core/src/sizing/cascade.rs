@@ -40,9 +40,11 @@ pub fn level(keys: u64, fpr: f64) -> (u64, u32) {
 const SLACK: u64 = 512;
 
 /// Whether a level that would have `wanted` bits may have as many as the one of another version, so that bits of keys that
-/// both have lie in the same places: at rates up to 0.54 in place of 1/2, in up to an eighth more bits.
-pub fn keeps(wanted: u64, other: u64) -> bool {
-    wanted <= other.saturating_add(other / 8) && other <= wanted.saturating_add(wanted / 8).saturating_add(SLACK)
+/// both have lie in the same places: at rates up to 0.54 in place of 1/2, in up to an eighth more bits; in twice as many where it
+/// `grows`.
+pub fn keeps(wanted: u64, other: u64, grows: bool) -> bool {
+    let more = if grows { wanted } else { wanted / 8 };
+    wanted <= other.saturating_add(other / 8) && other <= wanted.saturating_add(more).saturating_add(SLACK)
 }
 
 #[cfg(test)]
@@ -71,8 +73,16 @@ mod tests {
             }
         }
         assert_eq!(level(1000, 0.5), (1443, 1));
-        assert!(
-            keeps(1000, 1000) && keeps(1125, 1000) && !keeps(1126, 1000) && keeps(8000, 9512) && !keeps(8000, 9513)
-        );
+        for (wanted, other, grows, kept) in [
+            (1000, 1000, false, true),
+            (1125, 1000, false, true),
+            (1126, 1000, true, false),
+            (8000, 9512, false, true),
+            (8000, 9513, false, false),
+            (8000, 16_512, true, true),
+            (8000, 16_513, true, false),
+        ] {
+            assert_eq!(keeps(wanted, other, grows), kept, "{wanted} {other} {grows}");
+        }
     }
 }

@@ -96,6 +96,12 @@ macro_rules! try_class {
     } $($rows:tt)*) => {
         crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
     };
+    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: world, $($rest:tt)*
+    } $($rows:tt)*) => {
+        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
+    };
     ({ $adds:tt $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
         crate::classes::try_class!({ $adds $filter, $lock => $work } $($rows)*)
     };

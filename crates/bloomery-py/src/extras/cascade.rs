@@ -131,7 +131,7 @@ impl Chosen {
 
     /// As another cascade, of which `self` says nothing else.
     fn like(self, py: Python<'_>, like: &FilterCascade) -> PyResult<Self> {
-        let (kind, shapes) = like.lock.read(py, |like| (like.level_kind(), like.shapes()));
+        let (kind, shapes) = like.lock.look(py, |like| Ok((like.level_kind(), like.shapes()?))).or_raise(py)?;
         let own = &self.hasher;
         if self.kind != LevelKind::Packed && self.kind != kind {
             return Err(parameter(py, "like is a cascade of another kind or layout; drop kind and layout"));
@@ -156,11 +156,12 @@ impl FilterCascade {
     /// nulls are skipped, repeated keys count once.
     ///
     /// kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
-    /// anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind and the
-    /// one that deltas are short of. like: a cascade of another version of the sets, whose kind, seed and secret this one takes,
-    /// and the shapes of levels that are within an eighth of its own: then delta_to() of the two is short.
+    /// anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind. like: a
+    /// cascade of another version of the sets, whose kind, seed and secret this one takes, the shapes of levels that are within
+    /// an eighth of its own, and such levels themselves where they are filters, with bits for new keys beside them: then
+    /// delta_to() of the two is short.
     ///
-    /// The same sets give the same bytes, in any order, where `like` has the same shapes. seed, secret: as of filters.
+    /// The same sets give the same bytes, in any order, with the same `like`. seed, secret: as of filters.
     /// threads: how many may be used; the GIL
     /// is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
     /// memory: bytes that gathering may take; what does not fit lies in nameless files of the folder for temporary files.
@@ -237,8 +238,8 @@ impl FilterCascade {
     /// The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file where few keys have changed.
     ///
     /// other: a cascade of the same seed and secret, built with like=this one, or no bit of it lies where it lay. len() of the
-    /// bytes beside that of to_bytes() tells what is saved. Levels of kind "bloom" are sent by the bits that changed, those of
-    /// static kinds whole, since their cells depend on all keys. Raises IncompatibleFilters for another seed or secret,
+    /// bytes beside that of to_bytes() tells what is saved. Runs of bits are sent by those that changed, filters that were kept
+    /// by name, others whole. Raises IncompatibleFilters for another seed or secret,
     /// SecretError where nobody has the secret. Cost: some ns a byte of both.
     ///
     /// >>> from bloomery import FilterCascade

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import bloomery
 from bloomery.cli.failures import Refusal
-from bloomery.cli.filters.kinds import grows, kinds, row_of, static
+from bloomery.cli.filters.kinds import grows, kinds, row_of, static, worlds
 from bloomery.cli.filters.secret import secret_from
 from bloomery.cli.io.output import Output, is_special
 
@@ -26,11 +26,11 @@ def load(
     One to which no line can be added is refused, unless only asked for.
     """
     found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
-    row = row_of(found)
-    if row in kinds() or (row in static() and not adds):
+    row, made = row_of(found), static() + worlds()
+    if row in kinds() or (row in made and not adds):
         return found
     why = "takes no lines"
-    if row in static():
+    if row in made:
         why = f"takes no lines after it is built; build a new one with bloomery build --kind {row['name']}"
     raise Refusal(f"{path}: holds a {type(found).__name__}, which {why}")
 

@@ -32,6 +32,16 @@ def is_static(kind: str | None) -> bool:
     return kind is not None and registry.row_named(kind) in static()
 
 
+def worlds() -> list[registry.Row]:
+    """Return the registry rows of what tells two sets apart and knows nothing of other lines."""
+    return [row for row in registry.rows() if row["adds"] == "world"]
+
+
+def is_world(kind: str | None) -> bool:
+    """Tell whether a --kind is made of two sets of lines."""
+    return kind is not None and registry.row_named(kind) in worlds()
+
+
 def is_plain(kind: str | None) -> bool:
     """Tell whether a --kind is what a known size gets anyhow."""
     return kind is None or registry.row_named(kind)["role"] == "plain"

@@ -13,7 +13,7 @@ from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.io.blocks import Blocks
@@ -33,9 +33,9 @@ def check_options(args: argparse.Namespace, *, static: bool) -> None:
         return
     if args.capacity is not None and not _has_capacity(args.kind):
         raise Refusal(f"--kind {args.kind} counts its lines itself; drop --capacity")
-    if args.layout != "auto":
+    if args.layout != "auto" and args.rest is None:
         raise Refusal(f"--kind {args.kind} has no layout {args.layout}; it has none to choose")
-    if args.memory is not None and _granted(args.memory) <= 0:
+    if args.memory is not None and granted(args.memory) <= 0:
         raise Refusal(f"--memory must be above {size_text(2 * _OWN)}, got {size_text(args.memory)}")
 
 
@@ -44,7 +44,7 @@ def _has_capacity(kind: str) -> bool:
     return any(name == "capacity" for name, _, _ in registry.row_named(kind)["parameters"])
 
 
-def _granted(memory: int) -> int:
+def granted(memory: int) -> int:
     """Return the bytes of --memory that are for gathering and building."""
     return memory - _OWN - memory // _SHARE
 
@@ -58,15 +58,10 @@ def built(
     progress: Progress,
 ) -> tuple[Seen, int]:
     """Return the filter of all lines, or of the keys of all records, and how many were read."""
-    memory = None if args.memory is None else _granted(args.memory)
+    memory = None if args.memory is None else granted(args.memory)
     gathering = _core.Gathering(**hashing(args), memory=memory)
-    lines = _gather(args, gathering, blocks, inputs, stops, progress)
-
-    def watch(done: int, total: int) -> None:
-        stops.wait()  # a signal that came ends the work
-        stops.go()
-        progress.show(f"building, {100 * done // max(total, 1)} %")
-
+    lines = gather(args, gathering, blocks, inputs, stops, progress)
+    watch = watching(stops, progress)
     made: Any = registry.class_of(registry.row_named(args.kind))
     more = {} if args.capacity is None else {"capacity": args.capacity}
     return made.build_hashed(
@@ -74,7 +69,18 @@ def built(
     ), lines
 
 
-def _gather(
+def watching(stops: Stops, progress: Progress) -> Callable[[int, int], None]:
+    """Return what shows how far the work is, and ends it when a signal came."""
+
+    def watch(done: int, total: int) -> None:
+        stops.wait()  # a signal that came ends the work
+        stops.go()
+        progress.show(f"building, {100 * done // max(total, 1)} %")
+
+    return watch
+
+
+def gather(
     args: argparse.Namespace,
     gathering: _core.Gathering,
     blocks: Blocks,
@@ -82,6 +88,7 @@ def _gather(
     stops: Stops,
     progress: Progress,
 ) -> int:
+    """Take the hashes of all lines or records; return how many there are."""
     lines = 0
     if has_records(args):
         from bloomery.cli.io.records import Records

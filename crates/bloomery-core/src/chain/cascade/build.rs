@@ -1,7 +1,7 @@
 //! Making the levels: the first over the smaller set, each further one over what the one before takes wrongly.
 
-use super::level::Level;
-use super::parts::{LevelKind, Part};
+use super::level::{Level, MOST_LEVELS, later, numbers};
+use super::parts::{LevelKind, MOST_FPR, Part};
 use crate::cells::allocation::reserve;
 use crate::cells::bits::mask;
 use crate::error::{Error, Result};
@@ -9,9 +9,6 @@ use crate::key::KeyHasher;
 use crate::sizing::cascade as sizing;
 use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Sorted};
-
-/// Levels halve what goes on every second time: 2^64 keys end by 128 of them but once in 2^64 worlds.
-pub(super) const MOST_LEVELS: usize = 255;
 
 /// Keys of a level, but for the first, that a filter of its own pays for: its tables take some 300 bytes, as much as a
 /// ribbon filter is smaller than a Bloom filter of 6,000 keys.
@@ -24,20 +21,30 @@ pub struct Plan<'a> {
     pub kind: LevelKind,
     /// The rule of keys.
     pub hasher: KeyHasher,
-    /// Those of another version of the sets, which levels keep where they suit.
+    /// Of another version of the sets, kept where it suits.
     pub like: Option<&'a Shapes>,
 }
 
-/// The shapes of levels among the bits of all, and how many others stand before them.
-#[derive(Debug)]
+/// What of a version another one can keep: the filters that are levels, and the shapes of runs among the bits of all.
 pub struct Shapes {
-    pub(super) parts: usize,
+    pub(super) kind: LevelKind,
+    pub(super) parts: Vec<Part>,
+    pub(super) later: usize,
     pub(super) rows: Vec<Level>,
 }
 
 impl Shapes {
-    fn get(&self, i: usize) -> Option<Level> {
-        i.checked_sub(self.parts).and_then(|i| self.rows.get(i)).copied()
+    /// The shape of run `number`.
+    fn row(&self, number: usize) -> Option<Level> {
+        let mut rows = numbers(self.later, self.parts.len()).zip(&self.rows);
+        rows.find(|&(own, _)| own == number).map(|(_, row)| *row)
+    }
+
+    /// The filter that was level `i`, if it still does for a level of so many keys at a rate, `missing` of which it does not
+    /// take: an eighth may be missing, an eighth more than there are may be in it, and its rate may be an eighth off.
+    fn suits(part: &Part, keys: usize, missing: usize, fpr: f64) -> bool {
+        let (most, own) = (keys as u64 + keys as u64 / 8, part.rate());
+        missing <= keys / 8 && part.keys() <= most && (own / fpr - 1.0).abs() <= 0.125
     }
 }
 
@@ -46,7 +53,11 @@ impl Shapes {
 pub(super) struct Levels {
     /// The first of them, where they are filters of their own.
     pub(super) parts: Vec<Part>,
-    /// A row each for the others.
+    /// How many of these, from the first on, are of another version.
+    kept: usize,
+    /// How many of those have a run of bits beside them for the keys that they do not take: none behind the last that needs one.
+    pub(super) later: usize,
+    /// A row each for these, and for all other levels.
     pub(super) rows: Vec<u64>,
     /// The bits of these.
     pub(super) words: Vec<u64>,
@@ -54,8 +65,9 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    fn len(&self) -> usize {
-        self.parts.len() + self.rows.len()
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len() + self.rows.len() - self.later
     }
 
     /// Puts a level over `keys` on top, by which another key is taken at about rate `fpr`.
@@ -67,13 +79,59 @@ impl Levels {
                  choose another seed",
             ));
         }
-        if plan.kind != LevelKind::Packed && self.rows.is_empty() && (i == 0 || keys.len() >= LEAST_KEYS) {
+        if self.keep(keys, fpr, plan)? {
+            return Ok(());
+        }
+        let small = i > 0 && keys.len() < LEAST_KEYS;
+        if plan.kind != LevelKind::Packed && self.rows.len() == self.later && !small {
             self.parts.push(Part::of(plan.kind, keys, i, fpr, plan.hasher, job)?);
             return Ok(());
         }
+        self.write(keys, fpr, i, plan)
+    }
+
+    /// Puts the filter of another version that was this level on top, and beside it a run of bits for those of `keys` that it
+    /// does not take; false where it does not suit, or one below did not.
+    fn keep(&mut self, keys: &[u64], fpr: f64, plan: Plan<'_>) -> Result<bool> {
+        let i = self.parts.len();
+        let Some(like) = plan.like.filter(|like| like.kind == plan.kind) else { return Ok(false) };
+        let Some(part) = like.parts.get(i).filter(|_| self.kept == i && self.rows.len() == self.later) else {
+            return Ok(false);
+        };
+        let fpr = fpr.min(MOST_FPR);
+        let mut missing = Vec::new();
+        for &hash in keys.iter().filter(|&&hash| !part.takes(i, hash)) {
+            reserve(&mut missing, 1)?;
+            missing.push(hash);
+        }
+        if !Shapes::suits(part, keys.len(), missing.len(), fpr) {
+            return Ok(false);
+        }
+        self.parts.push(part.copied()?);
+        self.kept += 1;
+        if missing.is_empty() {
+            return Ok(true);
+        }
+        for below in self.later..i {
+            self.write(&[], fpr, later(below), plan)?;
+        }
+        self.later = i + 1;
+        // So that as few keys are mistaken by the run as came later.
+        let share = missing.len() as f64 / keys.len() as f64;
+        self.write(&missing, fpr * share, later(i), plan)?;
+        Ok(true)
+    }
+
+    /// Puts run `number` of bits on top, over `keys`.
+    fn write(&mut self, keys: &[u64], fpr: f64, number: usize, plan: Plan<'_>) -> Result<()> {
         let (num_bits, num_hashes) = sizing::level(keys.len() as u64, fpr);
-        let level = match plan.like.and_then(|like| like.get(i)) {
-            Some(other) if sizing::keeps(num_bits, other.num_bits) => other,
+        let (other, grows) = (plan.like.and_then(|like| like.row(number)), number >= MOST_LEVELS);
+        let level = match other {
+            Some(other) if sizing::keeps(num_bits, other.num_bits, grows) => other,
+            // A run of later keys grows from version to version.
+            Some(other) if grows && num_bits > other.num_bits => {
+                Level { num_bits: num_bits + num_bits / 2, num_hashes }
+            }
             _ => Level { num_bits, num_hashes },
         };
         let start = self.end;
@@ -82,7 +140,7 @@ impl Levels {
         let (words, before) = (self.end.div_ceil(64) as usize, self.words.len());
         reserve(&mut self.words, words - before)?;
         self.words.resize(words, 0);
-        for bit in keys.iter().flat_map(|&hash| level.bits(i, start, hash)) {
+        for bit in keys.iter().flat_map(|&hash| level.bits(number, start, hash)) {
             self.words[(bit >> 6) as usize] |= mask(bit);
         }
         Ok(())
@@ -91,12 +149,15 @@ impl Levels {
     /// Whether the topmost level takes a key.
     fn takes(&self) -> impl Fn(u64) -> bool {
         let i = self.len() - 1;
-        let level = self.rows.last().map(|&row| Level::of(row));
-        let start = level.map_or(0, |level| self.end - level.num_bits);
-        move |hash| match (level, self.parts.last()) {
-            (Some(level), _) => level.takes(i, start, &self.words, hash),
-            (None, Some(part)) => part.takes(i, hash),
-            (None, None) => false,
+        // A filter is topmost until a level among the bits of all is; a run beside it is the last one then.
+        let packed = i >= self.parts.len();
+        let number = if packed { i } else { later(i) };
+        let row = self.rows.last().filter(|_| packed || self.later > i).map(|&row| Level::of(row));
+        let start = row.map_or(0, |row| self.end - row.num_bits);
+        let part = if packed { None } else { self.parts.last() };
+        move |hash| {
+            part.is_some_and(|part| part.takes(i, hash))
+                || row.is_some_and(|row| row.takes(number, start, &self.words, hash))
         }
     }
 

@@ -9,6 +9,19 @@ use crate::sizing::classic::MAX_HASHES;
 /// Bits of a row that say how many bits a level has: 2^48 are 32 TiB.
 const WIDTH: u32 = 48;
 
+/// Levels halve what goes on every second time: 2^64 keys end by 128 of them but once in 2^64 worlds.
+pub(super) const MOST_LEVELS: usize = 255;
+
+/// The number of the run of bits beside the filter that is level `i`: behind those of all levels.
+pub(super) fn later(i: usize) -> usize {
+    MOST_LEVELS + i
+}
+
+/// The numbers of runs in the order of their rows: `runs` beside filters, then levels from `parts` on.
+pub(super) fn numbers(runs: usize, parts: usize) -> impl Iterator<Item = usize> {
+    (0..runs).map(later).chain(parts..)
+}
+
 /// How many bits, and probes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {

@@ -7,7 +7,8 @@
 //!
 //! Levels lie one after the other, bit by bit, in one section; the table has a word for each ([`level`]). Of another kind the
 //! first of them are filters of their own ([`parts`]), whose parameters and sections stand in the file at their number,
-//! counted from 1. [`delta`]: what turns one version into another.
+//! counted from 1. One that was kept from another version has a run of bits beside it, for the keys that it does not take; the
+//! rows of these come first. [`delta`]: what turns one version into another.
 
 use crate::cells::Memory;
 use crate::cells::bits::{count_ones, is_zero_from};
@@ -31,8 +32,8 @@ mod tests;
 pub use build::{Plan, Shapes, common};
 pub use parts::LevelKind;
 
-use build::{Levels, MOST_LEVELS};
-use level::Level;
+use build::Levels;
+use level::{Level, MOST_LEVELS, later, numbers};
 use parts::Part;
 
 structure! {
@@ -81,6 +82,8 @@ pub struct FilterCascade {
     kind: LevelKind,
     /// The first levels, where they are filters of their own.
     parts: Vec<Part>,
+    /// Of these, from the first on, those with a run of bits beside them.
+    later: usize,
     table: Memory,
     bits: Memory,
     hasher: KeyHasher,
@@ -95,7 +98,8 @@ impl FilterCascade {
         Ok(FilterCascade {
             included: included.len(),
             excluded: excluded.len(),
-            levels: (levels.parts.len() + levels.rows.len()) as u32,
+            levels: levels.len() as u32,
+            later: levels.later,
             kind: plan.kind,
             table: of_words(&levels.rows, u64::to_le)?,
             bits: of_words(&levels.words, |word| word)?,
@@ -109,9 +113,10 @@ impl FilterCascade {
         self.kind
     }
 
-    /// The shapes of its levels, for another version of the sets.
-    pub fn shapes(&self) -> Shapes {
-        Shapes { parts: self.parts.len(), rows: self.rows().collect() }
+    /// What another version of the sets can keep.
+    pub fn shapes(&self) -> Result<Shapes> {
+        let parts = self.parts.iter().map(Part::copied).collect::<Result<_>>()?;
+        Ok(Shapes { kind: self.kind, parts, later: self.later, rows: self.rows().collect() })
     }
 
     /// True when the first level is over the excluded keys.
@@ -120,10 +125,10 @@ impl FilterCascade {
         self.included > self.excluded
     }
 
-    /// The levels among the bits of all.
+    /// The runs of bits, those beside filters first.
     #[inline(always)]
     fn rows(&self) -> impl Iterator<Item = Level> {
-        let number = self.levels as usize - self.parts.len();
+        let number = self.levels as usize - self.parts.len() + self.later;
         self.table.words().iter().take(number).map(|&row| Level::of(u64::from_le(row)))
     }
 
@@ -132,21 +137,27 @@ impl FilterCascade {
         self.rows().map(|level| level.num_bits).sum()
     }
 
-    /// First bit and shape of level number `i`, where it lies among the bits of all.
-    fn packed(&self, i: usize) -> Option<(u64, Level)> {
-        let j = i.checked_sub(self.parts.len())?;
-        let level = self.rows().nth(j)?;
-        Some((self.rows().take(j).map(|level| level.num_bits).sum(), level))
+    /// First bit and shape of a run of this number.
+    fn run(&self, number: usize) -> Option<(u64, Level)> {
+        let mut start = 0;
+        numbers(self.later, self.parts.len()).zip(self.rows()).find_map(|(own, row)| {
+            start += row.num_bits;
+            (own == number).then_some((start - row.num_bits, row))
+        })
     }
 
     /// How many levels take the key before one does not.
     #[inline(always)]
     fn depth(&self, hash: u64) -> usize {
-        if let Some(i) = (0..self.parts.len()).find(|&i| !self.parts[i].takes(i, hash)) {
-            return i;
+        let (words, mut start, mut rows) = (self.bits.words(), 0, self.rows());
+        for (i, part) in self.parts.iter().enumerate() {
+            let row = if i < self.later { rows.next() } else { None };
+            if !part.takes(i, hash) && !row.is_some_and(|row| row.takes(later(i), start, words, hash)) {
+                return i;
+            }
+            start += row.map_or(0, |row| row.num_bits);
         }
-        let (words, mut start) = (self.bits.words(), 0);
-        for (i, level) in (self.parts.len()..).zip(self.rows()) {
+        for (i, level) in (self.parts.len()..).zip(rows) {
             if !level.takes(i, start, words, hash) {
                 return i;
             }
@@ -181,6 +192,7 @@ impl Filter for FilterCascade {
     fn same_as(&self, other: &Self) -> bool {
         self.differences(other).check().is_ok()
             && (self.included, self.excluded, self.kind) == (other.included, other.excluded, other.kind)
+            && self.later == other.later
             && self.table.words() == other.table.words()
             && self.bits.words() == other.bits.words()
             && self.parts.len() == other.parts.len()
@@ -191,6 +203,9 @@ impl Filter for FilterCascade {
         let mut header = Header::new(CASCADE, 0, &self.hasher);
         self.describe(&mut header);
         self.kind.describe(&mut header, self.parts.len());
+        if self.later > 0 {
+            header.set(tag::LATER, 0, self.later as u64);
+        }
         let mut sections = vec![Section::of(kind::LEVELS, &self.table), Section::of(kind::BITS, &self.bits)];
         for (i, part) in (1..).zip(&self.parts) {
             let part = part.container();
@@ -249,7 +264,8 @@ impl Loadable for FilterCascade {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         let whole = Header { scheme: 0, ..header.part(0) };
         let (kind, filters, more) = LevelKind::restore(&whole)?;
-        Self::check_header(&whole, more, 0)?;
+        let later = whole.get(tag::LATER, 0).ok();
+        Self::check_header(&whole, more + usize::from(later.is_some()), 0)?;
         let Stored { num_included: included, num_excluded: excluded, num_levels: levels } = Stored::read(&whole)?;
         if levels as usize > MOST_LEVELS || (levels == 0) != (included.min(excluded) == 0) {
             return Err(Error::Format(format!(
@@ -261,15 +277,22 @@ impl Loadable for FilterCascade {
                 "the file says that {filters} of {levels} levels are filters of their own; it is damaged"
             )));
         }
+        if later.is_some_and(|later| later == 0 || later > filters) {
+            return Err(Error::Format(format!(
+                "the file says that {} of {filters} filters have bits beside them; it is damaged",
+                later.unwrap_or(0)
+            )));
+        }
+        let later = later.unwrap_or(0) as usize;
         let parts = load_parts(header, kind, filters as u16, whole.params.len(), hasher, memory)?;
-        let packed = u64::from(levels) - filters;
+        let packed = u64::from(levels) - filters + later as u64;
         let table = memory(kind::LEVELS, 0, packed.max(1))?;
         let wrong = || Error::format("the file's table of levels is none; it is damaged");
         let (rows, rest) = table.words().split_at_checked(packed as usize).ok_or_else(wrong)?;
         let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::checked(u64::from_le(row))?.num_bits));
         let bits = bits.filter(|_| rest.iter().all(|&word| word == 0)).ok_or_else(wrong)?;
         let bits = memory(kind::BITS, 0, bits.div_ceil(64).max(1))?;
-        Ok(FilterCascade { included, excluded, levels, kind, parts, table, bits, hasher })
+        Ok(FilterCascade { included, excluded, levels, kind, parts, later, table, bits, hasher })
     }
 
     /// Bits behind the last level are nobody's.

@@ -14,7 +14,7 @@ use crate::structure::records::Records;
 use crate::structure::{Addable, Built, Filter, Job, Loadable, Sections};
 
 /// Lowest rate of a part: where more goes on than stays, fingerprints of one bit keep it.
-const MOST_FPR: f64 = 0.5;
+pub(super) const MOST_FPR: f64 = 0.5;
 
 /// What the levels of a cascade are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +133,16 @@ impl Part {
     pub(super) fn fetch(&self, hash: u64) {
         let hash = splitmix::at(hash, 0);
         each!(self, f => f.fetch(hash));
+    }
+
+    /// Keys that it was made of.
+    pub(super) fn keys(&self) -> u64 {
+        each!(self, f => f.num_added())
+    }
+
+    /// The rate that was asked for.
+    pub(super) fn rate(&self) -> f64 {
+        each!(self, f => f.target_fpr())
     }
 
     /// Bytes of cells.

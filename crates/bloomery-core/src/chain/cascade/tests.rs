@@ -97,11 +97,17 @@ fn levels_that_lie_about_their_kind_are_refused_or_answer() {
     }
 }
 
+/// Keys of a version that [`changed`] made of which the answer is wrong.
+fn errors_in(new: &FilterCascade, r: u64, s: u64, changed: u64) -> usize {
+    let yes = (changed..r).chain(1 << 40..(1 << 40) + changed).filter(|&i| !new.contains_hash(hash(i))).count();
+    yes + (r + changed..r + s).chain(0..changed).filter(|&i| new.contains_hash(hash(i))).count()
+}
+
 /// Another version of `0..r` told from `r..r + s`: `changed` keys go, and as many come.
 fn changed(base: &FilterCascade, r: u64, s: u64, changed: u64) -> FilterCascade {
     let (yes, no) =
         (set((changed..r).chain(1 << 40..(1 << 40) + changed)), set((r + changed..r + s).chain(0..changed)));
-    let shapes = base.shapes();
+    let shapes = base.shapes().unwrap();
     let plan = Plan { kind: base.kind, hasher: base.hasher, like: Some(&shapes) };
     FilterCascade::build(&yes, &no, plan, &Job::new(1)).unwrap()
 }
@@ -117,9 +123,12 @@ fn a_delta_gives_the_other_version_and_is_short() {
             assert_eq!(base.patched(&delta).unwrap(), bytes(&new));
             let whole = bytes(&new).len();
             assert!(delta.len() < whole + 500, "{kind:?} {number}");
-            if kind == LevelKind::Packed && number <= 100 {
-                assert!(delta.len() < whole / 6 + 50, "{number} {} {whole}", delta.len());
+            if number <= 100 {
+                assert!(delta.len() < whole / 6 + 300, "{kind:?} {number} {} {whole}", delta.len());
             }
+            assert!(number > 0 || new.same_as(&base), "{kind:?}");
+            assert_eq!(new.later > 0, kind != LevelKind::Packed && (1..=1000).contains(&number), "{kind:?} {number}");
+            assert_eq!(errors_in(&new, 10_000, 50_000, number), 0, "{kind:?} {number}");
         }
     }
 }

@@ -67,7 +67,7 @@ def made(row: dict[str, Any], cls: Any) -> str:
     name = f"{cls.__name__}.build" if build else cls.__name__
     signature = str(inspect.signature(cls.build if build else cls))
     # A default that is a name in Rust shows as an ellipsis.
-    signature = signature.replace(", **unknown", "").replace("threads=Ellipsis", "threads=1")
+    signature = signature.replace(", **unknown", "")
     return f"`{name}{signature}`"
 
 

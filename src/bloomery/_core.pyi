@@ -183,20 +183,20 @@ class AgingBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
@@ -242,7 +242,7 @@ class AgingBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -256,15 +256,15 @@ class AgingBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> AgingBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -286,7 +286,7 @@ class AgingBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -427,7 +427,7 @@ class AgingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -459,6 +459,8 @@ class ArrowColumn:
 class BinaryFuseFilter:
     """
     A static approximate set: made of all its keys at once, the smallest filter for its speed.
+
+    Made by BinaryFuseFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -513,7 +515,7 @@ class BinaryFuseFilter:
         arity: int = 3,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BinaryFuseFilter:
@@ -533,7 +535,7 @@ class BinaryFuseFilter:
         arity: int = 3,
         seed: int = 0,
         secret: bytes | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BinaryFuseFilter:
@@ -563,7 +565,7 @@ class BinaryFuseFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -577,15 +579,15 @@ class BinaryFuseFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> BinaryFuseFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -612,7 +614,7 @@ class BinaryFuseFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -811,20 +813,20 @@ class BitSet:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -860,7 +862,7 @@ class BitSet:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -874,15 +876,15 @@ class BitSet:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> BitSet:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -940,7 +942,7 @@ class BitSet:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -1132,7 +1134,7 @@ class BitSet:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -1259,20 +1261,20 @@ class BloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -1312,7 +1314,7 @@ class BloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -1326,15 +1328,15 @@ class BloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> BloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -1362,7 +1364,7 @@ class BloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -1583,7 +1585,7 @@ class BloomFilter:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -1635,6 +1637,8 @@ class BloomFilter:
 class BloomierMap:
     """
     A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
+
+    Made by BloomierMap.build(keys, values, ...), which takes the following; the class is not called.
 
     fpr: rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
     check_bits: bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
@@ -1707,7 +1711,7 @@ class BloomierMap:
         arity: int = 3,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BloomierMap:
@@ -1731,7 +1735,7 @@ class BloomierMap:
         arity: int = 3,
         seed: int = 0,
         secret: bytes | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BloomierMap:
@@ -1766,7 +1770,7 @@ class BloomierMap:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -1780,15 +1784,15 @@ class BloomierMap:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> BloomierMap:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -1810,7 +1814,7 @@ class BloomierMap:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -1861,7 +1865,7 @@ class BloomierMap:
     @overload
     def get_hashed(self, /, hashes: OtherColumns, *, default: int = 0) -> Any: ...
     @overload
-    def get_many(self, /, keys: _Series, *, default: int = 0, threads: int = ...) -> _Series:
+    def get_many(self, /, keys: _Series, *, default: int = 0, threads: int = 1) -> _Series:
         """
         One value a key, `default` where it is certainly absent, in the caller's kind; takes what contains_many takes.
 
@@ -1869,17 +1873,15 @@ class BloomierMap:
         changed: some 10 ns.
         """
     @overload
-    def get_many(self, /, keys: Frame[_Series], *, default: int = 0, threads: int = ...) -> _Series: ...
+    def get_many(self, /, keys: Frame[_Series], *, default: int = 0, threads: int = 1) -> _Series: ...
     @overload
-    def get_many(self, /, keys: ArrowArray, *, default: int = 0, threads: int = ...) -> ArrowArray: ...
+    def get_many(self, /, keys: ArrowArray, *, default: int = 0, threads: int = 1) -> ArrowArray: ...
     @overload
-    def get_many(
-        self, /, keys: NumPyArray, *, default: int = 0, threads: int = ...
-    ) -> NDArray[np.uint64]: ...
+    def get_many(self, /, keys: NumPyArray, *, default: int = 0, threads: int = 1) -> NDArray[np.uint64]: ...
     @overload
-    def get_many(self, /, keys: ListedKeys, *, default: int = 0, threads: int = ...) -> list[int]: ...
+    def get_many(self, /, keys: ListedKeys, *, default: int = 0, threads: int = 1) -> list[int]: ...
     @overload
-    def get_many(self, /, keys: OtherColumns, *, default: int = 0, threads: int = ...) -> Any: ...
+    def get_many(self, /, keys: OtherColumns, *, default: int = 0, threads: int = 1) -> Any: ...
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -2158,7 +2160,7 @@ class CompactApproximator:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2172,15 +2174,15 @@ class CompactApproximator:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> CompactApproximator:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -2202,7 +2204,7 @@ class CompactApproximator:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -2469,20 +2471,20 @@ class CountingBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -2523,7 +2525,7 @@ class CountingBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -2537,15 +2539,15 @@ class CountingBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @overload
     def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """
@@ -2630,7 +2632,7 @@ class CountingBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -2836,7 +2838,7 @@ class CountingBloomFilter:
         Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -2946,20 +2948,20 @@ class CuckooFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
@@ -2992,7 +2994,7 @@ class CuckooFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3006,15 +3008,15 @@ class CuckooFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> CuckooFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -3079,7 +3081,7 @@ class CuckooFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -3234,7 +3236,7 @@ class CuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3340,20 +3342,20 @@ class DLeftCountingFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def bucket_loads(self, /) -> list[int]:
         """
         Number of buckets with 0, 1, ... w cells in use, counted: O(nbytes).
@@ -3395,7 +3397,7 @@ class DLeftCountingFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3409,15 +3411,15 @@ class DLeftCountingFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> DLeftCountingFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -3477,7 +3479,7 @@ class DLeftCountingFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -3627,7 +3629,7 @@ class DLeftCountingFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -3754,20 +3756,20 @@ class DeletableBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -3808,7 +3810,7 @@ class DeletableBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -3822,15 +3824,15 @@ class DeletableBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> DeletableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -3876,7 +3878,7 @@ class DeletableBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -4036,7 +4038,7 @@ class DeletableBloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4164,20 +4166,20 @@ class DynamicCuckooFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
@@ -4226,7 +4228,7 @@ class DynamicCuckooFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4240,15 +4242,15 @@ class DynamicCuckooFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> DynamicCuckooFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -4313,7 +4315,7 @@ class DynamicCuckooFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -4482,7 +4484,7 @@ class DynamicCuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -4547,7 +4549,7 @@ class FilterCascade:
         like: FilterCascade | None = None,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> FilterCascade:
@@ -4624,20 +4626,20 @@ class FilterCascade:
         for keys of the world that it was built of.
         """
     @overload
-    def includes_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def includes_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         As includes for many keys, in the caller's kind; takes what contains_many takes elsewhere, null answers null.
         """
     @overload
-    def includes_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def includes_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def includes_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def includes_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def includes_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def includes_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def includes_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def includes_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def includes_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def includes_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -4779,6 +4781,8 @@ class GolombSet:
     """
     A static approximate set as a sorted list in few bits: of any rate, and two of them can be merged.
 
+    Made by GolombSet.build(keys, ...), which takes the following; the class is not called.
+
     fpr: rate of false positives at capacity, any down to 1e-15; 0.01 where bits is not given either.
     bits: the rate as 2**-bits, in place of fpr: 1 to 49.
     capacity: most distinct keys, also after merging: sets to be merged need the same. As many as there are, unless given.
@@ -4838,7 +4842,7 @@ class GolombSet:
         rice_bits: int | None = None,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> GolombSet:
@@ -4859,7 +4863,7 @@ class GolombSet:
         rice_bits: int | None = None,
         seed: int = 0,
         secret: bytes | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> GolombSet:
@@ -4894,7 +4898,7 @@ class GolombSet:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -4908,15 +4912,15 @@ class GolombSet:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> GolombSet:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -4938,7 +4942,7 @@ class GolombSet:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -5192,20 +5196,20 @@ class InvertibleBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -5233,7 +5237,7 @@ class InvertibleBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -5247,15 +5251,15 @@ class InvertibleBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> InvertibleBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -5313,7 +5317,7 @@ class InvertibleBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -5474,7 +5478,7 @@ class InvertibleBloomFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -5666,20 +5670,20 @@ class LayeredBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -5715,7 +5719,7 @@ class LayeredBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -5729,15 +5733,15 @@ class LayeredBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> LayeredBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -5798,7 +5802,7 @@ class LayeredBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -5924,7 +5928,7 @@ class LayeredBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -6010,20 +6014,20 @@ class PrefixFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -6051,7 +6055,7 @@ class PrefixFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -6065,15 +6069,15 @@ class PrefixFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> PrefixFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -6095,7 +6099,7 @@ class PrefixFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -6232,7 +6236,7 @@ class PrefixFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -6338,20 +6342,20 @@ class QuotientFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -6379,7 +6383,7 @@ class QuotientFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -6393,15 +6397,15 @@ class QuotientFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> QuotientFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -6466,7 +6470,7 @@ class QuotientFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -6637,7 +6641,7 @@ class QuotientFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -6852,20 +6856,20 @@ class RetouchedBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -6897,7 +6901,7 @@ class RetouchedBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -6911,15 +6915,15 @@ class RetouchedBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> RetouchedBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -6945,7 +6949,7 @@ class RetouchedBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -7111,7 +7115,7 @@ class RetouchedBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -7124,6 +7128,8 @@ class RetouchedBloomFilter:
 class RibbonFilter:
     """
     A static approximate set of nearly the least size there is, for any rate: 2 % above log2(1/fpr) bits a key.
+
+    Made by RibbonFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, also between powers of two; 0.01 where bits is not given either.
     bits: result bits of every key in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -7170,7 +7176,7 @@ class RibbonFilter:
         bits: int | None = None,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> RibbonFilter:
@@ -7189,7 +7195,7 @@ class RibbonFilter:
         bits: int | None = None,
         seed: int = 0,
         secret: bytes | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> RibbonFilter:
@@ -7219,7 +7225,7 @@ class RibbonFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -7233,15 +7239,15 @@ class RibbonFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> RibbonFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -7263,7 +7269,7 @@ class RibbonFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -7464,20 +7470,20 @@ class RollingBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
@@ -7523,7 +7529,7 @@ class RollingBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -7537,15 +7543,15 @@ class RollingBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> RollingBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -7567,7 +7573,7 @@ class RollingBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -7708,7 +7714,7 @@ class RollingBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -7820,20 +7826,20 @@ class ScalableBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -7874,7 +7880,7 @@ class ScalableBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -7888,15 +7894,15 @@ class ScalableBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> ScalableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -7918,7 +7924,7 @@ class ScalableBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -8069,7 +8075,7 @@ class ScalableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -8233,7 +8239,7 @@ class SpatialBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -8247,15 +8253,15 @@ class SpatialBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> SpatialBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -8277,7 +8283,7 @@ class SpatialBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -8536,20 +8542,20 @@ class SpectralBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -8585,7 +8591,7 @@ class SpectralBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -8599,15 +8605,15 @@ class SpectralBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> SpectralBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -8653,7 +8659,7 @@ class SpectralBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -8792,7 +8798,7 @@ class SpectralBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -8890,20 +8896,20 @@ class StableBloomFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -8936,7 +8942,7 @@ class StableBloomFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -8950,15 +8956,15 @@ class StableBloomFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> StableBloomFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -8985,7 +8991,7 @@ class StableBloomFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -9128,7 +9134,7 @@ class StableBloomFilter:
         """
         The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -9260,20 +9266,20 @@ class VariableIncrementFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
@@ -9309,7 +9315,7 @@ class VariableIncrementFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -9323,15 +9329,15 @@ class VariableIncrementFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> VariableIncrementFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -9377,7 +9383,7 @@ class VariableIncrementFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -9537,7 +9543,7 @@ class VariableIncrementFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 
@@ -9761,6 +9767,8 @@ class XorFilter:
     """
     A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
 
+    Made by XorFilter.build(keys, ...), which takes the following; the class is not called.
+
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -9804,7 +9812,7 @@ class XorFilter:
         bits: int | None = None,
         seed: int = 0,
         secret: bytes | bool | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> XorFilter:
@@ -9823,7 +9831,7 @@ class XorFilter:
         bits: int | None = None,
         seed: int = 0,
         secret: bytes | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> XorFilter:
@@ -9853,7 +9861,7 @@ class XorFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -9867,15 +9875,15 @@ class XorFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> XorFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -9902,7 +9910,7 @@ class XorFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -10099,20 +10107,20 @@ class ZoneFilter:
     @overload
     def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def add_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         Adds many keys and answers, for each, whether it was new; as contains_many answers.
         """
     @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def capacity(self, /) -> int:
         """
@@ -10140,7 +10148,7 @@ class ZoneFilter:
     @overload
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = ...) -> _Series:
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
         One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
 
@@ -10154,15 +10162,15 @@ class ZoneFilter:
         [False, False]
         """
     @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = ...) -> _Series: ...
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = ...) -> ArrowArray: ...
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = ...) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = ...) -> list[bool]: ...
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = ...) -> Any: ...
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> ZoneFilter:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
@@ -10227,7 +10235,7 @@ class ZoneFilter:
         *,
         keys: Keys,
         fpr: float | None = None,
-        threads: int = ...,
+        threads: int = 1,
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
@@ -10366,7 +10374,7 @@ class ZoneFilter:
         """
         Keys are the ints below it.
         """
-    def update(self, /, *keys: Keys, threads: int = ...) -> None:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
         Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
 

@@ -6,6 +6,7 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -48,6 +49,18 @@ def test_build_check_info(bloomery, tmp_path, kind):
     assert bloomery("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
     assert bloomery("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
     assert json.loads(bloomery("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
+
+
+@pytest.mark.parametrize("kind", ["ribbon", "cascade"])
+def test_too_little_memory_is_told_with_what_would_do(bloomery, refused, tmp_path, kind):
+    count = 6_000_000
+    (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(count)))
+    (tmp_path / "out").write_bytes(b"".join(b"%d\n" % i for i in range(count, count + count // 2)))
+    words = ["build", "f", "--kind", kind, "in", *(["--except", "out"] if kind == "cascade" else [])]
+    told = refused(bloomery(*words, "--memory", "85M", cwd=tmp_path))
+    assert "--memory 85.0 MiB is too little" in told
+    enough = re.search(r"give (\d+M) or more", told)[1]
+    bloomery(*words, "--memory", enough, "--quiet", cwd=tmp_path, check=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -242,7 +242,7 @@ macro_rules! build_methods {
             #[staticmethod]
             #[pyo3(signature = (
                 keys: "Keys", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
-                secret: "bytes | bool | None" = None, threads: "int" = shared::ONE,
+                secret: "bytes | bool | None" = None, threads: "int" = 1,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]
             #[allow(clippy::too_many_arguments)] // the public signature
@@ -252,12 +252,12 @@ macro_rules! build_methods {
                 $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
                 #[pyo3(from_py_with = params::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
-                threads: shared::Threads,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let hasher = params::hasher(seed, secret)?;
-                let how = How::read(threads.0, progress, memory)?;
+                let how = How::read(threads, progress, memory)?;
                 how.build(keys.py(), &hasher, Given::Keys(keys), |keys, job| {
                     Core::build(keys, $($p,)* $($k,)* hasher, job)
                 }).map(Self::wrap)
@@ -267,7 +267,7 @@ macro_rules! build_methods {
             #[staticmethod]
             #[pyo3(signature = (
                 hashes: "Hashes", $($p: $pt $(= $pd)?,)* *, $($k: $kt = $kd,)* seed: "int" = 0,
-                secret: "bytes | None" = None, threads: "int" = shared::ONE,
+                secret: "bytes | None" = None, threads: "int" = 1,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]
             #[allow(clippy::too_many_arguments)] // the public signature
@@ -277,12 +277,12 @@ macro_rules! build_methods {
                 $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
                 #[pyo3(from_py_with = params::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
-                threads: shared::Threads,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let hasher = crate::building::hasher_of(hashes, seed, secret)?;
-                let how = How::read(threads.0, progress, memory)?;
+                let how = How::read(threads, progress, memory)?;
                 how.build(hashes.py(), &hasher, Given::Hashes(hashes), |keys, job| {
                     Core::build(keys, $($p,)* $($k,)* hasher, job)
                 }).map(Self::wrap)
@@ -305,7 +305,7 @@ macro_rules! build_pairs_methods {
             #[staticmethod]
             #[pyo3(signature = (
                 keys: "Keys", values: "Numbers | None" = None, *, $($k: $kt = $kd,)* seed: "int" = 0,
-                secret: "bytes | bool | None" = None, threads: "int" = shared::ONE,
+                secret: "bytes | bool | None" = None, threads: "int" = 1,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]
             #[allow(clippy::too_many_arguments)] // the public signature
@@ -315,12 +315,12 @@ macro_rules! build_pairs_methods {
                 $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
                 #[pyo3(from_py_with = params::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
-                threads: shared::Threads,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let hasher = params::hasher(seed, secret)?;
-                let how = How::read(threads.0, progress, memory)?;
+                let how = How::read(threads, progress, memory)?;
                 let (keys, values) = crate::extras::pairs::of_mapping(keys, values)?;
                 how.build_pairs(keys.py(), &hasher, Given::Keys(&keys), &values, |pairs, job| {
                     Core::build(pairs, $($k,)* hasher, job)
@@ -331,7 +331,7 @@ macro_rules! build_pairs_methods {
             #[staticmethod]
             #[pyo3(signature = (
                 hashes: "Hashes", values: "Numbers", *, $($k: $kt = $kd,)* seed: "int" = 0,
-                secret: "bytes | None" = None, threads: "int" = shared::ONE,
+                secret: "bytes | None" = None, threads: "int" = 1,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ))]
             #[allow(clippy::too_many_arguments)] // the public signature
@@ -341,12 +341,12 @@ macro_rules! build_pairs_methods {
                 $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
                 #[pyo3(from_py_with = params::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
-                threads: shared::Threads,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
                 progress: Option<&Bound<'_, PyAny>>,
                 memory: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let hasher = params::given_hasher(seed, secret)?;
-                let how = How::read(threads.0, progress, memory)?;
+                let how = How::read(threads, progress, memory)?;
                 let values = crate::extras::pairs::Values::read("values", values)?;
                 how.build_pairs(hashes.py(), &hasher, Given::Hashes(hashes), &values, |pairs, job| {
                     Core::build(pairs, $($k,)* hasher, job)

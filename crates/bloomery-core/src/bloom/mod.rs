@@ -1,8 +1,9 @@
 //! Bloom filters: one bit array in five layouts, and one that gives up keys for fewer false positives.
 //!
+//! * [`layout`]: where the bits of a key may lie;
 //! * [`shape`]: layouts and schemes by name, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;
-//! * [`filter`] holds [`BloomFilter`];
+//! * [`filter`] holds [`BloomFilter`], [`adding`] how it takes keys;
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
@@ -10,10 +11,12 @@
 //! * [`read_only`]: why a filter cannot be written to;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
+mod adding;
 pub mod algebra;
 pub mod filter;
 pub mod in_place;
 pub mod kernel;
+pub mod layout;
 pub mod outside;
 mod read_only;
 pub mod retouched;

@@ -1,38 +1,17 @@
 //! Shapes: how many bits, how many probes, laid out how.
 
+pub use super::layout::Layout;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 pub use crate::key::BaseHash;
 use crate::key::KeyHasher;
 pub use crate::scheme::Scheme;
-use crate::scheme::columns;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
 use crate::sizing::derived::{Derivation, Derived};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::pairs::Pairs;
 use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
 use crate::structure::declaration::{choice, names, one_of};
-
-/// Where the probes of a key may fall. The number stands in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum Layout {
-    /// k bits anywhere: least space, k cache misses.
-    Classic = 1,
-    /// One 64-byte line: one cache miss, 5 to 15 % more space down to 0.01 %.
-    Blocked = 2,
-    /// The Parquet block of 256 bits.
-    Split = 3,
-    /// One bit in each of k slices.
-    Partitioned = 4,
-    /// Two 64-byte lines, one in each half of the bits: two cache misses, little more space than classic down to 1e-6.
-    TwoBlock = 5,
-}
-
-names! {
-    Layout, "layout":
-    Classic "classic", Blocked "blocked", Split "split", Partitioned "partitioned", TwoBlock "two-block",
-}
 
 names! {
     Scheme, "scheme":
@@ -62,81 +41,6 @@ pub fn based(hasher: KeyHasher, hash: &str) -> Result<KeyHasher> {
 const MAX_BITS: u64 = 1 << 58;
 /// Space is no argument below a page.
 const SMALL_BITS: u64 = 8 * 4096;
-
-impl Layout {
-    /// The scheme a new filter of this layout gets.
-    pub fn default_scheme(self) -> Scheme {
-        match self {
-            Layout::Classic | Layout::Partitioned => Scheme::Mcg,
-            Layout::Blocked => Scheme::Columns,
-            Layout::Split => Scheme::Parquet,
-            Layout::TwoBlock => Scheme::TwoLines,
-        }
-    }
-
-    /// The schemes this layout can use.
-    pub fn schemes(self) -> &'static [Scheme] {
-        match self {
-            Layout::Classic => Scheme::ANYWHERE,
-            Layout::Partitioned => Scheme::SLICED,
-            Layout::Blocked => &[Scheme::Columns],
-            Layout::Split => &[Scheme::Parquet],
-            Layout::TwoBlock => &[Scheme::TwoLines],
-        }
-    }
-
-    /// True when all bits of a key lie in one cache line.
-    pub fn is_one_line(self) -> bool {
-        matches!(self, Layout::Blocked | Layout::Split)
-    }
-
-    /// True when they lie in two.
-    pub fn is_two_lines(self) -> bool {
-        self == Layout::TwoBlock
-    }
-
-    /// True when `auto` may stand for it.
-    pub fn is_automatic(self) -> bool {
-        matches!(self, Layout::Classic | Layout::Blocked)
-    }
-
-    /// True when its bits are those of a Parquet file's filter.
-    pub fn is_parquet(self) -> bool {
-        self == Layout::Split
-    }
-
-    /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
-    fn granule(self, num_hashes: u32) -> u64 {
-        match self {
-            Layout::Classic => 1,
-            Layout::Blocked => 512,
-            Layout::Split => 256,
-            Layout::TwoBlock => 1024,
-            Layout::Partitioned => u64::from(num_hashes.max(1)),
-        }
-    }
-
-    /// Every k that a filter of this layout can have.
-    fn hashes(self) -> Vec<u32> {
-        match self {
-            Layout::Blocked => (1..=columns::MAX_PER_COLUMN).map(|t| 4 * t).collect(),
-            Layout::Split => vec![8],
-            Layout::TwoBlock => (1..=columns::MAX_PER_COLUMN).map(|t| 8 * t).collect(),
-            Layout::Classic | Layout::Partitioned => (1..=MAX_HASHES).collect(),
-        }
-    }
-
-    /// Values of k worth trying for a rate.
-    fn candidate_hashes(self, fpr: f64) -> Vec<u32> {
-        match self {
-            Layout::Blocked | Layout::Split | Layout::TwoBlock => self.hashes(),
-            Layout::Classic | Layout::Partitioned => {
-                let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
-                vec![best, best + 1]
-            }
-        }
-    }
-}
 
 /// Bits, probes and their arrangement.
 #[derive(Clone, Copy, Debug, PartialEq)]

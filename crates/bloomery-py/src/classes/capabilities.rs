@@ -31,9 +31,13 @@ macro_rules! addable_methods {
             /// Another filter of this class is taken in whole, where such two can be merged: its keys are added.
             /// What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
             /// cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-            #[pyo3(signature = (*keys: "Keys | Self", threads: "int" = shared::ONE) -> "None")]
-            fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>, threads: shared::Threads) -> PyResult<()> {
-                let (py, add) = (keys.py(), operations::Add { lock: &self.lock, threads: threads.0 });
+            #[pyo3(signature = (*keys: "Keys | Self", threads: "int" = 1) -> "None")]
+            fn update(
+                &self,
+                keys: &Bound<'_, pyo3::types::PyTuple>,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
+            ) -> PyResult<()> {
+                let (py, add) = (keys.py(), operations::Add { lock: &self.lock, threads });
                 for keys in keys.iter() {
                     match keys.cast::<Self>() {
                         Ok(other) => crate::classes::merging::TakeIn::take_in(self, py, other.get())?,
@@ -44,9 +48,13 @@ macro_rules! addable_methods {
             }
 
             /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
-            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
-            fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
-                let add = operations::Add { lock: &self.lock, threads: threads.0 };
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+            fn add_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let add = operations::Add { lock: &self.lock, threads };
                 batch::run(&add, &self.hasher, keys, true)
             }
 

@@ -189,9 +189,9 @@ macro_rules! open_world_methods {
                 "canonical bytes.\n\n",
                 ">>> from bloomery import ", stringify!($Class), "\n",
                 ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
-            #[pyo3(signature = (keys: "Keys", *, threads: "int" = shared::ONE) -> "Answers[bool]")]
-            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: shared::Threads) -> PyResult<Bound<'py, PyAny>> {
-                let check = operations::Check { lock: &self.lock, threads: threads.0 };
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, #[pyo3(from_py_with = params::threads)] threads: usize) -> PyResult<Bound<'py, PyAny>> {
+                let check = operations::Check { lock: &self.lock, threads };
                 batch::run(&check, &self.hasher, keys, true)
             }
 
@@ -223,7 +223,7 @@ macro_rules! open_world_methods {
             /// KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
             /// Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
             #[pyo3(signature = (
-                kind: "str" = params::Kind::auto(), *, keys: "Keys", fpr: "float | None" = None, threads: "int" = shared::ONE,
+                kind: "str" = params::Kind::auto(), *, keys: "Keys", fpr: "float | None" = None, threads: "int" = 1,
                 progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
             ) -> "_Filter")]
             #[pyo3(text_signature = "($self, kind='auto', *, keys, fpr=None, threads=1, progress=None, memory=None)")]
@@ -234,13 +234,13 @@ macro_rules! open_world_methods {
                 kind: params::Kind,
                 keys: &Bound<'py, PyAny>,
                 fpr: Option<&Bound<'py, PyAny>>,
-                threads: shared::Threads,
+                #[pyo3(from_py_with = params::threads)] threads: usize,
                 progress: Option<&Bound<'py, PyAny>>,
                 memory: Option<&Bound<'py, PyAny>>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let asked = fpr.filter(|fpr| !fpr.is_none()).map(|fpr| params::real("fpr", fpr)).transpose()?;
                 let fpr = asked.unwrap_or_else(|| self.lock.read(py, Filter::target_fpr));
-                let how = crate::building::How::read(threads.0, progress, memory)?;
+                let how = crate::building::How::read(threads, progress, memory)?;
                 if asked.is_none() && fpr <= 0.0 {
                     let class = stringify!($Class);
                     let why = format!("fpr is wanted: {class} answers exactly, a static filter cannot");

@@ -90,7 +90,7 @@ macro_rules! class {
             const VARIANT: u16 = bloomery_core::registry::$ID;
 
             $(#[doc = $summary])*
-            #[doc = ""]
+            #[doc = concat!(crate::classes::declared::made!($adds $Class))]
             $(#[doc = concat!(stringify!($p), ":", $d1)] $(#[doc = $d2])*)*
             $(#[doc = concat!(stringify!($k), ":", $e1)] $(#[doc = $e2])*)*
             /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -132,6 +132,27 @@ macro_rules! class {
                 })*
             }
         }
+    };
+}
+
+/// What the documentation of a class says where calling it makes none: it has no signature then, and help() shows no call.
+macro_rules! made {
+    (build $Class:ident) => {
+        concat!(
+            "\nMade by ",
+            stringify!($Class),
+            ".build(keys, ...), which takes the following; the class is not called.\n"
+        )
+    };
+    (build_pairs $Class:ident) => {
+        concat!(
+            "\nMade by ",
+            stringify!($Class),
+            ".build(keys, values, ...), which takes the following; the class is not called.\n"
+        )
+    };
+    ($adds:ident $Class:ident) => {
+        ""
     };
 }
 
@@ -208,7 +229,7 @@ macro_rules! regenerating {
                 $(let $k = crate::classes::declared::told!(py, $k [$kd]);)*
                 let hasher = slf.get().hasher;
                 let made = py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)?;
-                made.update(&pyo3::types::PyTuple::new(py, [keys])?, shared::ONE)?;
+                made.update(&pyo3::types::PyTuple::new(py, [keys])?, 1)?;
                 Ok(made)
             }
         }
@@ -296,4 +317,4 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class, constructor, readers, regenerating, told, unmade};
+pub(crate) use {adding, capability, class, constructor, made, readers, regenerating, told, unmade};

@@ -14,22 +14,6 @@ use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, parameter_type, warn_overfull};
 use crate::files::{check_mapped, check_sound};
 use crate::objects::{self, Unwritten};
-use crate::params;
-
-/// The `threads=` argument, checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Threads(pub(crate) usize);
-
-/// Its default.
-pub(crate) const ONE: Threads = Threads(1);
-
-impl<'py> FromPyObject<'_, 'py> for Threads {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        params::threads(&value).map(Threads)
-    }
-}
 
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::pairs::Values;
 use crate::biased_lock::BiasedLock;
 use crate::classes::bloomier::BloomierMap;
-use crate::classes::shared::{ONE, Threads, absent};
+use crate::classes::shared::absent;
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::keys::ready;
@@ -77,15 +77,15 @@ impl BloomierMap {
     ///
     /// threads: how many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be
     /// changed: some 10 ns.
-    #[pyo3(signature = (keys: "Keys", *, default: "int" = 0, threads: "int" = ONE) -> "Answers[int]")]
+    #[pyo3(signature = (keys: "Keys", *, default: "int" = 0, threads: "int" = 1) -> "Answers[int]")]
     fn get_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = default)] default: u64,
-        threads: Threads,
+        #[pyo3(from_py_with = params::threads)] threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let ask = |map: &Core, hashes: &[u64], values: &mut [u64]| map.get_hashes(hashes, default, values);
-        batch::run(&AskOnThreads { lock: &self.lock, ask: &ask, threads: threads.0 }, &self.hasher, keys, true)
+        batch::run(&AskOnThreads { lock: &self.lock, ask: &ask, threads }, &self.hasher, keys, true)
     }
 
     /// The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int for one, as

@@ -16,7 +16,7 @@ use crate::biased_lock::BiasedLock;
 use crate::building::How;
 use crate::classes::cascade::FilterCascade;
 use crate::classes::secrets;
-use crate::classes::shared::{self, ONE, Threads};
+use crate::classes::shared;
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::keys::scalar::hash_key;
@@ -177,7 +177,7 @@ impl FilterCascade {
     #[staticmethod]
     #[pyo3(signature = (
         included: "Keys", excluded: "Keys", *, kind: "str" = "bloom", layout: "str" = "auto",
-        like: "FilterCascade | None" = None, seed: "int" = 0, secret: "bytes | bool | None" = None, threads: "int" = ONE,
+        like: "FilterCascade | None" = None, seed: "int" = 0, secret: "bytes | bool | None" = None, threads: "int" = 1,
         progress: "Callable[[int, int], object] | None" = None, memory: "int | None" = None
     ))]
     #[allow(clippy::too_many_arguments)] // the public signature
@@ -189,7 +189,7 @@ impl FilterCascade {
         #[pyo3(from_py_with = arguments::like)] like: Option<Py<Self>>,
         #[pyo3(from_py_with = params::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
-        threads: Threads,
+        #[pyo3(from_py_with = params::threads)] threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
         memory: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -199,7 +199,7 @@ impl FilterCascade {
             Some(like) => chosen.like(py, like.get())?,
             None => chosen,
         };
-        let (how, sets, hasher) = (How::read(threads.0, progress, memory)?, [included, excluded], chosen.hasher);
+        let (how, sets, hasher) = (How::read(threads, progress, memory)?, [included, excluded], chosen.hasher);
         let plan = Plan { kind: chosen.kind, hasher, like: chosen.shapes.as_ref() };
         let made = how.build_of_two(&hasher, sets, |included, excluded, job| match common(included, excluded)? {
             Some(hash) => Ok(Err(hash)),
@@ -217,9 +217,13 @@ impl FilterCascade {
     }
 
     /// As includes for many keys, in the caller's kind; takes what contains_many takes elsewhere, null answers null.
-    #[pyo3(signature = (keys: "Keys", *, threads: "int" = ONE) -> "Answers[bool]")]
-    fn includes_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: Threads) -> PyResult<Bound<'py, PyAny>> {
-        batch::run(&operations::Check { lock: &self.lock, threads: threads.0 }, &self.hasher, keys, true)
+    #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+    fn includes_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = params::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        batch::run(&operations::Check { lock: &self.lock, threads }, &self.hasher, keys, true)
     }
 
     /// The number of wrong answers over a whole world: 0 for the one that it was built of.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bloomery import _core, registry
@@ -13,7 +15,7 @@ from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bloomery.cli.filters.kinds import Seen
     from bloomery.cli.io.blocks import Blocks
@@ -64,9 +66,25 @@ def built(
     watch = watching(stops, progress)
     made: Any = registry.class_of(registry.row_named(args.kind))
     more = {} if args.capacity is None else {"capacity": args.capacity}
-    return made.build_hashed(
-        gathering, fpr, threads=args.threads, progress=watch, memory=memory, **more
-    ), lines
+    with telling_memory(args):
+        seen = made.build_hashed(gathering, fpr, threads=args.threads, progress=watch, memory=memory, **more)
+    return seen, lines
+
+
+@contextmanager
+def telling_memory(args: argparse.Namespace) -> Iterator[None]:
+    """Say of work that --memory is too small for what would do; the core knows only of its own part."""
+    try:
+        yield
+    except MemoryError as error:
+        needed = re.search(r"need (\d+) bytes of memory", str(error))
+        if needed is None or args.memory is None:
+            raise
+        whole = (int(needed[1]) + _OWN) * _SHARE // (_SHARE - 1) + (1 << 20)
+        raise Refusal(
+            f"--memory {size_text(args.memory)} is too little for so many lines on {args.threads} threads; "
+            f"give {whole >> 20}M or more, or fewer threads"
+        ) from None
 
 
 def watching(stops: Stops, progress: Progress) -> Callable[[int, int], None]:

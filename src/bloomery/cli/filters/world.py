@@ -76,7 +76,7 @@ def built_of_two(args: argparse.Namespace, stops: Stops, progress: Progress) -> 
     import bloomery
     from bloomery import _core, registry
     from bloomery.cli.filters.secret import hashing, secret_from
-    from bloomery.cli.filters.static import gather, granted, watching
+    from bloomery.cli.filters.static import gather, granted, telling_memory, watching
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
@@ -100,7 +100,8 @@ def built_of_two(args: argparse.Namespace, stops: Stops, progress: Progress) -> 
         lines += gather(args, sets[-1], blocks, inputs, stops, progress)
     how |= {"threads": args.threads, "progress": watching(stops, progress), "memory": memory}
     try:
-        return made.build(*sets, **how), lines
+        with telling_memory(args):
+            return made.build(*sets, **how), lines
     except bloomery.ParameterError as error:
         if "overlap" not in str(error):
             raise

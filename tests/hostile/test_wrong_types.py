@@ -203,6 +203,7 @@ LAWS: dict[str, Any] = {
 BESIDE: dict[str, dict[str, Any]] = {
     "reference_card": {"num_bits": 1024, "num_hashes": 4},
     "choices": {"items": 100, "fpr": 0.01},
+    "fuse_failure": {"keys": 1000, "arity": 3, "factor": 1.2},
     "two_block_bits_per_key": {"num_hashes": 8},
     "two_block_fpr": {"num_hashes": 8},
     "two_block_limit_fpr": {"num_hashes": 8},

@@ -50,3 +50,34 @@ def test_a_registry_of_either_making_opens(tmp_path, make):
         upgrade(connection)  # nothing to do
     assert [node["id"] for node in registry.nodes.listed()] == ["n"]
     registry.close()
+
+
+def test_rows_of_the_first_version_are_kept(tmp_path):
+    """A filter of a node that ran the release before filters in Redis."""
+    url = f"sqlite:///{tmp_path}/r.db"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        upgrade(connection, "0001")
+        connection.execute(
+            text("INSERT INTO nodes (id, http, resp, started, seen, epoch) VALUES ('n', 'h', '', 1, 1, 1)")
+        )
+        columns = "id, name, node, number, kind, expected_items, fpr, seed, keyed, strict, options, created"
+        row = "7, 'old', 'n', 3, 'bloom', 10, 0.1, '5', 0, 0, '{}', 1"
+        connection.execute(text(f"INSERT INTO filters ({columns}) VALUES ({row})"))
+        snapshot = "filter_id, sampled_at, fpr_estimate, bytes, hits, misses, adds, new, removed"
+        connection.execute(text(f"INSERT INTO snapshots ({snapshot}) VALUES (7, 5, 0.1, 1, 2, 3, 4, 5, 6)"))
+    engine.dispose()
+    registry = Registry(url)
+    assert registry.filters.known("n") == {3: (7, "old")}
+    assert [one["adds"] for one in registry.snapshots.of("old", since=0, until=9, most=9)] == [4]
+    assert registry.shared_filters.all() == []
+    assert registry.shared_filters.find("old") is None
+    # Names are one's own, whoever has the filter; what is dropped takes its statistics along.
+    assert registry.shared_filters.claim({"name": "old", "kind": "bloom", "backend": "redis"}) is None
+    row = registry.shared_filters.claim({"name": "new", "kind": "bloom", "backend": "redis"})
+    registry.shared_filters.made(row, {"place": "p"})
+    assert not registry.filters.claim("new", "n", "bloom")
+    assert registry.shared_filters.find("new")["place"] == "p"
+    registry.filters.drop([7])
+    assert registry.snapshots.of("old", since=0, until=9, most=9) == []
+    registry.close()

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from engines.servers import Server, needs_redis
 from sqlalchemy import create_engine, text
 
 from bloomery.service.registry import Registry
@@ -97,8 +99,15 @@ def test_two_nodes_share_names_and_tokens(start, database):
         assert told(path, "get").headers["location"] == first.url + path
 
     host, _, port = second.resp.rpartition(":")
-    time.sleep(1.5)  # RESP asks nobody: it is told once a second
+
+    def is_told():  # RESP asks nobody: it is told once a second
+        try:
+            return client.execute_command("BF.EXISTS", "mine", "alan")
+        except redis.ResponseError as error:
+            return "lives on" in str(error)
+
     with redis.Redis(host, int(port)) as client, pytest.raises(redis.ResponseError, match="mine lives on"):
+        eventually(is_told)
         client.execute_command("BF.ADD", "mine", "alan")
 
     # Many at once: each name has one owner, the other is told.
@@ -200,3 +209,38 @@ def test_a_node_that_was_let_go_while_it_lived_takes_its_names_anew(start, regis
     eventually(lambda: beside.filters.owner("own") == (service.node, service.url))
     assert service.http.get("/v1/filters/own").status_code == 200
     beside.close()
+
+
+@needs_redis
+def test_a_filter_in_redis_is_everybodys(start, database, tmp_path):
+    """Two processes on one PostgreSQL and one Redis: one adds, the other finds, even with the first dead."""
+    server = Server(tmp_path / "redis")
+    options = ("--registry", database, "--redis", f"redis://127.0.0.1:{server.port}/0")
+    with ThreadPoolExecutor(2) as both:
+        first, second = both.map(lambda folder: start(*options, folder=folder), ("one", "two"))
+    bearer = {"authorization": f"Bearer {_token(first)}"}
+    first.http.headers.update(bearer)
+    second.http.headers.update(bearer)
+    for service in (first, second):  # a new token is known within a second
+        eventually(lambda service=service: service.http.get("/v1/filters").status_code == 200)
+    first.create("everybodys", backend="redis")
+    taken = second.http.post("/v1/filters", json={"name": "everybodys", "capacity": 10})
+    assert taken.json()["code"] == "exists"
+    assert first.http.post("/v1/filters/everybodys/add", json={"key": "ada"}).json() == {"new": True}
+    assert second.http.post("/v1/filters/everybodys/add", json={"key": "ada"}).json() == {"new": False}
+    first.kill()
+    found = second.http.post("/v1/filters/everybodys/check", json={"keys": ["ada", "alan"]}).json()["found"]
+    assert found == [True, False]
+    assert second.http.delete("/v1/filters/everybodys").status_code == 204
+    server.stop()
+
+
+def _token(service):
+    """A token for everything, made by a process of its own: an earlier test has left one in the registry."""
+    scopes = [word for scope in ("read", "write", "admin") for word in ("--scope", scope)]
+    words = [sys.executable, "-m", "bloomery", "token", "create", "redis", *scopes, *service._options[:2]]
+    done = subprocess.run(
+        [*words, "--data", service.folder / "data"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()[-1]

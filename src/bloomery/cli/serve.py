@@ -26,6 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--registry", metavar="URL", help="SQLAlchemy URL of the registry (SQLite in the data folder)"
     )
+    parser.add_argument(
+        "--redis",
+        metavar="URL",
+        help="Redis server for filters of backend redis; one with a password: BLOOMERY_REDIS",
+    )
     parser.add_argument("--config", metavar="FILE", help="TOML file of settings")
     parser.add_argument(
         "--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk"
@@ -55,6 +60,7 @@ _FLAGS = (
     "http",
     "resp",
     "registry",
+    "redis",
     "durability",
     "plain",
     "salvage",

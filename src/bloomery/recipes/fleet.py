@@ -48,7 +48,7 @@ class Fleet:
         from bloomery.engines.redis import RedisBloomFilter
         from bloomery.engines.redis.transport import connected
 
-        client = connected(url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE)
+        client = connected(url, patience=_PATIENCE)
         try:
             RedisBloomFilter(client, name)
         except FilterLost:  # there is none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery.service.memory import give_back
 from bloomery.service.node import now
@@ -26,6 +26,8 @@ class Clock:
     def __init__(self, node: Node) -> None:
         """Take the node."""
         self._node = node
+        #: Counters of filters in Redis when this node sampled them last.
+        self._sampled: dict[int, Any] = {}
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -54,6 +56,7 @@ class Clock:
     def _second(self) -> None:
         self._node.look_around()
         self._node.sync()
+        self._node.shared.drop_expired(now())
         self._node.service.set_tokens(self._node.registry.tokens.known())
 
     def sample(self) -> None:
@@ -72,6 +75,15 @@ class Clock:
             node.service.sampled(some)
         if len(due) > _AT_ONCE:
             give_back()
+        self._sample_shared(at)
+
+    def _sample_shared(self, at: int) -> None:
+        """Hand over what was counted here of filters in Redis; one node writes their samples."""
+        node = self._node
+        if node.shared.is_set_up:
+            node.shared.flush()
+            if node.others.leads():
+                node.registry.snapshots.add(node.shared.due(self._sampled), at)
 
     def thin(self) -> None:
         """Thin out what is old."""

@@ -40,6 +40,8 @@ STATUS = {
     "limit": 413,
     "overloaded": 503,
     "read-only": 503,
+    "unavailable": 503,
+    "lost": 500,
     "io": 500,
     "internal": 500,
 }

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 #: Filters with figures of their own: each is a dozen lines of every answer.
@@ -29,9 +29,9 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
 class Metrics:
     """Counters of one service."""
 
-    def __init__(self, service: Any) -> None:
-        """Begin at zero."""
-        self._service = service
+    def __init__(self, service: Any, shared: Callable[[], list[dict[str, Any]]] = list) -> None:
+        """Begin at zero; ``shared`` returns the infos of filters that are not in the service's memory."""
+        self._service, self._shared = service, shared
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "bloomery_http_requests", "HTTP requests", ("action", "method", "status"), registry=self._registry
@@ -67,7 +67,7 @@ class Metrics:
         yield GaugeMetricFamily("bloomery_store_bytes", "Bytes of cells of all filters", value=service.nbytes)
         refused = 0 if service.trouble() is None else 1
         yield GaugeMetricFamily("bloomery_read_only", "1 while changes are refused", value=refused)
-        infos = service.stats(service.largest(MOST_FILTERS))
+        infos = [*service.stats(service.largest(MOST_FILTERS)), *self._shared()[:MOST_FILTERS]]
         for name, member, text in _TOLD:
             gauge = GaugeMetricFamily(f"bloomery_filter_{name}", text, labels=("filter",))
             for info in infos:

@@ -12,10 +12,13 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import bloomery
 from bloomery import registry as structures
 from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 from bloomery.service.others import Others
+from bloomery.service.redis import LIVES, Asked, RedisFilters
+from bloomery.service.redis.refusals import cannot
 
 if TYPE_CHECKING:
     from bloomery.service.engine import Engine
@@ -48,6 +51,7 @@ class Node:
         """Take its parts; its name is drawn once and kept in the data folder."""
         self.settings, self.engine, self.registry = settings, engine, registry
         self.service: Any = engine.service
+        self.shared = RedisFilters(settings, registry)
         self.id = settings.node or _drawn_name(settings)
         self.url = ""
         self.resp = ""
@@ -66,7 +70,36 @@ class Node:
             self.sync(told=False)
         self.look_around()
 
+    # Where filters are
+
+    def at_hand(self, name: str) -> Any:
+        """Return what has the calls for a name, the store or the filters in Redis; None: ask the registry."""
+        asked = self.shared.known(name)
+        if asked is not None:
+            return asked
+        return self.service if not self.shared.is_set_up or name in self else None
+
+    def store(self, name: str) -> Any:
+        """Return what has the calls for a name; the registry is asked for one that is not at hand."""
+        for look in (self.at_hand, self.shared.find):
+            if (found := look(name)) is not None:
+                return found
+        return self.service
+
+    def announce(self) -> None:
+        """Tell the RESP port which names it cannot answer for."""
+        self.service.set_elsewhere({**self.others.names, **dict.fromkeys(self.shared.all_names(), LIVES)})
+
     # Names
+
+    def create_shared(self, name: str, kind: str, options: dict[str, str], **named: Any) -> dict[str, Any]:
+        """Make a filter in Redis: what it is."""
+        owner = self.registry.filters.owner(name)
+        if owner is not None and owner[0] != self.id:
+            raise self._lives_at(name, owner[1], f"/v1/filters/{name}")
+        made = self.shared.create(name, kind, options, **named)
+        self.announce()
+        return made.info(name)
 
     def create(self, name: str, kind: str, options: dict[str, str], **named: Any) -> dict[str, Any]:
         """Make a filter: what it is."""
@@ -76,6 +109,12 @@ class Node:
 
     def restore(self, name: str, data: bytes, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Put the filter in the bytes of a file under a name: what it is."""
+        asked = self.store(name)
+        if isinstance(asked, Asked):
+            if not replace:
+                raise _taken(name)
+            asked.load(data)
+            return asked.info(name)
         if replace and name in self:
             self.service.restore(name, data, replace=True, versions=versions)
         else:
@@ -85,6 +124,8 @@ class Node:
 
     def clone(self, name: str, source: str, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Put a copy of a filter, in one of some versions, under a name: what it is."""
+        if any(isinstance(self.store(one), Asked) for one in (name, source)):
+            raise cannot("is not cloned; make another and merge it into that")
         if replace and name in self:
             self.service.clone(name, source, replace=True, versions=versions)
         else:
@@ -94,6 +135,8 @@ class Node:
 
     def rename(self, old: str, new: str, *, replace: bool, versions: Versions = None) -> None:
         """Give a filter another name."""
+        if any(isinstance(self.store(one), Asked) for one in (old, new)):
+            raise cannot("keeps its name")
         self.service.version(old)
         if replace and new in self:
             self.delete(new)
@@ -104,6 +147,10 @@ class Node:
 
     def delete(self, name: str, *, versions: Versions = None) -> bool:
         """Drop a filter; False where there is none."""
+        if isinstance(self.store(name), Asked):
+            gone = self.shared.delete(name)
+            self.announce()
+            return gone
         dropped: bool = self.service.delete(name, versions=versions)
         self.registry.filters.release(name, self.id)
         return dropped
@@ -124,7 +171,7 @@ class Node:
 
     def _claimed(self, name: str, kind: str) -> _Claim:
         if name in self:
-            raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
+            raise _taken(name)
         return _Claim(self, name, kind)
 
     # What others do
@@ -188,8 +235,22 @@ class Node:
             _LOG.error("this node was let go; it takes its names anew", extra={"node": self.id})
             self.registry.nodes.enter(self.id, self.url, self.resp, now())
             self._synced = -1
-        if self.registry.shared and self.others.look():
-            self.service.set_elsewhere(self.others.names)
+        moved = [self.shared.look_around(), self.registry.shared and self.others.look()]
+        if any(moved):
+            self.announce()
+
+    def merge(self, name: str, source: str, *, versions: Versions = None) -> None:
+        """Add the keys of another filter, in memory here or in Redis, to a filter."""
+        into, other = self.store(name), self.store(source)
+        if isinstance(into, Asked):
+            if not isinstance(other, Asked):
+                secret = other.hashing(source)[1]
+                other = bloomery.loads(other.dump(source), secret=secret)
+            into.merge(other)
+        elif isinstance(other, Asked):
+            raise cannot("is merged into another one in Redis only")
+        else:
+            into.merge(name, source, versions=versions)
 
     def explained(self, fault: Any, path: str) -> Refused:
         """Return a refusal of the native half, with the address where the filter lives if that is elsewhere.
@@ -231,10 +292,8 @@ class _Claim:
         owner = filters.owner(self._name)
         if owner is not None and owner[0] != node.id:
             raise node._lives_at(self._name, owner[1], f"/v1/filters/{self._name}")  # noqa: SLF001 - its own
-        if self._name in node:
-            raise Refused(
-                "exists", f"there is a filter {self._name}; choose another name, or delete it first"
-            )
+        if self._name in node or node.shared.find(self._name) is not None:
+            raise _taken(self._name)
         # A claim of this node that nobody finished: a process that ended meanwhile.
         filters.release(self._name, node.id)
         filters.claim(self._name, node.id, self._kind)
@@ -242,6 +301,10 @@ class _Claim:
     def __exit__(self, kind: object, *_rest: object) -> None:
         if kind is not None:
             self._node.registry.filters.release(self._name, self._node.id)
+
+
+def _taken(name: str) -> Refused:
+    return Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
 
 
 def kind_of(*, grow: bool, window: float | None) -> str:

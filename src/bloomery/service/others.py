@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from bloomery.service.registry.nodes import Seen
 
 
+#: Seconds within which a node that lives has said so; it does every second.
+_ALIVE = 5.0
+
+
 class Others:
     """What this node knows of the others, each of which says every second that it lives.
 
@@ -42,6 +46,17 @@ class Others:
         """Return for how many seconds a node has said nothing; None for one that is not known."""
         known = self._seen.get(node)
         return None if known is None else time.monotonic() - known[1]
+
+    def leads(self) -> bool:
+        """Tell whether this node is the one among those that live to do what one of them is to do.
+
+        Two may think so for a moment.
+        """
+        if self._registry.shared:
+            living = [node for node in self._seen if (self.silent(node) or 0.0) < _ALIVE]
+        else:  # all processes of a file are of this machine, and of one clock
+            living = self._registry.nodes.alive(time.time_ns() // 1_000_000 - int(_ALIVE * 1000))
+        return self._own == min([*living, self._own])
 
     def told(self, address: str) -> str:
         """Return what to add to an address whose node is silent."""

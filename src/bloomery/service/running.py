@@ -125,7 +125,7 @@ async def _run(
     from bloomery.service.http.server import Server
     from bloomery.service.metrics import Metrics
 
-    metrics = Metrics(node.service)
+    metrics = Metrics(node.service, node.shared.told)
 
     def ready() -> None:
         if ready_file is not None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -98,6 +98,8 @@ class Settings(BaseSettings):
     resp_keys: bool = Field(default=False, description="RESP has KEYS, whose cost grows with the filters")
     resp_flush: bool = Field(default=False, description="RESP has FLUSHDB and FLUSHALL")
     registry: str = Field("", description="SQLAlchemy URL of the registry; empty: SQLite in the data folder")
+    redis: SecretStr | None = Field(None, description="URL of the Redis server for filters of backend redis")
+    redis_prefix: str = Field("bloomery:", max_length=64, description="what their names there begin with")
     durability: Literal["always", "everysec", "off"] = "everysec"
     plain: bool = Field(default=False, description="filters are not keyed unless asked for")
     salvage: bool = Field(default=False, description="start without what is damaged")

@@ -83,13 +83,19 @@ def idle(connection: Any) -> Any:
     return None
 
 
-def connected(url: str, **options: Any) -> Any:
-    """Return a client of a URL, ``redis://``, ``rediss://`` or ``unix://``; ValueError for one that is none.
+def connected(url: str, *, patience: float | None = None, **options: Any) -> Any:
+    """Return a client of a URL, ``redis://``, ``rediss://`` or ``unix://``; ValueError for another.
 
+    patience: seconds for an answer, and then what broke off is sent once more; the rules of redis-py unasked.
     ``options`` are those of ``redis.Redis.from_url``. Nothing is sent yet.
     """
     from redis import Redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
 
+    if patience is not None:
+        times = {"socket_timeout": patience, "socket_connect_timeout": patience}
+        options = {"retry": Retry(NoBackoff(), 1), **times, **options}
     return Redis.from_url(url, **options)
 
 

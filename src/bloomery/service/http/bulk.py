@@ -102,10 +102,21 @@ async def _many(service: Any, name: str, action: str, keys: bodies.Keys, form: s
     return answers.of_keys(form, WORDS[action], *done)
 
 
-def etag(service: Any, name: str) -> bytes:
-    """Return the entity tag of a filter: its number and its version."""
-    number, version = service.version(name)
-    return b'"%d-%d"' % (number, version)
+def etag(service: Any, name: str) -> bytes | None:
+    """Return the entity tag of a filter: its number and its version; None for one that any node changes."""
+    found = service.version(name)
+    return None if found is None else b'"%d-%d"' % tuple(found)
+
+
+def tagged(tag: bytes | None) -> dict[str, str]:
+    """Return the header of an entity tag."""
+    return {} if tag is None else {"etag": tag.decode()}
+
+
+def is_known(scope: Scope, tag: bytes | None) -> bool:
+    """Tell whether the client has the version of a tag already, by its ``If-None-Match``."""
+    given = header(scope, b"if-none-match")
+    return given is not None and tag is not None and matches(given, tag)
 
 
 def matches(given: bytes, tag: bytes) -> bool:
@@ -141,7 +152,12 @@ def check_condition(service: Any, name: str, scope: Scope) -> None:
     The native half asks again, while nobody else can change the filter.
     """
     given = header(scope, b"if-match")
-    if given is not None and not matches(given, etag(service, name)):
+    if given is None:
+        return
+    tag = etag(service, name)
+    if tag is None:
+        raise Refused("unsupported", "a filter in Redis has no versions, so that If-Match cannot be held")
+    if not matches(given, tag):
         raise Refused("changed", "the filter was changed since; read it again")
 
 

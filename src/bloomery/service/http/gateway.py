@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bloomery.service import access
 from bloomery.service.engine import Fault
@@ -90,35 +90,43 @@ class Gateway:
         if name is not None and action in bulk.ACTIONS:
             if method != "POST":
                 raise Refused("method", f"{action} is asked for with POST", allow="POST")
-            return await self._bulk(scope, receive, name, action, grant)
+            store = self._node.at_hand(name)
+            if store is None:
+                store = await asyncio.to_thread(self._node.store, name)
+            return await self._bulk(scope, receive, (store, name), action, grant)
         scope["bloomery"] = (grant, request)
         _take_for_json(scope)
         if name is not None and method not in _SAFE:
-            await asyncio.to_thread(bulk.check_condition, self._service, name, scope)
+            await asyncio.to_thread(self._check_condition, name, scope)
         await self._api(scope, receive, send)
         return None
 
     async def _bulk(
-        self, scope: Scope, receive: Receive, name: str, action: str, grant: access.Grant
+        self, scope: Scope, receive: Receive, filter_: tuple[Any, str], action: str, grant: access.Grant
     ) -> Answer:
+        store, name = filter_
         body = await bodies.read(scope, receive, self._limits.request_bytes)
         if action not in bulk.CHANGES:
-            return await bulk.answer(self._service, name, action, scope, body)
-        bulk.check_condition(self._service, name, scope)
+            return await bulk.answer(store, name, action, scope, body)
+        bulk.check_condition(store, name, scope)
         key = header(scope, b"idempotency-key")
         if key is None:
-            return await bulk.answer(self._service, name, action, scope, body)
+            return await bulk.answer(store, name, action, scope, body)
         place = (grant.token, f"{scope['path']} {header(scope, b'accept')!r}", key)
         known = self._repeats.begin(*place, body)
         if known is not None:
             return known._replace(headers=(*known.headers, (b"idempotent-replayed", b"true")))
         try:
-            answer = await bulk.answer(self._service, name, action, scope, body)
+            answer = await bulk.answer(store, name, action, scope, body)
         except BaseException:
             self._repeats.failed(*place)
             raise
         self._repeats.done(*place, answer)
         return answer
+
+    def _check_condition(self, name: str, scope: Scope) -> None:
+        if header(scope, b"if-match") is not None:
+            bulk.check_condition(self._node.store(name), name, scope)
 
     def _check_origin(self, scope: Scope) -> None:
         """Refuse pages of other sites, which a browser lets speak to any port of its machine."""

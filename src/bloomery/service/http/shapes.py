@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
@@ -29,6 +29,10 @@ class NewFilter(Asked):
     )
     capacity: StrictInt | None = Field(None, gt=0, le=_MOST, description="keys it is sized for")
     fpr: float | None = Field(None, gt=0, lt=1, description="share of absent keys found at capacity")
+    backend: Literal["memory", "redis"] = Field(
+        "memory",
+        description="memory: of this node; redis: on the server of --redis, every node answers for it",
+    )
     grow: StrictBool = Field(default=False, description="grows beyond its first size")
     window: float | None = Field(None, gt=0, le=1e9, description="seconds after which a key is forgotten")
     strict: StrictBool = Field(default=False, description="refuses keys beyond its capacity")
@@ -107,6 +111,7 @@ class Filter(BaseModel):
     id: int
     name: str
     kind: str
+    backend: str = "memory"
     capacity: int
     target_fpr: float
     num_added: int
@@ -114,7 +119,9 @@ class Filter(BaseModel):
     fill: float | None
     nbytes: int
     estimated: float | None
-    version: int
+    version: int | None = Field(
+        description="moves with every change; null in Redis, where any node changes it"
+    )
     created: int
     expires: int | None
     model_config = ConfigDict(extra="allow")

@@ -76,7 +76,7 @@ def problem(code: str, text: str, **extra: object) -> Answer:
     headers: list[tuple[bytes, bytes]] = []
     if status == STATUS["unauthenticated"]:
         headers.append((b"www-authenticate", b"Bearer"))
-    if code in {"overloaded", "read-only"}:
+    if code in {"overloaded", "read-only", "unavailable"}:
         headers.append((b"retry-after", b"1"))
     if code in {"large", "timeout", "overloaded"}:
         headers.append((b"connection", b"close"))

@@ -49,7 +49,8 @@ FILTERS = Table(
     METADATA,
     Column("id", _Number, primary_key=True),
     Column("name", String(128), nullable=False),
-    Column("node", ForeignKey("nodes.id", ondelete="CASCADE"), nullable=False),
+    # None for a filter that is not in a node's memory: every node answers for it.
+    Column("node", ForeignKey("nodes.id", ondelete="CASCADE")),
     # Its number on its node; 0 while the name is only claimed.
     Column("number", BigInteger, nullable=False, default=0),
     Column("kind", String(32), nullable=False),
@@ -66,6 +67,15 @@ FILTERS = Table(
     Column("options", JSON, nullable=False, default=dict),
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger),
+    # "memory" of a node, or the engine that has it; the rest is of such filters: their name there, the secret
+    # of their key hash, and their traffic, summed over all nodes.
+    Column("backend", String(16), nullable=False, server_default="memory"),
+    Column("place", String(255)),
+    Column("secret", LargeBinary(16)),
+    Column("hits", BigInteger, nullable=False, server_default="0"),
+    Column("misses", BigInteger, nullable=False, server_default="0"),
+    Column("adds", BigInteger, nullable=False, server_default="0"),
+    Column("new", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("name"),
     Index("ix_filters_node", "node", "number"),
 )

@@ -53,6 +53,11 @@ class Nodes:
             gone = delete(NODES).where(NODES.c.id == node, NODES.c.seen == seen)
             return bool(connection.execute(gone).rowcount)
 
+    def alive(self, since: int) -> list[str]:
+        """Return the nodes that have said since then that they live."""
+        with self._engine.connect() as connection:
+            return list(connection.execute(select(NODES.c.id).where(NODES.c.seen > since)).scalars())
+
     def listed(self) -> list[dict[str, object]]:
         """Return all rows."""
         columns = [NODES.c[name] for name in ("id", "http", "resp", "started", "seen")]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def upgrade(connection: Connection) -> None:
-    """Run what is missing; ``StartError`` for tables that a newer release has written."""
+def upgrade(connection: Connection, version: str = "head") -> None:
+    """Run what is missing for a version; ``StartError`` for tables that a newer release has written."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     scripts = ScriptDirectory.from_config(config)
@@ -29,4 +29,4 @@ def upgrade(connection: Connection) -> None:
             f"which knows {scripts.get_current_head()}; use a newer release"
         )
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, version)

@@ -45,6 +45,8 @@ class About:
         trouble = self._node.service.trouble()
         if trouble is None and not self._node.registry.answers():
             trouble = "the registry does not answer"
+        if trouble is None and not self._node.shared.answers():
+            trouble = "the Redis server does not answer"
         if trouble is not None:
             response.status_code = STATUS["read-only"]
         return {"status": "ok" if trouble is None else trouble}
@@ -69,6 +71,7 @@ class About:
             "resp": node.resp,
             "began": node.began,
             "durability": node.service.durability,
+            "redis": node.shared.is_set_up,
             "filters": len(node.service),
             "nbytes": node.service.nbytes,
             "trouble": node.service.trouble(),

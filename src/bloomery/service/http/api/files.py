@@ -15,7 +15,6 @@ from bloomery.service import backup
 from bloomery.service.failures import Refused
 from bloomery.service.http import bodies, bulk, freezing, shapes
 from bloomery.service.http.shapes import NameInPath
-from bloomery.service.http.wire import header
 
 if TYPE_CHECKING:
     from bloomery.service.node import Node
@@ -73,11 +72,11 @@ class Files:
 
     def dump(self, request: Request, name: NameInPath) -> Response:
         """The filter as a file, which bloomery.open reads; a keyed one with its secret."""
-        tag = bulk.etag(self._service, name)
-        given = header(request.scope, b"if-none-match")
-        if given is not None and bulk.matches(given, tag):
-            return Response(status_code=304, headers={"etag": tag.decode()})
-        return Response(self._service.dump(name), headers={"etag": tag.decode()}, media_type=CONTAINER)
+        store = self._node.store(name)
+        tag = bulk.etag(store, name)
+        if bulk.is_known(request.scope, tag):
+            return Response(status_code=304, headers=bulk.tagged(tag))
+        return Response(store.dump(name), headers=bulk.tagged(tag), media_type=CONTAINER)
 
     async def restore(self, request: Request, name: NameInPath, *, replace: bool = False) -> Any:
         """Put the filter in a file under a name."""
@@ -108,7 +107,7 @@ class Files:
 
     def secret(self, name: NameInPath) -> dict[str, Any]:
         """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash alike."""
-        seed, own, base = self._service.hashing(name)
+        seed, own, base = self._node.store(name).hashing(name)
         return {"seed": seed, "secret": None if own is None else own.hex(), "hash": base}
 
     def backup(self) -> Response:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import secrets
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -14,8 +16,8 @@ from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 from bloomery.service.http import bulk, shapes
 from bloomery.service.http.shapes import NameInPath
-from bloomery.service.http.wire import header
 from bloomery.service.node import kind_of
+from bloomery.service.redis import BACKEND, Asked
 
 if TYPE_CHECKING:
     from bloomery.service.node import Node
@@ -55,7 +57,7 @@ class Filters:
         grant = _grant(request)
         names: list[str] = []
         while len(names) <= limit:
-            more = self._service.names(prefix=prefix, after=after, most=_MOST + 1)
+            more = self._names(prefix=prefix, after=after, most=_MOST + 1)
             names += [name for name in more if grant.covers(name)]
             if len(more) <= _MOST:
                 break
@@ -67,33 +69,35 @@ class Filters:
         """Make a filter."""
         _grant(request).check(WRITE, new.name)
         kind = new.kind or kind_of(grow=new.grow, window=new.window)
-        info = self._node.create(new.name, kind, _options(new, kind), **self._settings(new))
+        make = self._node.create_shared if new.backend == BACKEND else self._node.create
+        info = make(new.name, kind, _options(new, kind), **self._settings(new))
         response.headers["location"] = f"/v1/filters/{new.name}"
-        response.headers["etag"] = bulk.etag(self._service, new.name).decode()
+        response.headers.update(bulk.tagged(bulk.etag(self._node.store(new.name), new.name)))
         return info
 
     def inspect(self, request: Request, name: NameInPath) -> Any:
         """What a filter is and holds; its cells are counted."""
-        tag = bulk.etag(self._service, name)
-        given = header(request.scope, b"if-none-match")
-        if given is not None and bulk.matches(given, tag):
-            return Response(status_code=304, headers={"etag": tag.decode()})
-        info = shapes.Filter(**self._service.info(name))
-        return Response(info.model_dump_json(), headers={"etag": tag.decode()}, media_type="application/json")
+        store = self._node.store(name)
+        tag = bulk.etag(store, name)
+        if bulk.is_known(request.scope, tag):
+            return Response(status_code=304, headers=bulk.tagged(tag))
+        info = shapes.Filter(**store.info(name))
+        return Response(info.model_dump_json(), headers=bulk.tagged(tag), media_type="application/json")
 
     def change(self, request: Request, name: NameInPath, wanted: shapes.Change) -> Any:
         """Give a filter another name, or a time at which it is dropped."""
-        self._service.version(name)
+        store = self._node.store(name)
+        store.version(name)
         renamed = wanted.name is not None and wanted.name != name
         if renamed:
             _grant(request).check(WRITE, wanted.name)
         versions = bulk.wanted(request.scope)
         if "expire" in wanted.model_fields_set:
-            self._service.expire(name, _milliseconds(wanted.expire), versions=versions)
+            store.expire(name, _milliseconds(wanted.expire), versions=versions)
             versions = None  # the filter was that of the condition, and still is
         if wanted.name is not None and renamed:
             self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions)
-        return self._node.put(wanted.name or name)
+        return store.info(name) if isinstance(store, Asked) else self._node.put(wanted.name or name)
 
     def delete(self, request: Request, name: NameInPath) -> Response:
         """Drop a filter, and its statistics."""
@@ -103,20 +107,20 @@ class Filters:
 
     def clear(self, request: Request, name: NameInPath) -> Response:
         """Forget every key."""
-        self._service.clear(name, versions=bulk.wanted(request.scope))
+        self._node.store(name).clear(name, versions=bulk.wanted(request.scope))
         return Response(status_code=204)
 
     def advance(self, request: Request, name: NameInPath, wanted: shapes.Time) -> Response:
         """Let time pass for a filter with a window; it passes by itself, too."""
         now = time.time() if wanted.now is None else wanted.now
-        self._service.advance(name, now, versions=bulk.wanted(request.scope))
+        self._node.store(name).advance(name, now, versions=bulk.wanted(request.scope))
         return Response(status_code=204)
 
     def merge(self, request: Request, name: NameInPath, wanted: shapes.Source) -> Any:
         """Take the keys of another filter in."""
         _grant(request).check(READ, wanted.source)
-        self._service.merge(name, wanted.source, versions=bulk.wanted(request.scope))
-        return self._service.info(name)
+        self._node.merge(name, wanted.source, versions=bulk.wanted(request.scope))
+        return self._node.store(name).info(name)
 
     def clone(self, request: Request, name: NameInPath, wanted: shapes.Copy) -> Any:
         """Put a copy under another name."""
@@ -132,14 +136,20 @@ class Filters:
         limit: Annotated[int, Query(ge=1, le=10_000)] = _MOST,
     ) -> dict[str, list[shapes.Sample]]:
         """Statistics over time, the newest first; times in milliseconds since 1970."""
-        self._service.version(name)
+        self._node.store(name).version(name)
         samples = self._node.registry.snapshots.of(name, since=since, until=until, most=limit)
         return {"samples": [shapes.Sample(**sample) for sample in samples]}
 
+    def _names(self, **wanted: Any) -> list[str]:
+        both = heapq.merge(self._service.names(**wanted), self._node.shared.names(**wanted))
+        return list(islice(both, wanted["most"]))
+
     def _told(self, name: str) -> dict[str, Any] | None:
         try:
-            info: dict[str, Any] = self._service.info(name, counted=False)
-        except Fault:  # dropped meanwhile
+            # A name that was in Redis a moment ago is not asked for in the registry.
+            store = self._node.shared.known(name) or self._service
+            info: dict[str, Any] = store.info(name, counted=False)
+        except (Fault, Refused):  # dropped meanwhile
             return None
         return info
 

@@ -33,7 +33,7 @@ class Keys:
 
     def __init__(self, node: Node) -> None:
         """Take the node."""
-        self._service = node.service
+        self._node = node
         self.router = APIRouter(tags=["keys"])
         self.router.add_api_route("/v1/filters/{name}/positions", self.positions)
         for action, text in _TEXTS.items():
@@ -43,7 +43,7 @@ class Keys:
         self, name: NameInPath, key: Annotated[str, Query(max_length=4096)]
     ) -> dict[str, list[int]]:
         """The cells of a text."""
-        return {"positions": self._service.positions(name, key.encode())}
+        return {"positions": self._node.store(name).positions(name, key.encode())}
 
     def _describe(self, action: str, text: str) -> None:
         content = {

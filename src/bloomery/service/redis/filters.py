@@ -1,0 +1,171 @@
+"""Filters in Redis by name: making, finding and dropping them."""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from bloomery.errors import BloomeryError, FilterLost
+from bloomery.service.failures import Refused
+from bloomery.service.redis.asked import Asked
+from bloomery.service.redis.described import BACKEND, described
+from bloomery.service.redis.handles import Handles
+from bloomery.service.redis.parameters import parameters
+from bloomery.service.redis.refusals import refused
+from bloomery.service.redis.traffic import Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bloomery.service.registry import Registry
+    from bloomery.service.settings import Settings
+
+_LOG = logging.getLogger("bloomery.redis")
+#: Where RESP says that they live.
+LIVES = "Redis: the HTTP port asks for it, this port does not"
+
+
+class RedisFilters:
+    """Filters by name; `Asked` has the calls for one.
+
+    Calls wait for the registry or the server, so they are for threads other than the event loop's.
+    """
+
+    def __init__(self, settings: Settings, registry: Registry) -> None:
+        """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
+        self._settings, self._rows = settings, registry.shared_filters
+        self._handles = Handles(settings, registry)
+        self.answers, self.look_around = self._handles.answers, self._handles.look_around
+
+    # Names
+
+    @property
+    def is_set_up(self) -> bool:
+        """True when the settings name a server."""
+        return self._handles.client is not None
+
+    def known(self, name: str) -> Asked | None:
+        """Return a filter that is known here by its name; nobody is asked."""
+        row = self._handles.known.get(name)
+        return None if row is None else Asked(self._handles, row)
+
+    def find(self, name: str) -> Asked | None:
+        """Ask the registry for a name; None where it has no such filter."""
+        row = self._handles.find(name)
+        return None if row is None else Asked(self._handles, row)
+
+    def all_names(self) -> list[str]:
+        """Return the names of all known filters, in order."""
+        return list(self._handles.names)
+
+    def names(self, *, prefix: str = "", after: str = "", most: int) -> list[str]:
+        """Return known names in order."""
+        names = self._handles.names
+        at = max(bisect.bisect_right(names, after), bisect.bisect_left(names, prefix))
+        return [name for name in names[at : at + most] if name.startswith(prefix)]
+
+    # Making and dropping
+
+    def create(
+        self, name: str, kind: str, options: dict[str, str], *, seed: int, keyed: bool, **rest: Any
+    ) -> Asked:
+        """Make a filter. The name is free again where that fails; rest: strict, expires."""
+        client = self._handles.connected()
+        chosen = parameters(kind, options, strict=rest["strict"])
+        capacity, fpr = chosen.pop("capacity"), chosen.pop("fpr")
+        secret = secrets.token_bytes(16) if keyed else None
+        place = f"{self._settings.redis_prefix}{name}:{secrets.token_hex(4)}"
+        row = {
+            "name": name,
+            "kind": kind,
+            "expected_items": capacity,
+            "fpr": fpr,
+            "seed": str(seed),
+            "keyed": keyed,
+            "options": {key: value for key, value in chosen.items() if key != "allow_eviction"},
+            "expires": rest["expires"],
+            "backend": BACKEND,
+            "place": place,
+            "secret": secret,
+        }
+        self._check_size(capacity, fpr, chosen)
+        number = self._rows.claim(row)
+        if number is None:
+            raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
+        try:
+            handle = self._handles.engine()(client, place, capacity, fpr, seed=seed, secret=secret, **chosen)
+            self._note(number, handle)
+        except BaseException as error:
+            self._rows.drop(number)
+            if isinstance(error, BloomeryError):
+                raise refused(error) from None
+            raise
+        return Asked(self._handles, self._handles.found(name))
+
+    def delete(self, name: str) -> bool:
+        """Drop a filter; False where there is none."""
+        row = self._handles.find(name)
+        if row is None:
+            return False
+        self._handles.connected()
+        try:
+            self._handles.opened(row).delete()
+        except FilterLost:
+            pass  # what there was is gone by itself
+        except BloomeryError as error:
+            raise refused(error) from None
+        self._rows.drop(row["id"])
+        self._handles.forget(name)
+        return True
+
+    def drop_expired(self, now: int) -> None:
+        """Drop the filters whose time has come; any node does."""
+        if self.is_set_up:
+            for name in self._rows.due(now):
+                self.delete(name)
+
+    def _check_size(self, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
+        shape = {key: value for key, value in chosen.items() if key in {"shards", "layout", "scheme"}}
+        try:
+            nbytes = (
+                self._handles.engine().plan(self._handles.connected(), capacity, fpr, batch=1, **shape).nbytes
+            )
+        except BloomeryError as error:
+            raise refused(error) from None
+        most = self._settings.limits.filter_bytes
+        if nbytes > most:
+            raise Refused("limit", f"the filter would take {nbytes} bytes; one may take {most}")
+
+    def _note(self, number: int, handle: Any) -> None:
+        info = handle.info()
+        shape = {key: info[key] for key in ("num_bits", "num_hashes", "layout", "scheme")}
+        self._rows.made(number, shape)
+
+    # Statistics
+
+    def flush(self) -> None:
+        """Add what was counted here since the last time to the registry's counters."""
+        for one in self._handles.all_open():
+            if counts := one.traffic.taken():
+                self._rows.add_traffic(one.row["id"], counts)
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return what filters that this node has open are, with their traffic here; nobody is asked."""
+        opened = self._handles.all_open()
+        return [{**described(one.row, {}, None), **one.traffic.totals()} for one in opened]
+
+    def due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
+        """Yield row and info of filters that were asked since ``sampled``, which is kept up to date."""
+        for row in self._rows.all():
+            counters = (row["place"], *(row[name] for name in Traffic.NAMES))
+            if sampled.get(row["id"]) == counters:
+                continue
+            try:
+                info = Asked(self._handles, row).info(row["name"])
+            except Refused as error:
+                _LOG.warning("not sampled", extra={"filter": row["name"], "error": error.code})
+                continue
+            sampled[row["id"]] = counters
+            yield row["id"], info

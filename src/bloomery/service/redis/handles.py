@@ -1,0 +1,166 @@
+"""Filters in Redis that this node knows and has open."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bloomery.service.failures import Refused, StartError
+from bloomery.service.redis.refusals import missing
+from bloomery.service.redis.traffic import Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bloomery.service.registry import Registry
+    from bloomery.service.settings import Settings
+
+#: Seconds for the server to answer one question; it is asked twice.
+_PATIENCE = 3.0
+#: Calls that may wait for the server at once: a quarter of the threads is left for filters in memory.
+_AT_WORK = 48
+
+
+class One(NamedTuple):
+    """A filter that this node has open."""
+
+    row: dict[str, Any]
+    handle: Any
+    traffic: Traffic
+
+
+class Handles:
+    """Rows by name, as the registry told them last, and open filters."""
+
+    def __init__(self, settings: Settings, registry: Registry) -> None:
+        """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
+        self.rows, self.limits = registry.shared_filters, settings.limits
+        self.client = _client(settings.redis.get_secret_value()) if settings.redis is not None else None
+        self.known: dict[str, dict[str, Any]] = {}
+        #: Their names, in order.
+        self.names: list[str] = []
+        #: By their places, which are never used twice.
+        self._open: dict[str, One] = {}
+        self._state: tuple[int, ...] = ()
+        self._one = threading.Lock()
+        self._room = threading.BoundedSemaphore(_AT_WORK)
+
+    def answers(self) -> bool:
+        """Tell whether the server does, where there is one."""
+        try:
+            return self.client is None or bool(self.client.ping())
+        except Exception:  # noqa: BLE001 - whatever keeps it from answering
+            return False
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """Return the row of a name as the registry has it now; None where it has none."""
+        row = self.rows.find(name)
+        with self._one:
+            if row is None:
+                self._forget(name)
+            else:
+                self._learn(row)
+        return row
+
+    def found(self, name: str) -> dict[str, Any]:
+        """Return the row of a name as the registry has it now; refuses one that it does not have."""
+        row = self.find(name)
+        if row is None:
+            raise missing()
+        return row
+
+    def look_around(self) -> bool:
+        """Learn which filters the registry has: True when they are others than before."""
+        state = self.rows.state()
+        if state == self._state:
+            return False
+        rows = {row["name"]: row for row in self.rows.all()}
+        places = {row["place"] for row in rows.values()}
+        with self._one:
+            self.known, self.names, self._state = rows, sorted(rows), state
+            for place in self._open.keys() - places:
+                del self._open[place]
+        return True
+
+    def forget(self, name: str) -> None:
+        """Know a name no longer."""
+        with self._one:
+            self._forget(name)
+
+    def connected(self) -> Any:
+        """Return the client; refuses where the settings name no server."""
+        if self.client is None:
+            raise Refused("unavailable", "filters in Redis need its address: bloomery serve --redis URL")
+        return self.client
+
+    @staticmethod
+    def engine() -> Any:
+        """Return the engine's class."""
+        from bloomery.engines.redis import RedisBloomFilter
+
+        return RedisBloomFilter
+
+    def opened(self, row: dict[str, Any]) -> Any:
+        """Open the filter of a row."""
+        client = self.connected()
+        return self.engine()(client, row["place"], seed=int(row["seed"]), secret=row["secret"])
+
+    def handle(self, row: dict[str, Any]) -> One:
+        """Return the filter of a row, opened if it is not."""
+        one = self._open.get(row["place"])
+        if one is None:
+            made = One(row, self.opened(row), Traffic())
+            with self._one:
+                one = self._open.setdefault(row["place"], made)
+        return one
+
+    def all_open(self) -> list[One]:
+        """Return the filters that this node has open."""
+        return list(self._open.values())
+
+    def waiting(self, row: dict[str, Any]) -> dict[str, int]:
+        """Return the traffic of a filter that the registry has not been told of."""
+        one = self._open.get(row["place"])
+        return {} if one is None else one.traffic.waiting()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Keep a place for a call; refuses one too many, as all of them wait while the server hangs."""
+        if not self._room.acquire(blocking=False):
+            raise Refused("overloaded", "too many requests wait for the Redis server; try again")
+        try:
+            yield
+        finally:
+            self._room.release()
+
+    def _learn(self, row: dict[str, Any]) -> None:
+        before = self.known.get(row["name"])
+        if before is None:
+            bisect.insort(self.names, row["name"])
+        elif before["place"] != row["place"]:
+            self._open.pop(before["place"], None)
+        self.known[row["name"]] = row
+
+    def _forget(self, name: str) -> None:
+        row = self.known.pop(name, None)
+        if row is not None:
+            self.names.remove(name)
+            self._open.pop(row["place"], None)
+
+
+def _client(url: str) -> Any:
+    try:
+        from bloomery.engines.redis.transport import connected
+    except ImportError as error:
+        raise StartError(
+            f"--redis needs redis-py ({error.name} is missing): pip install 'bloomery[redis]'"
+        ) from None
+    try:
+        return connected(url, patience=_PATIENCE)
+    except ValueError:
+        # Its text would have the URL, and with it the password.
+        raise StartError(
+            "the URL of --redis cannot be read; it is redis://[USER:PASSWORD@]HOST:PORT/DB"
+        ) from None

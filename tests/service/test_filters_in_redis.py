@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
@@ -420,6 +422,10 @@ def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
     assert "redis://[USER:PASSWORD@]HOST:PORT/DB" in said
     assert "hushhush" not in said
     assert len(said.strip().splitlines()) == 1
+    words = [sys.executable, "-m", "bloomery", "serve", "--check", "--http", "127.0.0.1:0", "--resp", "none"]
+    checked = subprocess.run([*words, "--redis", url], capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 2
+    assert checked.stderr == said.strip() + "\n"
 
 
 def test_the_password_is_nowhere(start, tmp_path, name):

@@ -19,6 +19,7 @@ from bloomery.service.engine import Engine, Fault
 from bloomery.service.failures import StartError
 from bloomery.service.memory import give_back
 from bloomery.service.node import Node
+from bloomery.service.redis.handles import client_of
 from bloomery.service.registry import Registry
 from bloomery.service.settings import split_address
 
@@ -75,6 +76,7 @@ def check(settings: Settings) -> str:
     for path in (settings.tls_cert, settings.tls_key):
         if path is not None and not path.is_file():
             raise StartError(f"{path}: no such file")
+    client_of(settings)
     return f"the settings would do: data in {settings.data}, durability {settings.durability}"
 
 

@@ -37,7 +37,7 @@ class Handles:
     def __init__(self, settings: Settings, registry: Registry) -> None:
         """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
         self.rows, self.limits = registry.shared_filters, settings.limits
-        self.client = _client(settings.redis.get_secret_value()) if settings.redis is not None else None
+        self.client = client_of(settings)
         self.known: dict[str, dict[str, Any]] = {}
         #: Their names, in order.
         self.names: list[str] = []
@@ -150,7 +150,10 @@ class Handles:
             self._open.pop(row["place"], None)
 
 
-def _client(url: str) -> Any:
+def client_of(settings: Settings) -> Any:
+    """Return a client of the server that the settings name, not asked yet; None where they name none."""
+    if settings.redis is None:
+        return None
     try:
         from bloomery.engines.redis.transport import connected
     except ImportError as error:
@@ -158,7 +161,7 @@ def _client(url: str) -> Any:
             f"--redis needs redis-py ({error.name} is missing): pip install 'bloomery[redis]'"
         ) from None
     try:
-        return connected(url, patience=_PATIENCE)
+        return connected(settings.redis.get_secret_value(), patience=_PATIENCE)
     except ValueError:
         # Its text would have the URL, and with it the password.
         raise StartError(

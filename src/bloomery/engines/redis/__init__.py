@@ -5,7 +5,8 @@ docs/engines/redis.md tells how. Needs a client, redis-py (``pip install bloomer
 
 from bloomery.engines.redis.acknowledged import Verification
 from bloomery.engines.redis.async_filter import AsyncRedisBloomFilter
+from bloomery.engines.redis.counting import RedisCountingFilter
 from bloomery.engines.redis.filter import RedisBloomFilter
 from bloomery.engines.redis.planning import Plan
 
-__all__ = ["AsyncRedisBloomFilter", "Plan", "RedisBloomFilter", "Verification"]
+__all__ = ["AsyncRedisBloomFilter", "Plan", "RedisBloomFilter", "RedisCountingFilter", "Verification"]

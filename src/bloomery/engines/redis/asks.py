@@ -35,13 +35,19 @@ class Send(NamedTuple):
     shards: list[tuple[int, bytes]]
 
 
+class Calls(NamedTuple):
+    """Commands that go out together; the answer is a list of replies, errors among them."""
+
+    calls: list[Call]
+
+
 class Pause(NamedTuple):
     """A while to wait; its answer is None."""
 
     seconds: float
 
 
-Ask = Call | Send | Pause
+Ask = Call | Calls | Send | Pause
 #: A generator of questions that returns a T.
 Steps = Generator[list[Ask], list[Any], T]
 

@@ -41,6 +41,11 @@ class Manifest:
     secret: str
     #: One more after everything was cleared, loaded or moved.
     generation: int = 0
+    #: Of a counting filter; 0 of others.
+    counter_bits: int = 0
+    #: Seconds for which keys are remembered, and generations that take turns; 0 without a window.
+    window: float = 0.0
+    generations: int = 0
     state: str = BUILDING
     key_rule: int = KEY_RULE
     version: int = VERSION

@@ -87,6 +87,8 @@ class Wanted:
             "num_hashes": probes,
             "shards": self.shards,
             "seed": self.seed,
+            "counter_bits": 0,
+            "window": 0.0,
         }
 
     def manifest(self) -> Manifest:

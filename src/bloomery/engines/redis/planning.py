@@ -64,11 +64,15 @@ class Plan:
                 "higher fpr"
             )
         if self.evicts and not allow_eviction:
-            raise EngineRefused(
-                f"filter {name!r}: the server may evict it (maxmemory-policy {self.policy}), and keys "
-                "would be lost without a "
-                "sign; use a server with noeviction or a volatile policy, or pass allow_eviction=True"
-            )
+            raise evicting(name, self.policy)
+
+
+def evicting(name: str, policy: str | None) -> EngineRefused:
+    """Return the error for a server that may evict a filter."""
+    return EngineRefused(
+        f"filter {name!r}: the server may evict it (maxmemory-policy {policy}), and keys would be lost "
+        "without a sign; use a server with noeviction or a volatile policy, or pass allow_eviction=True"
+    )
 
 
 def least_shards(num_bits: int) -> int:

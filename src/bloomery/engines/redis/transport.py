@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Pause
+from bloomery.engines.redis.asks import Call, Calls, Pause
 from bloomery.errors import BloomeryError, ParameterTypeError
 
 if TYPE_CHECKING:
@@ -141,12 +141,22 @@ class Transport:
         if isinstance(ask, Pause):
             return time.sleep(ask.seconds)
         try:
+            if isinstance(ask, Calls):
+                return self._piped(ask)
             return self._called(ask) if isinstance(ask, Call) else self._sent(ask)
         except RAISED as error:
             raise translated(self.name, error) from None
 
     def _called(self, ask: Call) -> Any:
         return self.client.execute_command(*ask.words, NEVER_DECODE=True)
+
+    def _piped(self, ask: Calls) -> list[Any]:
+        """Send commands as the client's own pipeline."""
+        with self.client.pipeline(transaction=False) as pipe:
+            for one in ask.calls:
+                pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
+            replies: list[Any] = pipe.execute(raise_on_error=False)
+        return [translated(self.name, one) if isinstance(one, Exception) else one for one in replies]
 
     def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Pause, Send
+from bloomery.engines.redis.asks import Call, Calls, Pause
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
 from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Ask, Steps
+    from bloomery.engines.redis.asks import Ask, Send, Steps
     from bloomery.engines.redis.redirects import Need
 
 T = TypeVar("T")
@@ -123,9 +123,19 @@ class AsyncTransport:
         if isinstance(ask, Pause):
             return await asyncio.sleep(ask.seconds)
         try:
+            if isinstance(ask, Calls):
+                return await self._piped(ask)
             return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
         except RAISED as error:
             raise translated(self.name, error) from None
+
+    async def _piped(self, ask: Calls) -> list[Any]:
+        """Send commands as the client's own pipeline."""
+        async with self.client.pipeline(transaction=False) as pipe:
+            for one in ask.calls:
+                pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
+            replies: list[Any] = await pipe.execute(raise_on_error=False)
+        return [translated(self.name, one) if isinstance(one, Exception) else one for one in replies]
 
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)

@@ -36,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk"
     )
     parser.add_argument(
-        "--plain", action="store_true", default=None, help="filters are not keyed unless asked for"
+        "--plain",
+        action="store_true",
+        default=None,
+        help="keyed filters only where asked for; BF and CF make those of RedisBloom",
     )
     parser.add_argument("--salvage", action="store_true", default=None, help="start without what is damaged")
     parser.add_argument("--node", metavar="NAME", help="name of this node among those of one registry")

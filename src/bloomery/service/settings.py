@@ -101,7 +101,9 @@ class Settings(BaseSettings):
     redis: SecretStr | None = Field(None, description="URL of the Redis server for filters of backend redis")
     redis_prefix: str = Field("bloomery:", max_length=64, description="what their names there begin with")
     durability: Literal["always", "everysec", "off"] = "everysec"
-    plain: bool = Field(default=False, description="filters are not keyed unless asked for")
+    plain: bool = Field(
+        default=False, description="keyed filters only where asked for; BF and CF make those of RedisBloom"
+    )
     salvage: bool = Field(default=False, description="start without what is damaged")
     checkpoint_bytes: int = Field(
         256 << 20, gt=0, description="bytes of log after which a checkpoint is written"

@@ -62,8 +62,11 @@ fuzz_target!(init: memory::limit_to(2 << 30), |data: &[u8]| {
     let Some((&choice, said)) = data.split_first() else { return };
     let plain = choice & 1 == 0;
     let mut answers = Vec::new();
-    let open = service(plain).say(said, &mut answers);
-    let whole = count(&answers);
+    let mut client = service(plain);
+    let open = client.say(said, &mut answers);
+    let (whole, commands) = (count(&answers), client.commands() as usize);
+    // An answer each, and one more where the connection ends with what was no command.
+    assert!(whole == commands || !open && whole == commands + 1, "{whole} answers to {commands} commands");
     // The same bytes in pieces, whose lengths the first byte tells.
     let (mut client, mut still, mut rest) = (service(plain), true, said);
     answers.clear();

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::clients::Present;
 use super::commands;
@@ -47,5 +48,10 @@ impl Dialogue {
         }
         self.buffers.input.drain(..at);
         self.open
+    }
+
+    /// How many commands were answered.
+    pub fn commands(&self) -> u64 {
+        self.session.server.counters.commands.load(Ordering::Relaxed)
     }
 }

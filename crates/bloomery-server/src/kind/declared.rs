@@ -290,7 +290,7 @@ macro_rules! kinds {
 
         /// A new filter; its options are checked.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            match super::by_name(&spec.kind)?.id {
+            match super::row_named(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }
@@ -298,7 +298,7 @@ macro_rules! kinds {
 
         /// Bytes of cells that it would take; 0 where that is not known beforehand.
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
-            match super::by_name(&spec.kind)?.id {
+            match super::row_named(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }

@@ -1,29 +1,32 @@
 //! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name none.
 //!
 //! * `declared`: the trait for each row of the registry, with what its capabilities allow;
-//! * [`foreign`]: the trait for filters as other programs keep them;
+//! * [`foreign`]: the trait for filters as other programs keep them; [`exchange`]: how these go there and come back;
+//! * `making`: a filter of either sort, new or from a file;
 //! * [`keying`]: how a text becomes the words by which a filter is asked;
 //! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
 
-use bloomery_core::container::{Container, Parsed, Verify};
+use bloomery_core::container::Container;
 use bloomery_core::key::{Domain, KeyHasher};
 use bloomery_core::registry::{VARIANTS, Variant};
 use bloomery_core::structure::Value;
 use std::any::Any;
-use std::path::Path;
 
 use crate::fault::{Fault, Result};
 
 mod declared;
+pub mod exchange;
 pub mod foreign;
 pub mod keying;
+mod making;
 pub mod settings;
 pub mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use foreign::Exchange;
+pub use exchange::Exchange;
 pub use keying::Keying;
+pub use making::{by_name, create, load, nbytes_for, open};
 pub use settings::{Flavour, Settings};
 pub use spec::Spec;
 
@@ -115,10 +118,9 @@ pub trait Kind: Any + Send + Sync {
     }
 }
 
-/// The row of the kind that is called `name`.
-pub fn by_name(name: &str) -> Result<&'static Variant> {
-    let row = VARIANTS.iter().find(|variant| variant.name == name).or_else(|| foreign::by_name(name));
-    row.ok_or_else(|| {
+/// The row of the registry that is called `name`.
+pub fn row_named(name: &str) -> Result<&'static Variant> {
+    VARIANTS.iter().find(|variant| variant.name == name).ok_or_else(|| {
         let known: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
         Fault::invalid(format!("no kind is called {name:?}; there are {}", known.join(", ")))
     })
@@ -127,25 +129,4 @@ pub fn by_name(name: &str) -> Result<&'static Variant> {
 /// The kind that tools take unasked in a role, "plain" or "growing".
 pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
-}
-
-/// A new filter; its options are checked.
-pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-    foreign::create(spec).unwrap_or_else(|| declared::create(spec, hasher))
-}
-
-/// Bytes of cells that it would take; 0 where that is not known beforehand.
-pub fn nbytes_for(spec: &Spec) -> Result<u64> {
-    foreign::nbytes_for(spec).unwrap_or_else(|| declared::nbytes_for(spec))
-}
-
-/// A filter from the bytes of a whole file, every one of them checked.
-pub fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-    let variant = Parsed::new(bytes, Verify::Header)?.header.variant;
-    foreign::load(variant, bytes, max_bytes).unwrap_or_else(|| declared::load(bytes, secret, max_bytes))
-}
-
-/// The filter in the file at `path`, in memory; every byte was checked.
-pub fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-    foreign::open(path, max_bytes).unwrap_or_else(|| declared::open(path, secret, max_bytes))
 }

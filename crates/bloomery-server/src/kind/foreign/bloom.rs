@@ -10,9 +10,9 @@ use bloomery_core::registry::Variant;
 use bloomery_core::structure::Value;
 
 use super::general::general;
-use super::{Exchange, ROWS, check_options, number};
+use super::rows::{ROWS, check_options, number};
 use crate::fault::{Fault, Result};
-use crate::kind::{Keying, Kind, Spec};
+use crate::kind::{Exchange, Keying, Kind, Spec};
 
 /// Bytes that the program counts beside those of the cells.
 const OVERHEAD: u64 = 32;

@@ -1,15 +1,15 @@
 //! Filters as another program keeps them: kinds that no row of the registry is of, since their keys are not hashes of
 //! 64 bits.
 //!
-//! * `bloom`, `cuckoo`: [`Kind`] for each; `general`: `%g`, as C prints numbers.
+//! * `rows`: their rows, and what options say; `general`: `%g`, as C prints numbers;
+//! * `bloom`, `cuckoo`: [`Kind`] for each.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use bloomery_core::container::file::Opened;
 use bloomery_core::foreign::redisbloom::{bloom::Chain, cuckoo::Cuckoo, file};
-use bloomery_core::registry::{FalseNegatives, Variant};
+use bloomery_core::registry::Variant;
 
 use super::{Flavour, Kind, Settings, Spec};
 use crate::fault::{Code, Fault, Result};
@@ -17,55 +17,9 @@ use crate::fault::{Code, Fault, Result};
 mod bloom;
 mod cuckoo;
 mod general;
+mod rows;
 
-const ROW: Variant = Variant {
-    id: file::BLOOM,
-    name: "redisbloom",
-    class: "RedisBloomFilter",
-    adds: "key",
-    family: "foreign",
-    capabilities: &["add", "grow"],
-    stage: false,
-    layouts: &[],
-    ns: [0.0, 0.0],
-    false_negatives: FalseNegatives::Never,
-    merging: "",
-    formula: "",
-    paper: "",
-    role: "",
-    once: false,
-    fixed: &[],
-};
-
-/// Their rows.
-static ROWS: [Variant; 2] = [
-    ROW,
-    Variant {
-        id: file::CUCKOO,
-        name: "redisbloom-cuckoo",
-        class: "RedisBloomCuckooFilter",
-        capabilities: &["add", "remove", "count", "grow"],
-        false_negatives: FalseNegatives::OnMisuse,
-        once: true,
-        ..ROW
-    },
-];
-
-/// What goes to the other program, and comes from it.
-pub trait Exchange {
-    /// The header of its dump.
-    fn header(&self) -> Vec<u8>;
-    /// The piece that is asked for by a number, from 1 on, and the number that it is loaded under.
-    fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)>;
-    /// Takes in a piece; on an error nothing has changed.
-    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
-    /// What the other program tells who looks for faults.
-    fn lines(&self) -> Vec<String>;
-    /// Makes room where keys were removed.
-    fn compact(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
+use rows::ROWS;
 
 /// The row of this name.
 pub(super) fn by_name(name: &str) -> Option<&'static Variant> {
@@ -97,26 +51,6 @@ fn check_keyed(spec: &Spec) -> Result<()> {
         return Ok(());
     }
     Err(Fault::invalid(format!("a {} cannot be keyed: its hash is that of the other program; say keyed no", spec.kind)))
-}
-
-/// The number of an option, or its default.
-fn number(spec: &Spec, name: &str, default: Option<u64>, most: u64) -> Result<u64> {
-    let Some(text) = spec.option(name) else {
-        return default.ok_or_else(|| Fault::invalid(format!("{name} is missing; give {name}=...")));
-    };
-    let number = text.parse().ok().filter(|&number| number <= most);
-    number.ok_or_else(|| Fault::invalid(format!("{name} must be a whole number of at most {most}, got {text:?}")))
-}
-
-/// Refuses other options than these.
-fn check_options(spec: &Spec, known: &[&str]) -> Result<()> {
-    match spec.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let text = format!("a {} has no parameter {name:?}; it has {}", spec.kind, known.join(", "));
-            Err(Fault::invalid(text))
-        }
-    }
 }
 
 /// The filter in the bytes of a file of `variant`, if that is one of these kinds.

@@ -9753,13 +9753,17 @@ class WireKeys:
     def answers(self, /, keys: ListedKeys) -> list[bool]: ...
     @overload
     def answers(self, /, keys: OtherColumns) -> Any: ...
-    def batch(self, /, start: int, stop: int) -> WireBatch:
+    def batch(self, /, start: int, stop: int, cells: WireCells | None = None) -> WireBatch:
         """
-        Some of them, to be sent together.
+        Some of them, to be sent together; for other cells with the same hash, if they are given.
+        """
+    def give(self, /, answers: bytes) -> None:
+        """
+        Takes answers that came otherwise, 1 or 0 for each key.
         """
     def take(self, /, batch: WireBatch) -> None:
         """
-        Keeps the answers of a batch.
+        Keeps the answers of a batch; what an earlier one found new stays new.
         """
 
 @final

@@ -286,29 +286,45 @@ impl WireKeys {
         self.hashes.len()
     }
 
-    /// Some of them, to be sent together.
-    #[pyo3(signature = (start: "int", stop: "int") -> "WireBatch")]
+    /// Some of them, to be sent together; for other cells with the same hash, if they are given.
+    #[pyo3(signature = (start: "int", stop: "int", cells: "WireCells | None" = None) -> "WireBatch")]
     fn batch(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::start)] start: u64,
         #[pyo3(from_py_with = arguments::stop)] stop: u64,
+        cells: Option<&Bound<'_, WireCells>>,
     ) -> PyResult<WireBatch> {
+        let cells = cells.map_or(&self.cells, |cells| &cells.get().core);
         let stop = usize::try_from(stop).unwrap_or(usize::MAX).min(self.hashes.len());
         let start = usize::try_from(start).unwrap_or(usize::MAX).min(stop);
         let hashes = self.hashes[start..stop].to_vec();
-        let core = py.detach(|| Batch::new(&self.cells, hashes, self.adding)).or_raise(py)?;
+        let core = py.detach(|| Batch::new(cells, hashes, self.adding)).or_raise(py)?;
         Ok(WireBatch { core: Mutex::new(core), start })
     }
 
-    /// Keeps the answers of a batch.
+    /// Keeps the answers of a batch; what an earlier one found new stays new.
     #[pyo3(signature = (batch: "WireBatch") -> "None")]
     fn take(&self, batch: &Bound<'_, WireBatch>) {
         let batch = batch.get();
         let (core, mut answers) = (lock(&batch.core), lock(&self.answers));
         let end = answers.len().min(batch.start + core.answers().len());
         let start = batch.start.min(end);
-        answers[start..end].copy_from_slice(&core.answers()[..end - start]);
+        for (answer, &told) in answers[start..end].iter_mut().zip(core.answers()) {
+            *answer = if self.adding { *answer | told } else { told };
+        }
+    }
+
+    /// Takes answers that came otherwise, 1 or 0 for each key.
+    #[pyo3(signature = (answers: "bytes") -> "None")]
+    fn give(&self, answers: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let mut all = lock(&self.answers);
+        if all.len() != answers.as_bytes().len() {
+            let message = format!("there are {} keys and {} answers", all.len(), answers.as_bytes().len());
+            return Err(parameter(answers.py(), message));
+        }
+        all.copy_from_slice(answers.as_bytes());
+        Ok(())
     }
 
     /// The answers in the kind of the keys, which must be those that the hashes are of.

@@ -8,5 +8,13 @@ from bloomery.engines.redis.async_filter import AsyncRedisBloomFilter
 from bloomery.engines.redis.counting import RedisCountingFilter
 from bloomery.engines.redis.filter import RedisBloomFilter
 from bloomery.engines.redis.planning import Plan
+from bloomery.engines.redis.rolling import RedisRollingFilter
 
-__all__ = ["AsyncRedisBloomFilter", "Plan", "RedisBloomFilter", "RedisCountingFilter", "Verification"]
+__all__ = [
+    "AsyncRedisBloomFilter",
+    "Plan",
+    "RedisBloomFilter",
+    "RedisCountingFilter",
+    "RedisRollingFilter",
+    "Verification",
+]

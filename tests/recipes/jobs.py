@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import redis
 from celery import Celery
 
 from bloomery import BloomFilter
+from bloomery.engines.redis import RedisBloomFilter
 from bloomery.recipes.celery import once
 
 FOLDER = Path(os.environ["JOBS"])
@@ -24,3 +26,17 @@ app.conf.broker_transport_options = {
 @once(BloomFilter(1000, 1e-9))
 def in_memory(number):
     return number
+
+
+def opened():
+    """The filter that the processes share."""
+    client = redis.Redis(port=int(os.environ["JOBS_REDIS"]))
+    return RedisBloomFilter(client, "jobs", 10_000, 1e-9)
+
+
+@app.task
+@once(opened, key="number")
+def in_redis(number, attempt):
+    with (FOLDER / "runs").open("a") as runs:
+        runs.write(f"{number} {attempt} {os.getpid()}\n")
+    return os.getpid()

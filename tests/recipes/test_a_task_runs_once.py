@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ celery = pytest.importorskip(
 )
 
 from celery.contrib.testing.worker import start_worker  # noqa: E402 - after the look for it
+from engines.servers import REDIS, Server  # noqa: E402
 
 from bloomery.recipes.celery import once  # noqa: E402
 
@@ -38,6 +40,14 @@ def app():
 def work_on(app):
     """Tell the worker of tasks that were made since it began."""
     app.worker.consumer.update_strategies()
+
+
+def wait_until(check):
+    """Results of a task id that comes again are those of its first run, so the runs are waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while not check() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.1)
 
 
 def seen():
@@ -130,6 +140,43 @@ def test_retries_are_parts_of_one_run(app, mark, how):
     assert tries == [5, 5, 5]
     assert outcome(work.delay(5)) is None
     assert tries == [5, 5, 5]
+
+
+def test_marked_after_two_at_a_time_both_run(app):
+    """As documented: the key is there once a body has returned."""
+    together, runs = threading.Barrier(2), []
+
+    @app.task(name="both")
+    @once(seen(), mark="after")
+    def work(order):
+        together.wait(PATIENCE)
+        runs.append(order)
+
+    work_on(app)
+    for result in [work.delay(1) for _ in range(2)]:
+        result.get(timeout=PATIENCE, interval=0.01)
+    assert runs == [1, 1]
+    assert outcome(work.delay(1)) is None
+    assert runs == [1, 1]
+
+
+@pytest.mark.parametrize(("mark", "runs_wanted"), [("before", 1), ("after", 2)])
+def test_a_message_delivered_again_is_no_retry(app, mark, runs_wanted):
+    """As after the death of a worker: the same task id, and no header of a run that began."""
+    runs = []
+
+    @app.task(name=f"delivered-{mark}")
+    @once(seen(), mark=mark)
+    def work(order):
+        runs.append(order)
+        if len(runs) == 1:
+            raise ZeroDivisionError
+
+    work_on(app)
+    for _ in range(3):
+        outcome(work.apply_async((1,), task_id=f"same-{mark}"))
+    wait_until(lambda: len(runs) >= runs_wanted)
+    assert len(runs) == runs_wanted
 
 
 class Away(ConnectionError):
@@ -269,42 +316,49 @@ def test_what_is_no_filter_or_no_key_is_refused():
         work(None)
 
 
-def test_a_filter_in_memory_is_refused_where_processes_have_copies(tmp_path):
-    """A worker of two processes: each would run the task once."""
-    for folder in ("queue", "control", "results"):
-        (tmp_path / folder).mkdir()
+@pytest.fixture(scope="module")
+def prefork(tmp_path_factory):
+    """A worker of two processes, and a function that runs a program with its tasks as ``jobs``."""
+    if REDIS is None:
+        pytest.skip("needs redis-server or valkey-server on PATH")
+    folder = tmp_path_factory.mktemp("jobs")
+    for name in ("queue", "control", "results"):
+        (folder / name).mkdir()
+    server = Server(folder / "redis")
     here = str(Path(__file__).parent)
-    environment = {**os.environ, "JOBS": str(tmp_path), "PYTHONPATH": here}
-    words = [
-        "-m",
-        "celery",
-        "-A",
-        "jobs",
-        "worker",
-        "--pool",
-        "prefork",
-        "--concurrency",
-        "2",
-        "--loglevel",
-        "error",
-    ]
-    log = tmp_path / "log"
-    with log.open("wb") as out:
-        worker = subprocess.Popen([sys.executable, *words], env=environment, cwd=here, stdout=out, stderr=out)
-    try:
-        program = (
-            "import jobs; print(type(jobs.in_memory.delay(1).get(timeout=30, propagate=False)).__name__)"
+    environment = {**os.environ, "JOBS": str(folder), "JOBS_REDIS": str(server.port), "PYTHONPATH": here}
+    words = ["-A", "jobs", "worker", "--pool", "prefork", "--concurrency", "2", "--loglevel", "error"]
+    with (folder / "log").open("wb") as out:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "celery", *words], env=environment, cwd=here, stdout=out, stderr=out
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment,
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    finally:
-        worker.send_signal(signal.SIGQUIT)
-        worker.wait(PATIENCE)
-    assert done.stdout.strip() == "ParameterError", done.stderr + log.read_text()
-    assert "a filter in memory is another one in each process" in log.read_text()
+
+    def run(program):
+        words = [sys.executable, "-c", f"import jobs\n{program}"]
+        done = subprocess.run(words, env=environment, cwd=here, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    run.folder = folder
+    yield run
+    worker.send_signal(signal.SIGQUIT)
+    worker.wait(PATIENCE)
+    server.stop()
+
+
+def test_a_filter_in_memory_is_refused_where_processes_have_copies(prefork):
+    """Each of the two processes would run the task once."""
+    told = prefork("print(type(jobs.in_memory.delay(1).get(timeout=60, propagate=False)).__name__)")
+    assert told == "ParameterError"
+    assert "a filter in memory is another one in each process" in (prefork.folder / "log").read_text()
+
+
+def test_processes_that_share_a_filter_run_a_task_once(prefork):
+    """Ten keys, each sent eight times to two processes: a run a key."""
+    told = prefork(
+        "sent = [jobs.in_redis.delay(n, attempt) for attempt in range(8) for n in range(10)]\n"
+        "print(sum(one.get(timeout=60, interval=0.01) is not None for one in sent))"
+    )
+    runs = [line.split() for line in (prefork.folder / "runs").read_text().splitlines()]
+    assert told == "10"
+    assert sorted(int(number) for number, *_ in runs) == list(range(10))

@@ -490,3 +490,24 @@ def test_a_server_that_hangs_leaves_threads_for_others(start, tmp_path, name):
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
     assert codes == {"overloaded", "unavailable"}
+
+
+def test_what_is_due_while_the_server_is_away_is_dropped_later(start, tmp_path, name):
+    """And keeps nothing else from happening: a token is revoked within a second or so."""
+    server = Server(tmp_path / "redis", appendonly="yes", appendfsync="always")
+    service = start("--redis", url_of(server))
+    make(service, name, expire=1.0)
+    token = service.http.post("/v1/tokens", json={"name": "t", "scopes": ["read"]}).json()["token"]
+    bearer = {"authorization": f"Bearer {token}"}
+    assert service.http.get(f"/v1/filters/{name}", headers=bearer).status_code == 200
+    server.kill()
+    eventually(lambda: "not dropped yet" in service.log.read_text())
+    words = [sys.executable, "-m", "bloomery", "token", "revoke", "t", "--data", service.folder / "data"]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    # Without a token anybody of this machine is answered again.
+    eventually(lambda: service.http.get("/v1/filters").status_code == 200)
+    assert "a step failed" not in service.log.read_text()
+    server.start()
+    eventually(lambda: service.http.get(f"/v1/filters/{name}").status_code == 404)
+    with server.client() as client:
+        assert client.dbsize() == 0

@@ -35,6 +35,7 @@ class Clock:
         steps = [
             (1.0, self._tick),
             (1.0, self._second),
+            (1.0, self._expire),
             (history.every, self.sample),
             (_THINNED_EVERY, self.thin),
         ]
@@ -56,8 +57,11 @@ class Clock:
     def _second(self) -> None:
         self._node.look_around()
         self._node.sync()
-        self._node.shared.drop_expired(now())
         self._node.service.set_tokens(self._node.registry.tokens.known())
+
+    def _expire(self) -> None:
+        # By itself: a server that is away keeps no token from being revoked.
+        self._node.shared.drop_expired(now())
 
     def sample(self) -> None:
         """Write what filters tell of themselves: those that changed or were asked since the last time."""

@@ -121,10 +121,14 @@ class RedisFilters:
         return True
 
     def drop_expired(self, now: int) -> None:
-        """Drop the filters whose time has come; any node does."""
+        """Drop the filters whose time has come; any node does. Those that cannot be now are tried again."""
         if self.is_set_up:
             for name in self._rows.due(now):
-                self.delete(name)
+                try:
+                    self.delete(name)
+                except Refused as error:
+                    _LOG.warning("not dropped yet", extra={"filter": name, "error": error.code})
+                    return
 
     def _check_size(self, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
         shape = {key: value for key, value in chosen.items() if key in {"shards", "layout", "scheme"}}

@@ -2,7 +2,8 @@
 
 ``import bloomery`` (and its command line) must load no third-party package, and each third-party package is
 imported by one file of ``src/bloomery`` at most. Packages of the extra ``server`` may be used all over the
-room ``service``, which only ``bloomery serve`` and its kin load; others stand in one file there, too.
+room ``service``, which only ``bloomery serve`` and its kin load, and a client all over its engine's; others
+stand in one file there, too.
 Prints each breach; exit code 1 if any.
 """
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "bloomery"
 #: What the room of an extra is made of.
 ROOMS = {
+    "engines": {"redis"},
     "service": {
         "alembic",
         "bloomery_server",
@@ -25,7 +27,7 @@ ROOMS = {
         "sqlalchemy",
         "starlette",
         "uvicorn",
-    }
+    },
 }
 LOADED = """
 import sys

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 from engines.servers import Server, needs_redis
+from service.in_redis import ask, eventually, make, url_of
 
 import bloomery
 from bloomery.engines.redis import RedisBloomFilter
@@ -26,10 +23,6 @@ def server(tmp_path_factory):
     running.stop()
 
 
-def url_of(server):
-    return f"redis://127.0.0.1:{server.port}/0"
-
-
 @pytest.fixture(scope="module")
 def two(new_service, server, tmp_path_factory):
     """Two services with data folders of their own, on one registry and one Redis server."""
@@ -41,22 +34,6 @@ def two(new_service, server, tmp_path_factory):
 @pytest.fixture
 def name(request):
     return request.node.name.replace("[", ":").replace("]", "").replace("_", "-")[-100:]
-
-
-def make(service, name, **settings):
-    return service.create(name, backend="redis", **settings)
-
-
-def ask(service, name, action, **body):
-    return service.http.post(f"/v1/filters/{name}/{action}", json=body)
-
-
-def eventually(check, seconds=15):
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, "not within the time"
-        time.sleep(0.05)
-    return found
 
 
 def test_what_one_adds_the_other_finds_at_once(two, name):
@@ -357,95 +334,6 @@ def test_limits_hold(start, server, name):
     assert ask(service, name, "add", keys=list(range(10))).json()["yes"] == 10
 
 
-def test_a_server_that_is_away_is_503_until_it_is_back(start, tmp_path, name):
-    server = Server(tmp_path / "redis", appendonly="yes", appendfsync="always")
-    service = start("--redis", url_of(server))
-    make(service, name)
-    ask(service, name, "add", key="ada")
-    service.create("memory")
-    assert service.http.get("/readyz").status_code == 200
-    server.kill()
-    away = [
-        ask(service, name, "check", key="ada"),
-        ask(service, name, "add", key="ada"),
-        service.http.get(f"/v1/filters/{name}"),
-        service.http.get(f"/v1/filters/{name}/dump"),
-        service.http.delete(f"/v1/filters/{name}"),
-        service.http.post("/v1/filters", json={"name": "more", "capacity": 10, "backend": "redis"}),
-    ]
-    for answer in away:
-        assert (answer.status_code, answer.json()["code"]) == (503, "unavailable"), answer.text
-        assert answer.headers["retry-after"] == "1"
-        assert "ada" not in answer.text
-    assert service.http.get("/readyz").status_code == 503
-    # What is not in Redis is answered, and so is the list.
-    assert ask(service, "memory", "add", key="ada").json() == {"new": True}
-    assert {one["name"] for one in service.http.get("/v1/filters").json()["filters"]} == {name, "memory"}
-    server.start()
-    assert ask(service, name, "check", key="ada").json() == {"found": True}
-    assert make(service, "more")["num_added"] == 0
-
-
-def test_what_the_server_has_lost_is_told_not_forgotten(start, tmp_path, name):
-    server = Server(tmp_path / "redis", save="")
-    service = start("--redis", url_of(server))
-    make(service, name)
-    ask(service, name, "add", key="ada")
-    server.kill()
-    server.start()
-    for action in ("check", "add"):
-        lost = ask(service, name, action, key="ada")
-        assert (lost.status_code, lost.json()["code"]) == (500, "lost"), lost.text
-    assert service.restart().http.delete(f"/v1/filters/{name}").status_code == 204
-    make(service, name)
-    assert ask(service, name, "check", key="ada").json() == {"found": False}
-
-
-def test_a_process_without_the_address_says_so(start, server, tmp_path, name):
-    registry = ("--registry", f"sqlite:///{tmp_path / 'r.db'}")
-    with_redis, without = (
-        start(*registry, "--redis", url_of(server), folder="a"),
-        start(*registry, folder="b"),
-    )
-    make(with_redis, name)
-    refused = eventually(lambda: (told := ask(without, name, "check", key=1)).status_code == 503 and told)
-    assert "--redis" in refused.json()["detail"]
-    refused = without.http.post("/v1/filters", json={"name": "new", "capacity": 10, "backend": "redis"})
-    assert refused.status_code == 503
-
-
-@pytest.mark.parametrize("url", ["http://:hushhush@h", "hushhush", "redis://:hushhush@h:port/0"])
-def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
-    with pytest.raises(RuntimeError) as failed:
-        start("--redis", url)
-    said = str(failed.value)
-    assert "redis://[USER:PASSWORD@]HOST:PORT/DB" in said
-    assert "hushhush" not in said
-    assert len(said.strip().splitlines()) == 1
-    words = [sys.executable, "-m", "bloomery", "serve", "--check", "--http", "127.0.0.1:0", "--resp", "none"]
-    checked = subprocess.run([*words, "--redis", url], capture_output=True, text=True, timeout=60)
-    assert checked.returncode == 2
-    assert checked.stderr == said.strip() + "\n"
-
-
-def test_the_password_is_nowhere(start, tmp_path, name):
-    server = Server(tmp_path / "redis", requirepass="hushhush")
-    url = f"redis://:hushhush@127.0.0.1:{server.port}/0"
-    service = start(BLOOMERY_REDIS=url)
-    make(service, name)
-    told = [
-        service.http.get(path).text for path in ("/v1/service", "/metrics", f"/v1/filters/{name}", "/docs")
-    ]
-    server.kill()
-    told += [ask(service, name, "check", key=1).text, service.log.read_text()]
-    assert not any("hushhush" in text for text in told)
-    wrong = start(folder="wrong", BLOOMERY_REDIS=url.replace("hushhush", "wrongone"))
-    server.start()
-    refused = wrong.http.post("/v1/filters", json={"name": "x", "capacity": 10, "backend": "redis"})
-    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
-    assert "wrongone" not in refused.text + wrong.log.read_text()
-
-
 def test_the_client_asks_it_as_any_other(two, name):
     first, second = two
     with bloomery.Client(first.url) as one, bloomery.Client(second.url) as other:
@@ -453,61 +341,3 @@ def test_the_client_asks_it_as_any_other(two, name):
         assert made.add("ada")
         assert "ada" in other.filter(name)
         assert other.filter(name).contains_many(["ada", "alan"]) == [True, False]
-
-
-def test_requests_to_memory_do_not_wait_for_redis(start, tmp_path, name):
-    """The event loop asks no server: while one does not answer, others are answered."""
-    server = Server(tmp_path / "redis")
-    service = start("--redis", url_of(server))
-    make(service, name)
-    service.create("memory")
-    os.kill(server.process.pid, signal.SIGSTOP)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            slow = [pool.submit(ask, service, name, "check", key="ada") for _ in range(4)]
-            for _ in range(20):
-                assert ask(service, "memory", "check", key="ada").status_code == 200
-            assert not any(one.done() for one in slow)
-    finally:
-        os.kill(server.process.pid, signal.SIGCONT)
-    assert all(one.result().status_code in {200, 503} for one in slow)
-
-
-def test_a_server_that_hangs_leaves_threads_for_others(start, tmp_path, name):
-    """More requests than may wait: some are refused at once, and changes of memory are made meanwhile."""
-    server = Server(tmp_path / "redis")
-    service = start("--redis", url_of(server))
-    make(service, name)
-    service.create("memory")
-    os.kill(server.process.pid, signal.SIGSTOP)
-    try:
-        with ThreadPoolExecutor(80) as pool:
-            slow = [pool.submit(ask, service, name, "add", key=f"k{n}") for n in range(80)]
-            wait(slow, return_when=FIRST_COMPLETED)
-            for number in range(20):
-                assert ask(service, "memory", "add", key=number).json() == {"new": True}
-            codes = {one.result().json().get("code") for one in slow}
-    finally:
-        os.kill(server.process.pid, signal.SIGCONT)
-    assert codes == {"overloaded", "unavailable"}
-
-
-def test_what_is_due_while_the_server_is_away_is_dropped_later(start, tmp_path, name):
-    """And keeps nothing else from happening: a token is revoked within a second or so."""
-    server = Server(tmp_path / "redis", appendonly="yes", appendfsync="always")
-    service = start("--redis", url_of(server))
-    make(service, name, expire=1.0)
-    token = service.http.post("/v1/tokens", json={"name": "t", "scopes": ["read"]}).json()["token"]
-    bearer = {"authorization": f"Bearer {token}"}
-    assert service.http.get(f"/v1/filters/{name}", headers=bearer).status_code == 200
-    server.kill()
-    eventually(lambda: "not dropped yet" in service.log.read_text())
-    words = [sys.executable, "-m", "bloomery", "token", "revoke", "t", "--data", service.folder / "data"]
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
-    # Without a token anybody of this machine is answered again.
-    eventually(lambda: service.http.get("/v1/filters").status_code == 200)
-    assert "a step failed" not in service.log.read_text()
-    server.start()
-    eventually(lambda: service.http.get(f"/v1/filters/{name}").status_code == 404)
-    with server.client() as client:
-        assert client.dbsize() == 0

@@ -51,8 +51,11 @@ def run(args: argparse.Namespace) -> int:
         raise Refusal(missing(error)) from None
     try:
         settings = load(as_path(args.config), data=args.data, registry=args.registry)
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not settings.registry:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         registry = Registry(settings.registry_url)
+    except OSError as error:
+        raise Refusal(f"{error.filename}: {error.strerror}; give the service's folder with --data") from None
     except StartError as error:
         raise Refusal(str(error)) from None
     try:

@@ -22,6 +22,25 @@ _IDLE = 75
 _DRAIN = 10
 
 
+class _Ending:
+    """A transport to which something may be written between its end and its telling of it."""
+
+    __slots__ = ("_transport",)
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._transport.write(data)
+        except RuntimeError:
+            if not self._transport.is_closing():
+                raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Guarded(HttpToolsProtocol):
     """A connection, closed when a request takes too long to arrive or an answer too long to be taken."""
 
@@ -34,7 +53,7 @@ class Guarded(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """A client that says nothing has as long as one that says something slowly."""
-        super().connection_made(transport)
+        super().connection_made(_Ending(transport))  # type: ignore[arg-type]
         self.begun = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
@@ -44,7 +63,30 @@ class Guarded(HttpToolsProtocol):
         self.head += len(data)
         super().data_received(data)
         if self.head > _HEAD:
-            self.transport.abort()
+            self.cut()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say what is wrong; an answer that is on its way is not wanted any more."""
+        self._let_go()
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def cut(self) -> None:
+        """Close at once."""
+        self._let_go()
+        self.transport.abort()
+
+    def cut_late(self, late: float) -> None:
+        """Close if what is waited for began before ``late``."""
+        if any(since is not None and since < late for since in (self.begun, self.stuck)):
+            self.cut()
+
+    def _let_go(self) -> None:
+        # The transport tells of its end later; until then an answer would come behind what was said last.
+        cycle: Any = self.cycle  # None before the first request
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def on_headers_complete(self) -> None:
         """The head is there."""
@@ -109,6 +151,5 @@ class Server(uvicorn.Server):
             await asyncio.sleep(min(1.0, self._receive / 4))
             late = asyncio.get_running_loop().time() - self._receive
             for connection in list(self.server_state.connections):
-                begun, stuck = getattr(connection, "begun", None), getattr(connection, "stuck", None)
-                if (begun is not None and begun < late) or (stuck is not None and stuck < late):
-                    connection.transport.abort()
+                if isinstance(connection, Guarded):
+                    connection.cut_late(late)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
@@ -81,3 +84,17 @@ def test_rows_of_the_first_version_are_kept(tmp_path):
     registry.filters.drop([7])
     assert registry.snapshots.of("old", since=0, until=9, most=9) == []
     registry.close()
+
+
+def test_a_registry_in_a_file_is_its_owners(tmp_path):
+    """Whoever makes it, as ``bloomery token create`` may with the usual mask: it may hold secrets."""
+    before = os.umask(0o022)
+    try:
+        registry = Registry(f"sqlite:///{tmp_path}/r.db")
+        registry.nodes.enter("n", "http://x", "", 1)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        registry.close()
+    finally:
+        os.umask(before)
+    assert "r.db-wal" in modes
+    assert set(modes.values()) == {0o600}

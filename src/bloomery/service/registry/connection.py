@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
@@ -86,6 +87,10 @@ def _migrate(engine: Engine, *, wait: bool) -> None:
         if wait:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
         version = _version(connection)
+        file = Path(engine.url.database or "")
+        if version != LATEST and not wait and file.is_file():
+            # It will hold secrets of filters in Redis; what lies beside it in WAL mode has its mode.
+            file.chmod(0o600)
         if version is None:
             _make(connection)
         elif version != LATEST:

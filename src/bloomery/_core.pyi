@@ -9609,6 +9609,7 @@ class WireCells:
         shards: int = 1,
         seed: int = 0,
         secret: bytes | None = None,
+        native: bool = False,
     ) -> WireCells: ...
     def approx_count(self, /, ones: int) -> tuple[float, float]:
         """

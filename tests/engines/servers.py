@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -11,7 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-REDIS = shutil.which("redis-server") or shutil.which("valkey-server")
+#: BLOOMERY_REDIS_SERVER names another program than the one on PATH.
+REDIS = (
+    os.environ.get("BLOOMERY_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("valkey-server")
+)
 needs_redis = pytest.mark.skipif(
     REDIS is None,
     reason="needs redis-server or valkey-server on PATH (Debian packages redis-server, valkey-server)",

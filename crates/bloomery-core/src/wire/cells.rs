@@ -23,6 +23,8 @@ pub struct Cells {
     cut: Cut,
     /// Bytes of a unit: a line, or all cells of a layout without lines.
     unit: u64,
+    /// The server has a filter of its own, and cells are its business.
+    native: bool,
 }
 
 /// What one reply says of a key.
@@ -47,7 +49,7 @@ impl Cells {
         }
         let bytes = shape.num_bits.div_ceil(8);
         let unit = unit.unwrap_or(bytes);
-        let cells = Cells { cut: Cut::new(bytes / unit, shards)?, shape, hasher, kernel, unit };
+        let cells = Cells { cut: Cut::new(bytes / unit, shards)?, shape, hasher, kernel, unit, native: false };
         let longest = cells.range(0).1 + MARK_BYTES;
         if longest > LONGEST {
             let least = || (bytes / unit).div_ceil((LONGEST - MARK_BYTES) / unit);
@@ -58,6 +60,16 @@ impl Cells {
             )));
         }
         Ok(cells)
+    }
+
+    /// The keys of a filter that a server has of its own (`BF.*`): it is told hashes, 8 bytes each, lowest first.
+    pub fn native(shape: Shape, hasher: KeyHasher) -> Result<Self> {
+        Ok(Cells { native: true, ..Self::new(shape, hasher, 1)? })
+    }
+
+    /// True of a filter that a server has of its own.
+    pub fn is_native(&self) -> bool {
+        self.native
     }
 
     /// Bits, probes, layout and scheme.
@@ -114,10 +126,25 @@ impl Cells {
         if self.has_lines() { 1 } else { self.shape.num_hashes as usize }
     }
 
-    /// Appends the question for the mark of a shard.
+    /// Appends the question for the mark of a shard; for whether it is there, where the server has a filter of its own.
     pub fn ask_mark(&self, out: &mut Vec<u8>, key: &[u8], shard: u64) {
+        if self.native {
+            return command::command(out, &[b"EXISTS", key]);
+        }
         let end = self.range(shard).1;
         get_range(out, key, end, end + MARK_BYTES - 1);
+    }
+
+    /// Appends what adds hashes to the filter `key` of the server, if it is there, or looks for them: one command.
+    pub fn tell(&self, out: &mut Vec<u8>, key: &[u8], hashes: &[u64], adding: bool) {
+        command::begin(out, hashes.len() as u64 + if adding { 4 } else { 2 });
+        command::word(out, if adding { b"BF.INSERT" } else { b"BF.MEXISTS" });
+        command::word(out, key);
+        if adding {
+            command::word(out, b"NOCREATE");
+            command::word(out, b"ITEMS");
+        }
+        hashes.iter().for_each(|hash| command::word(out, &hash.to_le_bytes()));
     }
 
     /// Appends what looks for a hash in the string `key`.

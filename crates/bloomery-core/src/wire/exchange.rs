@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cells::{Cells, MARK_BYTES, Said};
-use super::reply::{Replies, Reply, past};
+use super::reply::{Replies, Reply, items, past};
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
@@ -167,7 +167,10 @@ impl Exchange {
         let each = if adding { ASKED + bits * SET } else { ASKED * cells.replies() };
         for Work { shard, hashes, .. } in &work {
             reserve(&mut buffer, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
-            for &hash in hashes {
+            if cells.is_native() {
+                cells.tell(&mut buffer, &shard.key, hashes, adding);
+            }
+            for &hash in hashes.iter().filter(|_| !cells.is_native()) {
                 if adding { cells.put(&mut buffer, &shard.key, hash) } else { cells.ask(&mut buffer, &shard.key, hash) }
             }
             cells.ask_mark(&mut buffer, &shard.key, shard.number);
@@ -187,7 +190,7 @@ impl Exchange {
 
     /// Replies that are due, from the first on.
     pub fn due(&self) -> usize {
-        let commands = self.work.iter().map(|work| 1 + work.hashes.len() * self.cells.replies()).sum::<usize>();
+        let commands = self.work.iter().map(|work| 1 + work.replies(&self.cells)).sum::<usize>();
         commands * (1 + usize::from(self.asking))
     }
 
@@ -224,7 +227,7 @@ impl Exchange {
             return Ok(()); // a node that refuses it refuses what comes next, too
         }
         let each = cells.replies();
-        self.at = if step == work.hashes.len() * each { (group + 1, 0) } else { (group, step + 1) };
+        self.at = if step == work.replies(cells) { (group + 1, 0) } else { (group, step + 1) };
         if let Reply::Error(text) = reply {
             let text = String::from_utf8_lossy(text).into_owned();
             let refusal = Refusal { shard: work.shard.number, text };
@@ -233,8 +236,14 @@ impl Exchange {
             }
             return Ok(());
         }
+        if step == work.replies(cells) {
+            return work.take_mark(reply, cells.is_native());
+        }
+        if cells.is_native() {
+            return work.take_answers(reply, adding);
+        }
         let (key, first) = (step / each, step % each == 0);
-        let Some(&hash) = work.hashes.get(key) else { return work.take_mark(reply) };
+        let hash = work.hashes[key];
         let said = if adding { cells.set(hash, reply) } else { cells.found(hash, reply) };
         match said.ok_or_else(|| unexpected("a reply of another kind"))? {
             Said::Short => (work.short, work.answers[key]) = (true, 0),
@@ -267,10 +276,29 @@ impl Exchange {
 }
 
 impl Work {
-    fn take_mark(&mut self, reply: Reply<'_>) -> Result<()> {
+    /// Replies to the commands for its keys.
+    fn replies(&self, cells: &Cells) -> usize {
+        if cells.is_native() { 1 } else { self.hashes.len() * cells.replies() }
+    }
+
+    /// Takes the answers of a filter that the server has of its own.
+    fn take_answers(&mut self, reply: Reply<'_>, adding: bool) -> Result<()> {
+        let Reply::Array(array) = reply else { return Err(unexpected("a reply of another kind")) };
+        let mut told = items(array);
+        for answer in &mut self.answers {
+            match told.next() {
+                Some(Some(said @ 0..=1)) => *answer = if adding { *answer | said as u8 } else { said as u8 },
+                _ => return Err(unexpected("fewer answers than keys")),
+            }
+        }
+        if told.next().is_some() { Err(unexpected("more answers than keys")) } else { Ok(()) }
+    }
+
+    fn take_mark(&mut self, reply: Reply<'_>, native: bool) -> Result<()> {
         self.mark = match reply {
-            Reply::Nil => Vec::new(),
-            Reply::Bulk(mark) if mark.len() as u64 <= MARK_BYTES => mark.to_vec(),
+            Reply::Integer(there @ 0..=1) if native => vec![there as u8],
+            Reply::Nil if !native => Vec::new(),
+            Reply::Bulk(mark) if !native && mark.len() as u64 <= MARK_BYTES => mark.to_vec(),
             _ => return Err(unexpected("a reply of another kind")),
         };
         Ok(())

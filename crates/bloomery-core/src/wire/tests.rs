@@ -221,6 +221,26 @@ fn each_command_may_go_behind_an_asking() {
 }
 
 #[test]
+fn a_filter_of_the_server_is_told_hashes_in_one_command() {
+    let shape = Shape::for_capacity(Layout::Blocked, None, 100, 0.01).unwrap();
+    let cells = Arc::new(Cells::native(shape, KeyHasher::seeded(0)).unwrap());
+    let mut batch = Batch::new(&cells, vec![1, 0x0a0d], true).unwrap();
+    let mut exchange = batch.exchange(vec![Shard { number: 0, key: b"f".to_vec() }], false).unwrap();
+    let sent = b"*6\r\n$9\r\nBF.INSERT\r\n$1\r\nf\r\n$8\r\nNOCREATE\r\n$5\r\nITEMS\r\n$8\r\n\x01\0\0\0\0\0\0\0\r\n\
+                 $8\r\n\r\n\0\0\0\0\0\0\r\n*2\r\n$6\r\nEXISTS\r\n$1\r\nf\r\n";
+    assert_eq!(exchange.buffer(), sent);
+    assert_eq!(exchange.due(), 2);
+    assert!(exchange.feed(b"*2\r\n:0\r\n#t\r\n:1\r\n").unwrap());
+    batch.take(&exchange);
+    assert_eq!(batch.answers(), [0, 1]);
+    assert_eq!(exchange.states().next().unwrap().1, [1]);
+    for wrong in [&b"*1\r\n:0\r\n"[..], b"*3\r\n:0\r\n:0\r\n:0\r\n", b"*2\r\n:0\r\n-ERR full\r\n", b":1\r\n"] {
+        exchange.restart();
+        assert!(exchange.feed(&[wrong, b":1\r\n"].concat()).is_err());
+    }
+}
+
+#[test]
 fn a_string_that_ends_too_early_is_told() {
     let (cells, mut server) = (small(), Server::default());
     let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();

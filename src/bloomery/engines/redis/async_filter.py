@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.acknowledged import Verification
     from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.planning import Plan
-    from bloomery.engines.redis.strings import Strings
+    from bloomery.engines.redis.strings import Load, Strings
     from bloomery.engines.redis.waiting import AsyncTransport
     from bloomery.keys import Key, Keys
 
@@ -156,22 +156,24 @@ class AsyncRedisBloomFilter:
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return await self._run(creation.deleted(self.name, self.manifest.shards))
+        return await self._run(creation.removed(self._strings.names))
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load."""
-        return self._strings.cells.fpr(await self._ones())
+        return (await self._load()).fpr
 
     async def approx_count(self) -> tuple[float, float]:
         """Estimated number of distinct keys and its standard deviation."""
-        return self._strings.cells.approx_count(await self._ones())
+        load = await self._load()
+        return load.keys, load.keys_sd
 
     async def fill(self) -> float:
         """Share of set bits."""
-        return self._strings.cells.fill(await self._ones())
+        self._strings.need_cells("fill")
+        return (await self._load()).fill or 0.0
 
-    async def _ones(self) -> int:
-        return sum(await self._run(self._strings.ones()))
+    async def _load(self) -> Load:
+        return await self._run(self._strings.load())
 
     async def verify(self) -> Verification:
         """Look for what this client knows that the server acknowledged; false when some of it is gone."""
@@ -180,7 +182,7 @@ class AsyncRedisBloomFilter:
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        return {"class": type(self).__name__, **described(self._strings, await self._ones())}
+        return {"class": type(self).__name__, **described(self._strings, await self._load())}
 
     @property
     def name(self) -> str:

@@ -21,28 +21,18 @@ if TYPE_CHECKING:
 _NO_MARK = bytes(MARK_BYTES)
 
 
-def _marked(strings: Strings, shard: int) -> Steps[bytes]:
-    """Return the mark of a shard, which must be this filter's."""
-    key = strings.names.bits[shard]
-    _, nbytes = strings.cells.range(shard)
-    mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + MARK_BYTES - 1)
-    if len(mark) != MARK_BYTES or mark[:8] != strings.marks[shard][:8]:
-        yield from strings.refreshed()
-        raise failures.lost(strings.name, f"the cells of shard {shard}")
-    return mark
-
-
 def dumped(strings: Strings) -> Steps[BloomFilter]:
     """Return the filter in memory: the same bits. Keys that come meanwhile may be in it or not."""
+    strings.need_cells("dump()")
     stood = strings.manifest
     filter_ = strings.cells.memory(stood.capacity, stood.fpr)
     for shard, key in enumerate(strings.names.bits):
-        mark = yield from _marked(strings, shard)
+        mark = yield from strings.marked(shard)
         first, nbytes = strings.cells.range(shard)
         for at in range(0, nbytes, PIECE):
             data = yield from call(key, b"GETRANGE", key, at, min(at + PIECE, nbytes) - 1)
             strings.cells.write(filter_, first + at, data)
-        if (yield from _marked(strings, shard)) != mark:
+        if (yield from strings.marked(shard)) != mark:
             raise failures.lost(
                 strings.name, f"what was in shard {shard} while it was read: it was cleared or loaded"
             )
@@ -55,9 +45,10 @@ def united(strings: Strings, data: bytes | memoryview) -> Steps[None]:
 
     The server sees each string change at once.
     """
+    strings.need_cells("|=")
     token = secrets.token_hex(8).encode()
     for shard, key in enumerate(strings.names.bits):
-        yield from _marked(strings, shard)
+        yield from strings.marked(shard)
         other = beside(key, b"or:" + token)
         try:
             yield from written(other, _NO_MARK, strings.cells, shard, data)
@@ -68,9 +59,10 @@ def united(strings: Strings, data: bytes | memoryview) -> Steps[None]:
 
 def united_there(strings: Strings, others: list[bytes]) -> Steps[None]:
     """Set the bits that are set in strings of the same server, which are as many and as long."""
+    strings.need_cells("|=")
     token = secrets.token_hex(8).encode()
     for shard, key in enumerate(strings.names.bits):
-        yield from _marked(strings, shard)
+        yield from strings.marked(shard)
         _, nbytes = strings.cells.range(shard)
         copied = beside(key, b"or:" + token)
         try:
@@ -84,24 +76,28 @@ def united_there(strings: Strings, others: list[bytes]) -> Steps[None]:
 
 def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     """Compare what the server has with what this client knows that it acknowledged."""
+    data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
+    stood = None if data is None else read(strings.name, data)
+    same = stood is not None and stood.id == strings.manifest.id
+    if same and stood is not None and stood.generation != strings.manifest.generation:
+        strings.adopt(stood)
     remembered = strings.acknowledged
     checked = len(remembered.hashes()) // 8
     expected = sum(remembered.bits)
-    data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
-    if data is None or read(strings.name, data).id != strings.manifest.id:
+    if not same:
         everything = tuple(range(strings.manifest.shards))
         return Verification(False, True, restarted, everything, checked, checked, expected, 0)
     lost = []
     for shard in range(strings.manifest.shards):
         try:
-            mark = yield from _marked(strings, shard)
+            mark = yield from strings.marked(shard)
         except FilterLost:
             lost.append(shard)
             continue
         if mark != strings.marks[shard]:  # cleared or loaded by somebody: nothing is known of its keys
             strings.forget(shard, mark)
             remembered, checked, expected = strings.acknowledged, 0, 0
-    counts = yield from strings.ones()
+    counts = yield from strings.counted()
     found = 0 if lost else (yield from strings.present(remembered.hashes()))
     less = any(count < least for count, least in zip(counts, remembered.bits, strict=True))
     keys_lost = checked - found

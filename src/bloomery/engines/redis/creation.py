@@ -58,7 +58,7 @@ def made(
 
     Return what another client made meanwhile, if one did.
     """
-    names = Names(name, wanted.shards)
+    names = Names.of(name, wanted)
     first = wanted.to_bytes()
     won = yield from call(names.manifest, b"SET", names.manifest, first, b"NX", b"PX", _BUILT_WITHIN)
     if not won:
@@ -66,7 +66,10 @@ def made(
         return stood if stood is not None else (yield from made(name, wanted, cells, data))
     done: list[bytes] = []
     try:
-        for shard, key in enumerate(names.bits):
+        if wanted.backend == manifest.MODULE:
+            done += names.bits
+            yield from _reserved(names.bits[0], wanted)
+        for shard, key in enumerate(names.bits if wanted.backend == manifest.STRINGS else ()):
             fresh = beside(key, b"new:" + wanted.id.encode())
             done.append(fresh)
             yield from written(fresh, wanted.mark(shard), cells, shard, data)
@@ -92,16 +95,23 @@ def made(
     return closed
 
 
+def _reserved(key: bytes, wanted: Manifest) -> Steps[None]:
+    """Make a filter of the server's own."""
+    rate = repr(wanted.fpr).encode()
+    yield from call(key, b"BF.RESERVE", key, rate, wanted.capacity)
+    yield from call(key, b"PEXPIRE", key, _BUILT_WITHIN)
+
+
 def _closed(name: str, stood: Manifest) -> Steps[Manifest | None]:
     """Lift the strings' times to live.
 
     None where they came to their end before, and nobody had the filter.
     """
-    names = Names(name, stood.shards)
+    names = Names.of(name, stood)
     for key in names.bits:
         yield from call(key, b"PERSIST", key)
         if not (yield from call(key, b"EXISTS", key)):
-            yield from deleted(name, stood.shards)
+            yield from removed(names)
             return None
     ready = stood.at(manifest.READY)
     yield from call(names.manifest, b"SET", names.manifest, ready.to_bytes(), b"XX")
@@ -139,12 +149,15 @@ def replaced(
 ) -> Steps[Manifest]:
     """Put the cells in ``data``, or none set, in the place of those that are there, each string at once."""
     after = stood.next()
-    names = Names(name, stood.shards)
+    names = Names.of(name, stood)
     token = secrets.token_hex(8).encode()
     fresh = [beside(key, b"new:" + token) for key in names.bits]
     try:
         for shard, key in enumerate(fresh):
-            yield from written(key, after.mark(shard), cells, shard, data)
+            if stood.backend == manifest.MODULE:
+                yield from _reserved(key, after)
+            else:
+                yield from written(key, after.mark(shard), cells, shard, data)
     except BloomeryError:
         with suppress(BloomeryError):
             for key in fresh:
@@ -160,8 +173,12 @@ def replaced(
 
 
 def deleted(name: str, shards: int) -> Steps[bool]:
+    """Delete a filter in strings: True when there was one."""
+    return (yield from removed(Names(name, shards)))
+
+
+def removed(names: Names) -> Steps[bool]:
     """Delete a filter: True when there was one."""
-    names = Names(name, shards)
     was = yield from call(names.manifest, b"DEL", names.manifest)
     for key in names.bits:
         yield from call(key, b"UNLINK", key)

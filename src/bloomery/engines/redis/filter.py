@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.acknowledged import Verification
     from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.planning import Plan
-    from bloomery.engines.redis.strings import Strings
+    from bloomery.engines.redis.strings import Load, Strings
     from bloomery.keys import Key, Keys
 
 _LARGE_BATCH = 1000
@@ -38,6 +38,10 @@ class RedisBloomFilter:
     (``shards``), so that ``dump``, ``load`` and ``|=`` go both ways. Of clients that add one new key at a
     time, exactly one is told True. An add that had to be sent twice, because the connection broke, may be
     told False for a key of its own.
+
+    ``backend="module"`` takes the server's own filters (BF.* of RedisBloom, Redis 8, valkey-bloom) for a
+    new one instead of strings, "auto" takes them where the server answers that it has them: it grows past
+    its capacity, and has no ``dump``, ``load``, ``|=`` and ``fill``.
 
     Raises EngineError and its kin for what the server refuses, FilterLost when it has lost keys that it
     acknowledged. Cost: one round trip a batch of up to 16,384 keys; 57 bytes out and 71 back a key to
@@ -59,11 +63,22 @@ class RedisBloomFilter:
         hash: str | None = None,  # noqa: A002 - the name that it has everywhere
         seed: int | None = None,
         secret: bytes | None = None,
+        backend: str | None = None,
         allow_eviction: bool = False,
     ) -> None:
         """Open or make the filter."""
         wanted = Wanted(
-            name, capacity, fpr, shards, layout, scheme, hash, seed, secret, allow_eviction=allow_eviction
+            name,
+            capacity,
+            fpr,
+            shards,
+            layout,
+            scheme,
+            hash,
+            seed,
+            secret,
+            allow_eviction=allow_eviction,
+            backend=backend,
         )
         self._open(client, wanted)
 
@@ -188,6 +203,7 @@ class RedisBloomFilter:
         Each string changes at once.
         """
         strings = self._strings
+        strings.need_cells("load()")
         cells = cells_in_memory(self._strings, filter)
         self._strings.adopt(
             self._run(creation.replaced(strings.name, strings.manifest, strings.cells, cells))
@@ -200,23 +216,28 @@ class RedisBloomFilter:
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return self._run(creation.deleted(self._strings.name, self.manifest.shards))
+        return self._run(creation.removed(self._strings.names))
 
     def fpr(self) -> float:
-        """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB."""
-        return self._strings.cells.fpr(self._ones())
+        """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
+
+        That of capacity where the server keeps the bits to itself (``backend="module"``).
+        """
+        return self._load().fpr
 
     def approx_count(self) -> tuple[float, float]:
         """Estimated number of distinct keys and its standard deviation; the server counts bits."""
-        return self._strings.cells.approx_count(self._ones())
+        load = self._load()
+        return load.keys, load.keys_sd
 
     @property
     def fill(self) -> float:
         """Share of set bits; the server counts them."""
-        return self._strings.cells.fill(self._ones())
+        self._strings.need_cells("fill")
+        return self._load().fill or 0.0
 
-    def _ones(self) -> int:
-        return sum(self._run(self._strings.ones()))
+    def _load(self) -> Load:
+        return self._run(self._strings.load())
 
     def verify(self) -> Verification:
         """Look for what this client knows that the server acknowledged; false when some of it is gone.
@@ -230,7 +251,7 @@ class RedisBloomFilter:
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        return {"class": type(self).__name__, **described(self._strings, self._ones())}
+        return {"class": type(self).__name__, **described(self._strings, self._load())}
 
     @property
     def name(self) -> str:
@@ -272,19 +293,18 @@ def cells_in_memory(strings: Strings, other: Any) -> memoryview:
     return memoryview(other).cast("B")
 
 
-def described(strings: Strings, ones: int) -> dict[str, Any]:
-    """Return parameters and load at so many set bits."""
-    stood, cells = strings.manifest, strings.cells
-    count, deviation = cells.approx_count(ones)
-    return {
+def described(strings: Strings, load: Load) -> dict[str, Any]:
+    """Return parameters and load, as far as the server tells it."""
+    stood = strings.manifest
+    about = {
         "name": strings.name,
         "backend": stood.backend,
         "capacity": stood.capacity,
         "target_fpr": stood.fpr,
-        "approx_count": count,
-        "approx_count_sd": deviation,
-        "fpr": cells.fpr(ones),
-        "fill": cells.fill(ones),
+        "approx_count": load.keys,
+        "approx_count_sd": load.keys_sd,
+        "fpr": load.fpr,
+        "fill": load.fill,
         "layout": stood.layout,
         "scheme": stood.scheme,
         "hash": stood.hash,
@@ -294,5 +314,6 @@ def described(strings: Strings, ones: int) -> dict[str, Any]:
         "generation": stood.generation,
         "seed": stood.seed,
         "keyed": bool(stood.secret),
-        "nbytes": sum(cells.range(shard)[1] for shard in range(stood.shards)),
+        "nbytes": strings.nbytes,
     }
+    return {name: value for name, value in about.items() if value is not None}

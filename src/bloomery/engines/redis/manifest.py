@@ -18,6 +18,8 @@ KEY_RULE = 1
 #: Strings are being made; all are there, and their times to live are being lifted; done.
 BUILDING, CLOSING, READY = "building", "closing", "ready"
 MARK_BYTES = 16
+#: Who holds the cells: strings, or a filter of the server's own.
+STRINGS, MODULE = "strings", "module"
 _ID_BYTES = 8
 
 
@@ -107,6 +109,7 @@ def read(name: str, data: bytes) -> Manifest:
         manifest = Manifest(**{field: stored[field] for field in known})
         sound = all(type(getattr(manifest, field)).__name__ == kind for field, kind in known.items())
         sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in {BUILDING, CLOSING, READY}
+        sound &= manifest.backend in {STRINGS, MODULE}
         sound &= all(0 <= number < 1 << 32 for number in (manifest.generation, manifest.shards - 1))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, FormatError):

@@ -1,11 +1,19 @@
 """The keys of a filter on the server.
 
 ``name:bits`` holds the cells, ``name:bits:0``, ``name:bits:1`` and so on those of a filter in shards,
-``name:bloomery`` says what it is. Shards go to the nodes of a cluster by their names, unless the name has a
-tag in braces, which then chooses one node for all.
+``name:bloomery`` says what it is. A filter of the server's own (BF.*) is under ``name:bits:<id>``. Shards
+go to the nodes of a cluster by their names, unless the name has a tag in braces, which then chooses one
+node for all.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.engines.redis.manifest import MODULE
+
+if TYPE_CHECKING:
+    from bloomery.engines.redis.manifest import Manifest
 
 _LONGEST = 512
 
@@ -21,6 +29,14 @@ class Names:
         self.bits = [self.name + b":bits"]
         if shards > 1:
             self.bits = [b"%s:bits:%d" % (self.name, shard) for shard in range(shards)]
+
+    @classmethod
+    def of(cls, name: str, stood: Manifest) -> Names:
+        """Return the keys of a filter that stands: a filter of the server's own has the id in its key."""
+        names = cls(name, stood.shards)
+        if stood.backend == MODULE:
+            names.bits = [names.bits[0] + b":" + stood.id[:16].encode()]
+        return names
 
 
 def beside(key: bytes, suffix: bytes) -> bytes:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
-from bloomery.engines.redis.manifest import Manifest
+from bloomery.engines.redis.manifest import MODULE, STRINGS, Manifest
+from bloomery.engines.redis.module import Module
 from bloomery.engines.redis.names import refused
 from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import FilterLost, ParameterError
+from bloomery.errors import EngineError, FilterLost, ParameterError
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
@@ -38,6 +39,8 @@ class Wanted:
     seed: int | None = None
     secret: bytes | None = None
     allow_eviction: bool = False
+    #: "strings", "module" (BF.* of the server), or "auto": the module where the server has it.
+    backend: str | None = None
     #: Shards of a new filter where nobody says how many, as far as it has lines for them.
     spread: int = 1
     #: A shape that is not that of capacity and fpr: that of a filter in memory.
@@ -47,6 +50,8 @@ class Wanted:
         """Check the name."""
         if why := refused(self.name):
             raise ParameterError(why)
+        if self.backend not in {None, "auto", STRINGS, MODULE}:
+            raise ParameterError(f"backend must be 'strings', 'module' or 'auto', got {self.backend!r}")
 
     @classmethod
     def of(
@@ -78,6 +83,7 @@ class Wanted:
         """Return what the manifest must say."""
         bits, probes = self.shape or (None, None)
         return {
+            "backend": None if self.backend == "auto" else self.backend,
             "capacity": self.capacity,
             "fpr": self.fpr,
             "layout": self.layout,
@@ -91,7 +97,7 @@ class Wanted:
             "window": 0.0,
         }
 
-    def manifest(self) -> Manifest:
+    def manifest(self, backend: str = STRINGS) -> Manifest:
         """Return the manifest of a new filter."""
         if self.capacity is None:
             raise FilterLost(
@@ -100,19 +106,20 @@ class Wanted:
         fpr = _DEFAULT_FPR if self.fpr is None else self.fpr
         layout, bits, probes = planning.shape(self.capacity, fpr, self.layout, self.scheme)
         bits, probes = self.shape or (bits, probes)
+        spread = 1 if backend == MODULE else self.spread
         cells = _core.WireCells(
             bits,
             probes,
             layout=layout,
             scheme=self.scheme,
             hash=self.hash or "xxh3",
-            shards=planning.shards(layout, bits, self.spread) if self.shards is None else self.shards,
+            shards=planning.shards(layout, bits, spread) if self.shards is None else self.shards,
             seed=self.seed or 0,
             secret=self.secret,
         )
         return Manifest(
             id=secrets.token_hex(16),
-            backend="strings",
+            backend=backend,
             capacity=self.capacity,
             fpr=float(fpr),
             layout=layout,
@@ -131,25 +138,48 @@ def fingerprint(number: int) -> str:
     return f"{number:016x}" if number else ""
 
 
+def _backend(wanted: Wanted, said: server.Server) -> str:
+    """Return who holds the cells of a new filter, by what the server says it has."""
+    if wanted.backend in {None, STRINGS}:
+        return STRINGS
+    asked: dict[str, Any] = {name: getattr(wanted, name) for name in ("layout", "scheme", "hash", "shape")}
+    asked["shards"] = None if wanted.shards == 1 else wanted.shards
+    named = ", ".join(field for field, value in asked.items() if value is not None)
+    if wanted.backend == "auto":
+        return MODULE if said.module and not named else STRINGS
+    if named:
+        raise ParameterError(
+            f"backend 'module' has none of {named}; leave them out, or take backend='strings'"
+        )
+    if not said.module:
+        raise EngineError(
+            f"filter {wanted.name!r}: the server has no filters of its own (BF.RESERVE, BF.INSERT, ...); "
+            "take backend='strings', or 'auto'"
+        )
+    return MODULE
+
+
 def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
     """Return the plan of a new filter."""
-    new = wanted.manifest()
     said = yield from server.asked()
-    return planning.planned(cells_of(new, wanted.secret), new.layout, said, batch)
+    new = wanted.manifest(_backend(wanted, said))
+    return planning.planned(cells_of(new, wanted.secret), new, said, batch)
 
 
 def opened(wanted: Wanted, data: bytes | memoryview | None = None) -> Steps[Strings]:
     """Return the filter, made if there is none, of the cells in ``data`` if they are given."""
     stood, made = (yield from creation.standing(wanted.name)), ""
     if stood is None:
-        new = wanted.manifest()
-        cells = cells_of(new, wanted.secret)
+        wanted.manifest()  # raises what is wrong with the parameters
         said = yield from server.asked()
-        planned = planning.planned(cells, new.layout, said, 1)
+        new = wanted.manifest(_backend(wanted, said))
+        cells = cells_of(new, wanted.secret)
+        planned = planning.planned(cells, new, said, 1)
         planned.refuse(wanted.name, allow_eviction=wanted.allow_eviction)
         stood, made = (yield from creation.made(wanted.name, new, cells, data)), new.id
     stood.check(wanted.name, wanted.stated())
-    strings = Strings(wanted.name, stood, wanted.secret)
+    kind = Module if stood.backend == MODULE else Strings
+    strings = kind(wanted.name, stood, wanted.secret)
     stood.check(wanted.name, {"secret": fingerprint(strings.cells.secret_fingerprint)})
     strings.fresh = stood.id == made
     return strings

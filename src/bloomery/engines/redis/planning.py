@@ -12,6 +12,7 @@ from bloomery.errors import EngineFull, EngineRefused, ParameterError
 
 if TYPE_CHECKING:
     from bloomery._core import WireCells
+    from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.server import Server
 
 #: Bytes of the longest string of a server.
@@ -97,7 +98,7 @@ def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> 
     return layout, *_core.size_for(layout, capacity, fpr, scheme)
 
 
-def planned(cells: WireCells, layout: str, server: Server, batch: int = _LARGE_BATCH) -> Plan:
+def planned(cells: WireCells, new: Manifest, server: Server, batch: int = _LARGE_BATCH) -> Plan:
     """Return the plan for these cells."""
     keys = list(Names("name", cells.shards).bits)
     sizes = [cells.range(shard)[1] + MARK_BYTES for shard in range(cells.shards)]
@@ -107,8 +108,8 @@ def planned(cells: WireCells, layout: str, server: Server, batch: int = _LARGE_B
         sent.append(some.exchange([(shard, keys[shard]) for shard in some.shards]))
     limit, used = server.maxmemory, server.used_memory
     return Plan(
-        backend="strings",
-        layout=layout,
+        backend=new.backend,
+        layout=new.layout,
         num_bits=cells.num_bits,
         num_hashes=cells.num_hashes,
         shards=cells.shards,

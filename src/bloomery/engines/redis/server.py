@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.names import Names
 
 #: What a filter of the server's own takes.
-MODULE = (b"BF.RESERVE", b"BF.MADD", b"BF.MEXISTS", b"BF.INFO")
+MODULE = (b"BF.RESERVE", b"BF.INSERT", b"BF.MEXISTS", b"BF.CARD")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Server:
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: True when it knows the commands BF.RESERVE, BF.MADD, BF.MEXISTS and BF.INFO.
+    #: True when it knows the commands BF.RESERVE, BF.INSERT, BF.MEXISTS and BF.CARD.
     module: bool
 
     @property

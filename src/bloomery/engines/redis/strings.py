@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomery import _core
 from bloomery.engines.redis import failures, manifest
@@ -41,7 +41,19 @@ def cells_of(stood: Manifest, secret: bytes | None) -> WireCells:
         shards=stood.shards,
         seed=stood.seed,
         secret=secret,
+        native=stood.backend == manifest.MODULE,
     )
+
+
+class Load(NamedTuple):
+    """How full a filter is."""
+
+    fpr: float
+    #: Estimated number of keys, and its standard deviation.
+    keys: float
+    keys_sd: float
+    #: Share of set bits; None where the server keeps them to itself.
+    fill: float | None
 
 
 class Strings:
@@ -58,7 +70,7 @@ class Strings:
     def adopt(self, stood: Manifest) -> None:
         """Go by another manifest: what was acknowledged before is not of it."""
         self.manifest = stood
-        self.names = Names(self.name, stood.shards)
+        self.names = Names.of(self.name, stood)
         self.cells = cells_of(stood, self._secret)
         self.acknowledged = Acknowledged(stood.shards)
         self.marks = [stood.mark(shard) for shard in range(stood.shards)]
@@ -164,6 +176,33 @@ class Strings:
             raise failures.lost(self.name, "the filter: another one of this name was made since")
         if stood.generation != self.manifest.generation:
             self.adopt(stood)
+
+    def need_cells(self, what: str) -> None:
+        """Raise where the server keeps the cells to itself."""
+
+    def marked(self, shard: int) -> Steps[bytes]:
+        """Return the mark of a shard, which must be this filter's."""
+        key = self.names.bits[shard]
+        _, nbytes = self.cells.range(shard)
+        mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + manifest.MARK_BYTES - 1)
+        if len(mark) != manifest.MARK_BYTES or mark[:8] != self.marks[shard][:8]:
+            yield from self.refreshed()
+            raise failures.lost(self.name, f"the cells of shard {shard}")
+        return mark
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of all cells; None where the server keeps them to itself."""
+        return sum(self.cells.range(shard)[1] for shard in range(self.cells.shards))
+
+    def load(self) -> Steps[Load]:
+        """Ask how full the filter is."""
+        ones, cells = sum((yield from self.ones())), self.cells
+        return Load(cells.fpr(ones), *cells.approx_count(ones), cells.fill(ones))
+
+    def counted(self) -> Steps[list[int]]:
+        """Count what only grows while nothing is lost."""
+        return (yield from self.ones())
 
     def ones(self) -> Steps[list[int]]:
         """Count the set bits of each shard."""

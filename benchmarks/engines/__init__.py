@@ -1,0 +1,1 @@
+"""Measurements of engines on real servers of this machine."""

@@ -1,0 +1,30 @@
+"""`python -m benchmarks.engines [NAME...]`: each prints its table, on servers that it starts and ends."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+NAMES = ["redis"]
+
+
+def main() -> int:
+    """Run what was asked for; all without a name."""
+    wanted = sys.argv[1:] or NAMES
+    for name in wanted:
+        if name not in NAMES:
+            print(f"no measurement is called {name!r}; there are {', '.join(NAMES)}", file=sys.stderr)
+            return 2
+        with tempfile.TemporaryDirectory(prefix="bloomery-bench-") as folder:
+            load = ", ".join(f"{share:.1f}" for share in os.getloadavg())
+            print(f"{name} (load before: {load})", flush=True)
+            for line in importlib.import_module(f"benchmarks.engines.{name}").run(Path(folder)):
+                print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+//! Filters whose cells a server holds: keys to commands, replies to answers in the caller's kind. What sends and receives
+//! the bytes is Python.
+//!
+//! * [`class`]: the shape and the hash of a filter; [`cells`]: what it can do;
+//! * [`keys`]: the hashes of many keys, and their answers as they come;
+//! * [`exchange`]: commands for one server, and their replies.
+
+mod cells;
+mod class;
+mod exchange;
+mod keys;
+
+pub(crate) use class::WireCells;
+pub(crate) use exchange::WireExchange;
+pub(crate) use keys::{WireBatch, WireKeys};

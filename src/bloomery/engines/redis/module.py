@@ -1,0 +1,74 @@
+"""A filter that the server has of its own: BF.* of RedisBloom, Redis 8, valkey-bloom or our service.
+
+It is told the hashes of keys, 8 bytes each, lowest first: so all kinds of keys and secrets are as
+everywhere, and other clients who want to ask it follow docs/keys.md. Bits and growth are the server's
+business, so there is no ``dump``, ``load`` or ``|=``. Each batch asks first whether the filter is there:
+BF.MEXISTS answers "no" for one that is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomery.engines.redis import failures
+from bloomery.engines.redis.asks import call
+from bloomery.engines.redis.strings import Load, Strings
+from bloomery.errors import EngineError
+
+if TYPE_CHECKING:
+    from bloomery._core import WireBatch, WireExchange
+    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.manifest import Manifest
+
+_THERE = b"\x01"
+
+
+class Module(Strings):
+    """The filter as the server's own."""
+
+    def adopt(self, stood: Manifest) -> None:
+        """Go by a manifest."""
+        super().adopt(stood)
+        self.marks = [_THERE]
+
+    def _exchanged(self, batch: WireBatch) -> Steps[list[WireExchange]]:
+        try:
+            return (yield from super()._exchanged(batch))
+        except EngineError:
+            (key,) = self.names.bits
+            if not (yield from call(key, b"EXISTS", key)):
+                yield from self.refreshed()
+                raise failures.lost(self.name, "the filter") from None
+            raise
+
+    def need_cells(self, what: str) -> None:
+        """Refuse what only strings have."""
+        raise EngineError(
+            f"filter {self.name!r}: a filter of the server's own (backend 'module') has no {what}; "
+            "make it with backend='strings'"
+        )
+
+    @property
+    def nbytes(self) -> int | None:
+        """Return None: they are the server's business."""
+        return None
+
+    def marked(self, shard: int) -> Steps[bytes]:
+        """Ask whether it is there."""
+        key = self.names.bits[shard]
+        if not (yield from call(key, b"EXISTS", key)):
+            yield from self.refreshed()
+            raise failures.lost(self.name, "the filter")
+        return _THERE
+
+    def load(self) -> Steps[Load]:
+        """Ask how many keys were new: what was found wrongly when it came is not counted."""
+        (number,) = yield from self.counted()
+        fpr = self.manifest.fpr
+        return Load(fpr, float(number), number * fpr, None)
+
+    def counted(self) -> Steps[list[int]]:
+        """Ask for the number of keys that were new."""
+        (key,) = self.names.bits
+        number: int = yield from call(key, b"BF.CARD", key)
+        return [number]

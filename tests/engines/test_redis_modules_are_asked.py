@@ -1,0 +1,134 @@
+"""Filters that a server has of its own, behind the same class, where it answers that it has them.
+
+BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM
+a valkey-server and its module.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+
+import numpy as np
+import pytest
+from engines import servers
+from engines.servers import Server, needs_redis
+
+from bloomery import IncompatibleFilters, ParameterError, hash_key
+from bloomery.engines.redis import RedisBloomFilter
+from bloomery.errors import EngineError, FilterLost
+
+pytestmark = needs_redis
+
+PROGRAMS = {
+    "redisbloom": (servers.REDIS, os.environ.get("BLOOMERY_REDISBLOOM")),
+    "valkey-bloom": (os.environ.get("BLOOMERY_VALKEY"), os.environ.get("BLOOMERY_VALKEY_BLOOM")),
+}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def running(request, tmp_path_factory):
+    program, module = PROGRAMS[request.param]
+    if not program or not module:
+        pytest.skip("needs BLOOMERY_REDISBLOOM, or BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(servers, "REDIS", program)
+        started = Server(tmp_path_factory.mktemp("module"), loadmodule=module)
+        yield started
+        started.kill()
+
+
+@pytest.fixture(params=[2, 3])
+def client(request, running):
+    with running.client(protocol=request.param) as made:
+        made.flushall()
+        yield made
+
+
+def test_keys_of_every_kind_are_told_by_their_hash(client):
+    f = RedisBloomFilter(client, "f", 10_000, 0.001, backend="auto", seed=5)
+    assert f.manifest.backend == "module"
+    assert f.add("a")
+    assert not f.add("a")
+    assert f.add(5)
+    assert f.add_many(["a", 7, 7]) == [False, True, False]
+    assert (f.contains_many(np.array([5, 7, 9])) == [True, True, False]).all()
+    assert "5" not in f
+    (key,) = [key for key in client.scan_iter() if key.startswith(b"f:bits:")]
+    assert client.execute_command("BF.EXISTS", key, hash_key(5, seed=5).to_bytes(8, "little"))
+    f.update(range(10_000))
+    assert f.contains_many(range(10_000)) == [True] * 10_000
+    wrong = sum(f.contains_many(range(10**6, 10**6 + 20_000)))
+    assert wrong <= 20 + 6 * 20**0.5  # at most 0.001, and six deviations of 20,000 trials
+    number, deviation = f.approx_count()
+    assert abs(number - 10_003) <= 6 * max(deviation, 10)
+    assert f.info()["backend"] == "module"
+    assert "fill" not in f.info()
+    assert f.verify()
+
+
+def test_every_client_goes_by_the_manifest(client):
+    made = RedisBloomFilter(client, "f", 1000, backend="module", secret=bytes(16))
+    made.add("k")
+    again = RedisBloomFilter(client, "f", secret=bytes(16))
+    assert again.manifest == made.manifest
+    assert "k" in again
+    with pytest.raises(IncompatibleFilters, match=r"backend .'module' there, 'strings' asked for"):
+        RedisBloomFilter(client, "f", backend="strings", secret=bytes(16))
+    with pytest.raises(IncompatibleFilters, match="secret"):
+        RedisBloomFilter(client, "f")
+
+
+def test_what_only_strings_have_is_refused_and_names_the_remedy(client):
+    f = RedisBloomFilter(client, "f", 1000, backend="module")
+    for ask in (
+        f.dump,
+        lambda: f.load(None),
+        lambda: f.fill,
+        lambda: f.__ior__(RedisBloomFilter(client, "f")),
+    ):
+        with pytest.raises(EngineError, match="backend='strings'"):
+            ask()
+    with pytest.raises(ParameterError, match="shards"):
+        RedisBloomFilter(client, "g", 1000, backend="module", shards=2)
+    assert RedisBloomFilter(client, "g", 1000, backend="auto", shards=2).manifest.backend == "strings"
+
+
+def test_a_filter_that_is_gone_is_told_and_not_made_anew_by_an_add(client):
+    f = RedisBloomFilter(client, "f", 1000, backend="module")
+    f.update(["a", "b"])
+    (key,) = f._strings.names.bits
+    client.delete(key)
+    for ask in (lambda: "a" in f, lambda: f.add("c"), lambda: f.update(range(100))):
+        with pytest.raises(FilterLost):
+            ask()
+    assert not client.exists(key)
+    told = f.verify()
+    assert not told
+    assert told.shards_lost == (0,)
+    assert f.delete()
+    assert list(client.scan_iter()) == []
+
+
+def test_cleared_is_empty_for_every_client(client):
+    f = RedisBloomFilter(client, "f", 1000, backend="module")
+    g = RedisBloomFilter(client, "f")
+    g.update(range(100))
+    f.clear()
+    assert g.contains_many(range(100)) == [False] * 100
+    assert g.verify()
+    assert client.pttl(f._strings.names.bits[0]) == -1
+
+
+@pytest.mark.parametrize("backend", ["auto", "module"])
+def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
+    name = f"f{uuid.uuid4().hex}"
+    with server.client() as plain:
+        if backend == "auto":
+            assert RedisBloomFilter(plain, name, 1000, backend=backend).manifest.backend == "strings"
+        else:
+            with pytest.raises(EngineError, match=r"BF\.RESERVE"):
+                RedisBloomFilter(plain, name, 1000, backend=backend)
+            assert not list(plain.scan_iter(f"{name}*"))
+    with pytest.raises(ParameterError, match="backend"):
+        RedisBloomFilter(plain, name, 1000, backend="guess")

@@ -119,6 +119,11 @@ def test_no_change_of_another_client_comes_between_the_commands_of_exec(service)
     """Keys are added over both ports while transactions count them, at their beginning and at their end."""
     stop = threading.Event()
     service.create("counted:twice", capacity=1_000_000)
+    with resp(service) as client:
+        settings = ["capacity", 100_000, "keyed", "no", "seed", 1]
+        client.execute_command("BLOOM.CREATE", "one", "KIND", "counting", *settings)
+        client.execute_command("BLOOM.CREATE", "two", "KIND", "counting", *settings)
+        client.execute_command("BLOOM.ADD", "two", "x")
 
     def add_over_http():
         with httpx.Client(base_url=service.url, timeout=30) as client:
@@ -130,10 +135,6 @@ def test_no_change_of_another_client_comes_between_the_commands_of_exec(service)
 
     def merge_over_resp():
         with resp(service) as client:
-            settings = ["capacity", 100_000, "keyed", "no", "seed", 1]
-            client.execute_command("BLOOM.CREATE", "one", "KIND", "counting", *settings)
-            client.execute_command("BLOOM.CREATE", "two", "KIND", "counting", *settings)
-            client.execute_command("BLOOM.ADD", "two", "x")
             while not stop.is_set():
                 client.execute_command("BLOOM.MERGE", "one", "two")
 

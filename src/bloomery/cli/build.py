@@ -22,7 +22,8 @@ A pipe makes a filter that grows. The file appears when it is whole. --kind name
 "bloomery plan"; one that counts gets every line, a table each different line once. A static one, such
 as "bloomery plan --needs static" lists, is made of all lines at once, read once: --threads work at it,
 and beyond half of --memory hashes wait in a nameless file of the folder for temporary files. One that
-tells two sets apart needs the other set, too (--except), and answers for lines of the two only."""
+tells two sets apart needs the other set, too (--except), and answers for lines of the two only. One
+that maps is made of lines of a key, a tab and a whole number."""
 EXAMPLE = "bloomery build --fpr 1e-3 words.bloom words.txt"
 FPR = 0.01
 _FIRST_STAGE = 1 << 16
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build and save."""
     from bloomery.cli.filters.files import save
-    from bloomery.cli.filters.kinds import is_static, is_world
+    from bloomery.cli.filters.kinds import is_map, is_static, is_world
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
@@ -64,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
             from bloomery.cli.filters.world import built_of_two
 
             seen, lines = built_of_two(args, stops, progress)
+        elif is_map(args.kind):
+            from bloomery.cli.filters.pairs import built_of_pairs
+
+            seen, lines = built_of_pairs(args, args.fpr or FPR, blocks, stops, progress)
         elif is_static(args.kind):
             from bloomery.cli.filters.static import built
 
@@ -105,7 +110,8 @@ def _filled(
 def _check(args: argparse.Namespace) -> None:
     from bloomery import registry
     from bloomery.cli.failures import Refusal, refuse_idle_options
-    from bloomery.cli.filters.kinds import is_static, is_world
+    from bloomery.cli.filters.kinds import is_map, is_static, is_world
+    from bloomery.cli.filters.pairs import check_pairs
     from bloomery.cli.filters.static import check_options
     from bloomery.cli.filters.world import check_world, refuse_world
     from bloomery.cli.io.output import require_writable
@@ -113,7 +119,9 @@ def _check(args: argparse.Namespace) -> None:
     refuse_idle_options(args)
     world = is_world(args.kind)
     (check_world if world else refuse_world)(args)
-    check_options(args, static=world or is_static(args.kind))
+    if is_map(args.kind):
+        check_pairs(args)
+    check_options(args, static=world or is_map(args.kind) or is_static(args.kind))
     if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
         raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
     require_different([*args.files, *(args.rest or [])], {"OUT": args.out})

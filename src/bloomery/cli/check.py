@@ -35,6 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify", choices=("header", "full"), default="header", help="how much of FILTER to check"
     )
+    parser.add_argument(
+        "--values", action="store_true", help="print found lines with a tab and what FILTER maps them to"
+    )
     add_secret(parser)
     add_records(parser)
     add_hashes(parser)
@@ -55,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
     refuse_idle_options(args)
     seen = load(args.filter, args, verify=args.verify, adds=False)
+    _check_values(args, seen)
     secret = args.hex or args.sha1_of
     output = None if args.count or args.quiet or secret else Output(None)
     with Stops() as stops:
@@ -85,21 +89,38 @@ def run(args: argparse.Namespace) -> int:
     return 0 if found == lines else 1
 
 
+def _check_values(args: argparse.Namespace, seen: Seen) -> None:
+    from bloomery.cli.failures import Refusal
+    from bloomery.cli.filters.kinds import maps, row_of
+
+    if not args.values:
+        return
+    if row_of(seen) not in maps():
+        raise Refusal(f"{args.filter}: a {type(seen).__name__} has no values; drop --values")
+    for option in ("absent", "select", "hex", "sha1_of"):
+        if getattr(args, option):
+            raise Refusal(f"--values and --{option.replace('_', '-')} exclude each other; drop one of them")
+
+
 def _looked_up(
     args: argparse.Namespace, seen: Seen, blocks: Blocks | Typed, output: Output | None, progress: Progress
 ) -> tuple[int, int]:
     """Print what is asked for; return (lines, lines found)."""
     from bloomery import _core
+    from bloomery.cli.filters.pairs import write_values
     from bloomery.cli.io.hashes import keys_of
 
     lines = found = 0
     for block in keys_of(args, blocks):
-        records, hits, inside, outside = _core.check_lines(
-            seen, block, found=bool(output) and not args.absent, absent=bool(output) and args.absent
-        )
+        if args.values:
+            records, hits = write_values(seen, block, output)
+        else:
+            records, hits, inside, outside = _core.check_lines(
+                seen, block, found=bool(output) and not args.absent, absent=bool(output) and args.absent
+            )
+            if output:
+                output.write(inside or outside or b"")
         lines, found = lines + records, found + hits
-        if output:
-            output.write(inside or outside or b"")
         if args.quiet and not args.json and found < lines:
             break
         progress.show()

@@ -50,7 +50,7 @@ def _merged(args: argparse.Namespace) -> Any:
 
     import bloomery
     from bloomery.cli.failures import Refusal
-    from bloomery.cli.filters.kinds import is_static, is_world, row_of
+    from bloomery.cli.filters.kinds import made_at_once, row_of
     from bloomery.cli.filters.secret import secret_from
 
     secret = secret_from(args.secret_file)
@@ -58,11 +58,7 @@ def _merged(args: argparse.Namespace) -> Any:
     for path in args.filters:
         part: Any = bloomery.open(path, verify="full", secret=secret)
         if not hasattr(part, "merge"):
-            made = (
-                "make one of all lines"
-                if is_static(row_of(part)["name"]) or is_world(row_of(part)["name"])
-                else "build it with a --capacity"
-            )
+            made = "make one of all lines" if row_of(part) in made_at_once() else "build it with a --capacity"
             raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {made}")
         if merged is None:
             merged = part.copy()

@@ -103,9 +103,9 @@ def _adding(kind: str) -> str:
     """Return a --kind that lines can be added to."""
     import argparse
 
-    from bloomery.cli.filters.kinds import static, worlds
+    from bloomery.cli.filters.kinds import made_at_once
 
-    if any(kind == row["name"] for row in static() + worlds()):
+    if any(kind == row["name"] for row in made_at_once()):
         remedy = f"it is made of all lines at once: bloomery build --kind {kind}"
         raise argparse.ArgumentTypeError(f"a {kind} filter takes no lines later; {remedy}")
     return kind
@@ -116,9 +116,9 @@ def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str, builds:
 
     A command that ``builds`` has all lines before it makes a filter, so its --kind may be a static one.
     """
-    from bloomery.cli.filters.kinds import kinds, static, worlds
+    from bloomery.cli.filters.kinds import kinds, made_at_once
 
-    rows = kinds() + (static() + worlds() if builds else [])
+    rows = kinds() + (made_at_once() if builds else [])
     layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
     group = parser.add_argument_group("filter")
     group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")

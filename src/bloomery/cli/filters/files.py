@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import bloomery
 from bloomery.cli.failures import Refusal
-from bloomery.cli.filters.kinds import grows, kinds, row_of, static, worlds
+from bloomery.cli.filters.kinds import grows, kinds, made_at_once, row_of
 from bloomery.cli.filters.secret import secret_from
 from bloomery.cli.io.output import Output, is_special
 
@@ -26,7 +26,7 @@ def load(
     One to which no line can be added is refused, unless only asked for.
     """
     found: Seen = bloomery.open(path, verify=verify, secret=secret_from(args.secret_file))
-    row, made = row_of(found), static() + worlds()
+    row, made = row_of(found), made_at_once()
     if row in kinds() or (row in made and not adds):
         return found
     why = "takes no lines"

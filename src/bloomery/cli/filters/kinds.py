@@ -42,6 +42,21 @@ def is_world(kind: str | None) -> bool:
     return kind is not None and registry.row_named(kind) in worlds()
 
 
+def maps() -> list[registry.Row]:
+    """Return the registry rows of what is made of lines with their values."""
+    return [row for row in registry.rows() if row["adds"] == "build_pairs"]
+
+
+def is_map(kind: str | None) -> bool:
+    """Tell whether a --kind is made of lines with their values."""
+    return kind is not None and registry.row_named(kind) in maps()
+
+
+def made_at_once() -> list[registry.Row]:
+    """Return the registry rows of all that takes no lines once it is made."""
+    return static() + worlds() + maps()
+
+
 def is_plain(kind: str | None) -> bool:
     """Tell whether a --kind is what a known size gets anyhow."""
     return kind is None or registry.row_named(kind)["role"] == "plain"

@@ -50,6 +50,7 @@ done
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
+command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 
 if [[ ! -x .venv/bin/python ]]; then
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then

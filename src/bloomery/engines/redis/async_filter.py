@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis import content, creation, opening, server
+from bloomery.engines.redis import content, opening, resharding, server
 from bloomery.engines.redis.filter import cells_in_memory, check_same, described
 from bloomery.engines.redis.gathering import Gathering
 from bloomery.engines.redis.opening import Wanted
@@ -135,28 +135,27 @@ class AsyncRedisBloomFilter:
         if isinstance(other, AsyncRedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
             other = await other.dump()
-        await self._run(content.united(self._strings, cells_in_memory(self._strings, other)))
+        await self._run(resharding.merged(self._strings, cells_in_memory(self._strings, other)))
 
     async def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys that come meanwhile may be in it or not."""
-        return await self._run(content.dumped(self._strings))
+        return await self._run(resharding.dumped(self._strings))
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server."""
-        await self._replaced(cells_in_memory(self._strings, filter))
+        await self._run(resharding.replaced(self._strings, cells_in_memory(self._strings, filter)))
 
     async def clear(self) -> None:
         """Forget every key; each string changes at once."""
-        await self._replaced(None)
+        await self._run(resharding.replaced(self._strings, None))
 
-    async def _replaced(self, cells: memoryview | None) -> None:
-        strings = self._strings
-        after = await self._run(creation.replaced(strings.name, strings.manifest, strings.cells, cells))
-        strings.adopt(after)
+    async def reshard(self, shards: int) -> None:
+        """Go to another number of shards, while clients add and look."""
+        await self._run(resharding.resharded(self._strings, shards))
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return await self._run(creation.removed(self._strings.names))
+        return await self._run(resharding.deleted(self._strings))
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis import content, creation, opening, server
+from bloomery.engines.redis import content, creation, opening, resharding, server
 from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.opening import Wanted
 from bloomery.engines.redis.strings import cells_of
@@ -182,41 +182,49 @@ class RedisBloomFilter:
         if isinstance(other, RedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
             there = other._strings
+            for one in (self, other):
+                one._run(one._strings.refreshed())
             if (
                 self._transport.whole
+                and self._strings.other is None
+                and there.other is None
                 and other._transport.client is self._transport.client
                 and other.manifest.shards == self.manifest.shards
             ):
                 self._run(content.united_there(self._strings, there.names.bits))
                 return self
             other = other.dump()
-        self._run(content.united(self._strings, cells_in_memory(self._strings, other)))
+        self._run(resharding.merged(self._strings, cells_in_memory(self._strings, other)))
         return self
 
     def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys that come meanwhile may be in it or not."""
-        return self._run(content.dumped(self._strings))
+        return self._run(resharding.dumped(self._strings))
 
     def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server.
 
         Each string changes at once.
         """
-        strings = self._strings
-        strings.need_cells("load()")
-        cells = cells_in_memory(self._strings, filter)
-        self._strings.adopt(
-            self._run(creation.replaced(strings.name, strings.manifest, strings.cells, cells))
-        )
+        self._strings.need_cells("load()")
+        self._run(resharding.replaced(self._strings, cells_in_memory(self._strings, filter)))
 
     def clear(self) -> None:
         """Forget every key; each string changes at once."""
-        strings = self._strings
-        self._strings.adopt(self._run(creation.replaced(strings.name, strings.manifest, strings.cells)))
+        self._run(resharding.replaced(self._strings, None))
+
+    def reshard(self, shards: int) -> None:
+        """Go to another number of shards, while clients add and look.
+
+        The old strings are read until the new ones are full; keys go to both meanwhile. Whoever is stopped
+        on the way leaves a filter that every client reads rightly; the next call goes on from there. All
+        cells pass through this client. ``verify`` knows nothing of keys from before.
+        """
+        self._run(resharding.resharded(self._strings, shards))
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return self._run(creation.removed(self._strings.names))
+        return self._run(resharding.deleted(self._strings))
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.

@@ -48,6 +48,10 @@ class Manifest:
     #: Seconds for which keys are remembered, and generations that take turns; 0 without a window.
     window: float = 0.0
     generations: int = 0
+    #: Which strings are read, and the others that keys are written to, too, while it goes to or from them.
+    cut: int = 0
+    other_shards: int = 0
+    other_cut: int = 0
     state: str = BUILDING
     key_rule: int = KEY_RULE
     version: int = VERSION
@@ -67,6 +71,10 @@ class Manifest:
     def at(self, state: str) -> Manifest:
         """Return it in another state."""
         return replace(self, state=state)
+
+    def other(self) -> Manifest:
+        """Return it for the strings that it goes to or comes from."""
+        return replace(self, shards=self.other_shards, cut=self.other_cut, other_shards=0, other_cut=0)
 
     def next(self) -> Manifest:
         """Return it with the next generation."""
@@ -111,6 +119,9 @@ def read(name: str, data: bytes) -> Manifest:
         sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in {BUILDING, CLOSING, READY}
         sound &= manifest.backend in {STRINGS, MODULE}
         sound &= all(0 <= number < 1 << 32 for number in (manifest.generation, manifest.shards - 1))
+        sound &= all(
+            0 <= number < 1 << 32 for number in (manifest.cut, manifest.other_shards, manifest.other_cut)
+        )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise

@@ -1,9 +1,9 @@
 """The keys of a filter on the server.
 
 ``name:bits`` holds the cells, ``name:bits:0``, ``name:bits:1`` and so on those of a filter in shards,
-``name:bloomery`` says what it is. A filter of the server's own (BF.*) is under ``name:bits:<id>``. Shards
-go to the nodes of a cluster by their names, unless the name has a tag in braces, which then chooses one
-node for all.
+``name:bits@1:0`` and so on after it went to another number of them, ``name:bloomery`` says what it is. A
+filter of the server's own (BF.*) is under ``name:bits:<id>``. Shards go to the nodes of a cluster by their
+names, unless the name has a tag in braces, which then chooses one node for all.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ _LONGEST = 512
 class Names:
     """The keys of one filter."""
 
-    def __init__(self, name: str, shards: int = 1) -> None:
-        """Take the filter's name."""
+    def __init__(self, name: str, shards: int = 1, cut: int = 0) -> None:
+        """Take the filter's name, and how often it has gone to another number of shards."""
         self.text = name
         self.name = name.encode()
         self.manifest = self.name + b":bloomery"
-        self.bits = [self.name + b":bits"]
-        if shards > 1:
-            self.bits = [b"%s:bits:%d" % (self.name, shard) for shard in range(shards)]
+        bits = self.name + (b":bits@%d" % cut if cut else b":bits")
+        self.bits = [bits] if shards == 1 else [b"%s:%d" % (bits, shard) for shard in range(shards)]
 
     @classmethod
     def of(cls, name: str, stood: Manifest) -> Names:
         """Return the keys of a filter that stands: a filter of the server's own has the id in its key."""
-        names = cls(name, stood.shards)
+        names = cls(name, stood.shards, stood.cut)
         if stood.backend == MODULE:
             names.bits = [names.bits[0] + b":" + stood.id[:16].encode()]
         return names

@@ -8,6 +8,7 @@ the next batch.
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from bloomery.engines.redis.names import Names
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from bloomery._core import WireBatch, WireCells, WireExchange, WireKeys
     from bloomery.engines.redis.asks import Steps
@@ -64,23 +65,29 @@ class Strings:
         self.name = name
         #: True of a filter that was not there before.
         self.fresh = False
-        self._secret = secret
+        self.secret = secret
         self.adopt(stood)
 
     def adopt(self, stood: Manifest) -> None:
         """Go by another manifest: what was acknowledged before is not of it."""
         self.manifest = stood
         self.names = Names.of(self.name, stood)
-        self.cells = cells_of(stood, self._secret)
+        self.cells = cells_of(stood, self.secret)
         self.acknowledged = Acknowledged(stood.shards)
         self.marks = [stood.mark(shard) for shard in range(stood.shards)]
         self._shards = list(enumerate(self.names.bits))
+        #: The strings that keys are written to, too, while the filter goes to another number of shards.
+        self.other = Strings(self.name, stood.other(), self.secret) if stood.other_shards else None
+
+    @property
+    def view(self) -> tuple[int, int]:
+        """Which strings are read, and which others written to."""
+        return self.manifest.cut, self.manifest.other_shards and self.manifest.other_cut + 1
 
     def one(self, key: Any, *, adding: bool) -> Steps[bool]:
         """Look for one key, or add it: True when it was found, or new."""
-        batch = self.cells.one(key, adding=adding)
-        yield from self._sent(batch, adding=adding)
-        return batch.any
+        batches = yield from self._settled(lambda: self.cells.one(key, adding=adding), adding=adding)
+        return any(batch.any for batch in batches)
 
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
@@ -98,9 +105,22 @@ class Strings:
 
     def _portions(self, gathered: WireKeys, *, adding: bool) -> Steps[None]:
         for start in range(0, len(gathered), PORTION):
-            batch = gathered.batch(start, start + PORTION)
-            yield from self._sent(batch, adding=adding)
-            gathered.take(batch)
+            for batch in (yield from self._settled(partial(self._portion, gathered, start), adding=adding)):
+                gathered.take(batch)
+
+    def _portion(self, gathered: WireKeys, start: int) -> WireBatch:
+        return gathered.batch(start, start + PORTION, self.cells)
+
+    def _settled(self, make: Callable[[], WireBatch], *, adding: bool) -> Steps[list[WireBatch]]:
+        """Send a batch, and once more whenever the filter went to other strings meanwhile.
+
+        An add is new if any of them said so; a look is answered by the last.
+        """
+        batches: list[WireBatch] = []
+        while True:
+            batches.append(make())
+            if (yield from self._sent(batches[-1], adding=adding)):
+                return batches if adding else batches[-1:]
 
     def _iterated(self, keys: Iterator[Any], *, adding: bool, answer: bool) -> Steps[Any]:
         answers: list[bool] = []
@@ -112,12 +132,11 @@ class Strings:
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look for ready hashes, or add them; a byte for each, as `one` answers."""
         gathered = self.cells.hashed(hashes, adding=adding)
-        answers = []
+        answers = b""
         for start in range(0, len(gathered), PORTION):
-            batch = gathered.batch(start, start + PORTION)
-            yield from self._sent(batch, adding=adding)
-            answers.append(batch.answers)
-        return b"".join(answers)
+            batches = yield from self._settled(partial(self._portion, gathered, start), adding=adding)
+            answers += either([batch.answers for batch in batches])
+        return answers
 
     def present(self, hashes: bytes) -> Steps[int]:
         """Count those of ready hashes that are found."""
@@ -139,27 +158,44 @@ class Strings:
                 raise failures.refused(self.name, exchange.refusals[0][1])
         return exchanges
 
-    def _sent(self, batch: WireBatch, *, adding: bool) -> Steps[None]:
-        """Send a batch and take its answers, if the strings are those of this filter."""
-        exchanges = yield from self._exchanged(batch)
+    def _sent(self, batch: WireBatch, *, adding: bool) -> Steps[bool]:
+        """Send a batch and take its answers; False if the filter is in other strings than it was sent to."""
+        if adding and self.other is not None:
+            beside = self.other.cells.hashed(batch.hashes, adding=True).batch(0, len(batch))
+            if not (yield from self._sent_to(self.other, beside, adding=True)):
+                return False
+        if not (yield from self._sent_to(self, batch, adding=adding)):
+            return False
+        if adding:
+            self.acknowledged.note(batch.hashes)
+        return True
+
+    def _sent_to(self, part: Strings, batch: WireBatch, *, adding: bool) -> Steps[bool]:
+        exchanges = yield from part._exchanged(batch)
         states = [state for exchange in exchanges for state in exchange.states]
-        if any(short or mark != self.marks[shard] for shard, mark, short, _ in states):
-            yield from self._looked_into(states)
         for exchange in exchanges:
             batch.take(exchange)
+        if any(short or mark != part.marks[shard] for shard, mark, short, _ in states) and not (
+            yield from self._looked_into(part, states)
+        ):
+            return False
         if adding:
             for shard, _, _, bits in states:
-                self.acknowledged.bits[shard] += bits
-            self.acknowledged.note(batch.hashes)
+                part.acknowledged.bits[shard] += bits
+        return True
 
-    def _looked_into(self, states: list[tuple[int, bytes, bool, int]]) -> Steps[None]:
+    def _looked_into(self, part: Strings, states: list[tuple[int, bytes, bool, int]]) -> Steps[bool]:
         """Find out why a mark is another one than before: whether the answers hold, or what was lost."""
+        view = self.view
         yield from self.refreshed()
+        if self.view != view:
+            return False
         for shard, mark, short, _ in states:
-            if short or mark[:8] + mark[12:] != self.marks[shard][:8] + self.marks[shard][12:]:
+            if short or mark[:8] + mark[12:] != part.marks[shard][:8] + part.marks[shard][12:]:
                 raise failures.lost(self.name, f"the cells of shard {shard}")
-            if mark != self.marks[shard]:
-                self.forget(shard, mark)
+            if mark != part.marks[shard]:
+                part.forget(shard, mark)
+        return True
 
     def forget(self, shard: int, mark: bytes) -> None:
         """Go by the mark of another generation: the filter was cleared or loaded, and has the same cells."""
@@ -206,11 +242,20 @@ class Strings:
 
     def ones(self) -> Steps[list[int]]:
         """Count the set bits of each shard."""
+        yield from self.refreshed()
         counts = []
         for shard, key in self._shards:
             _, nbytes = self.cells.range(shard)
             counts.append((yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)))
         return counts
+
+
+def either(answers: list[bytes]) -> bytes:
+    """Return 1 where any has it."""
+    held = 0
+    for one in answers:
+        held |= int.from_bytes(one, "little")
+    return held.to_bytes(len(answers[0]), "little")
 
 
 def _words(hashes: Any) -> bytes:

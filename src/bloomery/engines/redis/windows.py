@@ -23,7 +23,7 @@ from bloomery.engines.redis import failures
 from bloomery.engines.redis.asks import Call, Send, call
 from bloomery.engines.redis.manifest import read
 from bloomery.engines.redis.names import Names
-from bloomery.engines.redis.strings import PORTION, cells_of
+from bloomery.engines.redis.strings import PORTION, cells_of, either
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ class Window:
     def _found(self, hashes: bytes) -> Steps[bytes]:
         alive = yield from self._alive()
         answers = yield from self._asked(hashes, alive, adding=False)
-        return _either(answers)
+        return either(answers)
 
     def _added(self, hashes: bytes) -> Steps[bytes]:
         """Add to the present, and look in what is older: new is what is new there and nowhere here."""
@@ -143,12 +143,12 @@ class Window:
             first = not written
             if first:
                 older = range(min(present) - self.manifest.generations + 1, min(present))
-                known = _either([known, *(yield from self._asked(hashes, older, adding=False))])
+                known = either([known, *(yield from self._asked(hashes, older, adding=False))])
             for generation in sorted(present):
                 yield from self._prepared(generation)
                 (new,) = yield from self._asked(hashes, [generation], adding=True)
                 if first:  # later ones have what was just added
-                    known = _either([known, bytes(1 - one for one in new)])
+                    known = either([known, bytes(1 - one for one in new)])
                 written.add(generation)
 
     def _prepared(self, generation: int) -> Steps[None]:
@@ -225,12 +225,3 @@ class Window:
 
 class _Cleared(Exception):
     """The window was cleared; what was asked is to be asked again."""
-
-
-def _either(answers: list[bytes]) -> bytes:
-    """Return 1 where any has it."""
-    size = len(answers[0])
-    held = 0
-    for one in answers:
-        held |= int.from_bytes(one, "little")
-    return held.to_bytes(size, "little")

@@ -5,6 +5,7 @@ Whatever shards, layout, keys and client.
 
 from __future__ import annotations
 
+import subprocess
 import uuid
 from array import array
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import polars as pl
 import pytest
+import redis
 from engines.servers import needs_redis
 
 from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError, hash_many
@@ -217,3 +219,33 @@ def test_threads_share_a_filter(client, name):
     told = there.verify()
     assert told.ok
     assert told.keys_checked == 4096
+
+
+def test_tls_and_unix_sockets(tmp_path):
+    from engines.servers import Server, free_port
+
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    words += " -addext subjectAltName=IP:127.0.0.1"
+    words += f" -keyout {tmp_path}/key.pem -out {tmp_path}/cert.pem"
+    made = subprocess.run(words.split(), capture_output=True)
+    if made.returncode:
+        pytest.skip("needs openssl")
+    secure = free_port()
+    files = {"tls_cert_file": tmp_path / "cert.pem", "tls_key_file": tmp_path / "key.pem"}
+    try:
+        server = Server(tmp_path / "tls", tls_port=secure, tls_auth_clients="no", **files)
+    except RuntimeError:
+        pytest.skip("this redis-server was built without TLS")
+    try:
+        ways = [
+            redis.Redis(port=secure, ssl=True, ssl_ca_certs=str(tmp_path / "cert.pem")),
+            redis.Redis(unix_socket_path=str(server.folder / "redis.sock")),
+        ]
+        for number, client in enumerate(ways):
+            with client:
+                f = RedisBloomFilter(client, "f", 50_000)
+                assert f.add_many(range(number * 20_000, (number + 1) * 20_000)).count(False) < 50
+                assert all(f.contains_many(range((number + 1) * 20_000)))
+                assert f.add(f"one{number}")
+    finally:
+        server.kill()

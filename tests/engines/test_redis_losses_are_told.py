@@ -151,6 +151,7 @@ def test_a_server_that_is_gone_is_an_error_of_the_package_and_back_again_one_goe
         with pytest.raises(EngineUnavailable) as caught:
             ask()
         assert isinstance(caught.value, ConnectionError)
+        assert str(server.port) in str(caught.value) or "closed" in str(caught.value).lower()
         assert "secret key" not in str(caught.value)
     server.start()
     assert "a" in f

@@ -61,12 +61,12 @@ def refused(name: str, text: str) -> EngineError:
     return EngineError(f"filter {name!r}: the server refused: {said[:200] if code == 'ERR' else text[:200]}")
 
 
-def gone(name: str) -> EngineUnavailable:
-    """Return the error for a server that cannot be reached."""
+def gone(name: str, why: str) -> EngineUnavailable:
+    """Return the error for a server that cannot be reached; ``why`` is what the client says of it."""
+    said = f" ({why[:200].rstrip('.')})" if why else ""
     return EngineUnavailable(
-        f"filter {name!r}: the server cannot be reached, or broke the connection off; adds that were on "
-        "their way may have "
-        "been done"
+        f"filter {name!r}: the server cannot be reached, or broke the connection off{said}; adds that were "
+        "on their way may have been done"
     )
 
 

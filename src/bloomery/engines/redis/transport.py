@@ -61,7 +61,7 @@ def translated(name: str, error: Exception) -> Exception:
     if isinstance(error, (refusals.AuthenticationError, refusals.BusyLoadingError)):
         return failures.refused(name, text_of(error))
     if isinstance(error, (refusals.ConnectionError, refusals.RedisClusterException, OSError)):
-        return failures.gone(name)
+        return failures.gone(name, str(error))
     if isinstance(error, refusals.ResponseError):
         return failures.refused(name, text_of(error))
     return error

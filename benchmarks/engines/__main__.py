@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ["redis"]
+NAMES = ["redis", "fleet"]
 
 
 def main() -> int:

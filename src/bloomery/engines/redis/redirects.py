@@ -14,7 +14,7 @@ import redis.exceptions as refusals
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from bloomery._core import WireExchange
+    from bloomery._core import WireBatch, WireExchange
     from bloomery.engines.redis.asks import Call, Send
 
 #: Redirections that a batch follows, as redis-py has it for a command.
@@ -38,9 +38,12 @@ _BROKEN = (
 
 
 class Exchanges(NamedTuple):
-    """Nodes and what to exchange with them; the answer is a list of errors, None where all replies came."""
+    """Nodes and what to exchange with them; the answer is a list of errors, None where all replies came.
 
-    parts: list[tuple[Any, WireExchange]]
+    Each exchange is made when it is sent, while other nodes work already.
+    """
+
+    parts: list[tuple[Any, Callable[[], WireExchange]]]
 
 
 class Question(NamedTuple):
@@ -130,7 +133,18 @@ class _Part:
 
     node: Any
     shards: list[tuple[int, bytes]]
-    exchange: WireExchange
+    asking: bool
+    batch: WireBatch
+    made: WireExchange | None = None
+
+    @property
+    def exchange(self) -> WireExchange:
+        return self.made or self.make()
+
+    def make(self) -> WireExchange:
+        """Write the commands."""
+        self.made = self.batch.exchange(self.shards, asking=self.asking)
+        return self.made
 
 
 class _Detour:
@@ -197,7 +211,7 @@ def routed(
                 raise
             yield Renew([], patience.failures)
             continue
-        outcomes = yield Exchanges([(part.node, part.exchange) for part in parts])
+        outcomes = yield Exchanges([(part.node, part.make) for part in parts])
         detour = _Detour()
         for part, outcome in zip(parts, outcomes, strict=True):
             if detour.note(part, outcome):
@@ -227,10 +241,7 @@ def _parts(
         asking = shard in asked
         node = asked[shard] if asking else node_of(key)
         groups.setdefault((node, asking), []).append((shard, key))
-    return [
-        _Part(node, shards, send.batch.exchange(shards, asking=asking))
-        for (node, asking), shards in groups.items()
-    ]
+    return [_Part(node, shards, asking, send.batch) for (node, asking), shards in groups.items()]
 
 
 def _moved(words: list[str], node: Any) -> Moved:

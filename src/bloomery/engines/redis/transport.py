@@ -18,6 +18,8 @@ from bloomery.engines.redis.asks import Call, Calls, Pause
 from bloomery.errors import BloomeryError, ParameterTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bloomery._core import WireExchange
     from bloomery.engines.redis.asks import Ask, Send, Steps
 
@@ -215,15 +217,18 @@ def check_loaded(exchange: WireExchange) -> None:
         raise refusals.BusyLoadingError("the server is loading its data")
 
 
-def together(parts: list[tuple[Any, WireExchange]]) -> list[Exception | None]:
+def together(parts: list[tuple[Any, Callable[[], WireExchange]]]) -> list[Exception | None]:
     """Exchange with several pools at the same time: all is sent before the first reply is read.
 
     Returns an error, or None, of each. Servers keep the replies that nobody reads yet.
     """
     errors: list[Exception | None] = [None] * len(parts)
     open_: list[tuple[int, Any]] = []
+    exchanges: list[WireExchange] = []
     try:
-        for number, (pool, exchange) in enumerate(parts):
+        for number, (pool, make) in enumerate(parts):
+            exchange = make()
+            exchanges.append(exchange)
             try:
                 connection = pool.get_connection()
                 open_.append((number, connection))
@@ -233,7 +238,7 @@ def together(parts: list[tuple[Any, WireExchange]]) -> list[Exception | None]:
         for number, connection in open_:
             if errors[number] is None:
                 try:
-                    receive(connection, parts[number][1])
+                    receive(connection, exchanges[number])
                 except RAISED as error:
                     errors[number] = error
     except BaseException:

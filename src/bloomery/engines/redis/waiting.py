@@ -18,7 +18,7 @@ from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, tex
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from bloomery._core import WireExchange
     from bloomery.engines.redis.asks import Ask, Send, Steps
@@ -213,8 +213,9 @@ class AsyncClusterTransport(AsyncTransport):
         return await asyncio.sleep(need.seconds)
 
     @staticmethod
-    async def _with(node: Any, exchange: WireExchange) -> Exception | None:
+    async def _with(node: Any, make: Callable[[], WireExchange]) -> Exception | None:
         """Exchange with one node; the error, if replies are missing."""
+        exchange = make()
         try:
             connection = node.acquire_connection()
             try:

@@ -1,0 +1,147 @@
+"""More than one task, server or generation: asyncio beside the plain client, a cluster beside one server.
+
+All by turns in one run; keys a second, the median of turns, and of the ratios of each turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import statistics
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import redis
+import redis.asyncio
+
+from benchmarks.engines.servers import free_port, server
+from bloomery.engines.redis import (
+    AsyncRedisBloomFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+CAPACITY, FPR = 1_000_000, 0.01
+TURNS, TASKS, SINGLE, BATCH, MANY, NODES = 15, 64, 2000, 10_000, 5, 6
+
+
+def _told(name: str, ours: list[float], theirs: list[float]) -> str:
+    ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+    return f"  {name:28} {statistics.median(ours):12,.0f} keys/s  {ratio:5.2f}x"
+
+
+async def _tasks(there: AsyncRedisBloomFilter, call: str, numbers: Iterator[int]) -> float:
+    ask, each = getattr(there, call), SINGLE // TASKS * 4
+
+    async def task() -> None:
+        for _ in range(each):
+            await ask(next(numbers))
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(task() for _ in range(TASKS)))
+    return TASKS * each / (time.perf_counter() - begun)
+
+
+def tasks(port: int) -> Iterator[str]:
+    """Single keys: of one client that waits for each, and of 64 tasks."""
+    numbers = itertools.count()
+    rates: dict[str, list[float]] = {}
+
+    async def run(plain: RedisBloomFilter) -> None:
+        async with redis.asyncio.Redis(port=port) as client:
+            there = await AsyncRedisBloomFilter.open(client, plain.name)
+            for _ in range(TURNS):
+                for call, ask in (("add", plain.add), ("contains", plain.__contains__)):
+                    begun = time.perf_counter()
+                    for _ in range(SINGLE):
+                        ask(next(numbers))
+                    rates.setdefault(call, []).append(SINGLE / (time.perf_counter() - begun))
+                    rates.setdefault(f"async {call}", []).append(await _tasks(there, call, numbers))
+
+    with redis.Redis(port=port) as client:
+        asyncio.run(run(RedisBloomFilter(client, "tasks", CAPACITY, FPR)))
+    for call in ("add", "contains"):
+        yield _told(f"one key a time, {call}", rates[call], rates[call])
+        yield _told(f"{TASKS} tasks, {call}", rates[f"async {call}"], rates[call])
+
+
+def _timed(call: Callable[[Any], Any], batches: list[Any]) -> float:
+    begun = time.perf_counter()
+    for batch in batches:
+        call(batch)
+    return sum(map(len, batches)) / (time.perf_counter() - begun)
+
+
+def cluster(folder: Path, port: int) -> Iterator[str]:
+    """Batches of 10,000 to three masters, each with a replica, and to one server."""
+    options = [
+        "--cluster-enabled",
+        "yes",
+        "--repl-diskless-sync-delay",
+        "0",
+        "--cluster-node-timeout",
+        "5000",
+    ]
+    with contextlib.ExitStack() as stack:
+        ports = []
+        for number in range(NODES):
+            node = folder / str(number)
+            node.mkdir()
+            bus = ["--cluster-port", str(free_port())]
+            ports.append(stack.enter_context(server(node, *options, *bus)))
+        hosts = [f"127.0.0.1:{each}" for each in ports]
+        words = ["redis-cli", "--cluster", "create", *hosts, "--cluster-replicas", "1", "--cluster-yes"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        time.sleep(5)  # replicas have their masters' data
+        several = stack.enter_context(redis.RedisCluster(host="127.0.0.1", port=ports[0]))
+        one = stack.enter_context(redis.Redis(port=port))
+        filters = {
+            "one server": RedisBloomFilter(one, "bulk", CAPACITY, FPR),
+            "cluster of six": RedisBloomFilter(several, "bulk", CAPACITY, FPR),
+        }
+        rates: dict[tuple[str, str], list[float]] = {}
+        numbers = itertools.count()
+        for _ in range(TURNS):
+            for name, each in filters.items():
+                batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
+                for call in ("add_many", "contains_many"):
+                    rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+        for (name, call), measured in rates.items():
+            yield _told(f"{name}, {call}", measured, rates["one server", call])
+
+
+def kinds(port: int) -> Iterator[str]:
+    """Windows and counters beside the plain filter, batches of 10,000."""
+    with redis.Redis(port=port) as client:
+        filters: dict[str, Any] = {
+            "plain": RedisBloomFilter(client, "plain", CAPACITY, FPR),
+            "window, 3 generations": RedisRollingFilter(client, "window", CAPACITY, FPR, window=3600),
+            "counters of 4 bits": RedisCountingFilter(client, "counters", CAPACITY, FPR),
+        }
+        rates: dict[tuple[str, str], list[float]] = {}
+        numbers = itertools.count()
+        for _ in range(3):
+            for name, each in filters.items():
+                start = next(numbers) * BATCH
+                for call in ("add_many", "contains_many"):
+                    told = _timed(getattr(each, call), [np.arange(start, start + BATCH)])
+                    rates.setdefault((name, call), []).append(told)
+        for (name, call), measured in rates.items():
+            yield _told(f"{name}, {call}", measured, rates["plain", call])
+
+
+def run(folder: Path) -> Iterator[str]:
+    """The lines of the table."""
+    (folder / "one").mkdir()
+    with server(folder / "one") as port:
+        yield from tasks(port)
+        yield from cluster(folder, port)
+        yield from kinds(port)

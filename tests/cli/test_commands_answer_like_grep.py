@@ -222,6 +222,10 @@ def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
         (tmp_path / text).write_bytes(b"a\nb\na\n")
     for part in ("words", "monday", "tuesday"):
         bloomery("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
+    (tmp_path / "others.txt").write_bytes(b"c\nd\n")
+    for part in ("old", "new"):
+        words = ["--kind", "cascade", f"{part}.cascade", "words.txt", "--except", "others.txt"]
+        bloomery("build", *words, cwd=tmp_path, check=0)
     example = COMMANDS[name].EXAMPLE.replace("tail -F", "cat").replace("2G", "64M")
     # A service would run on.
     example = example.replace("bloomery serve", "bloomery serve --check")

@@ -15,7 +15,7 @@ HELP = "write what differs between two versions, or apply it"
 DETAIL = """OLD and NEW are files of bloomery build --except; NEW was built with --like OLD, or the delta is
 as long as NEW. With --apply the third file is a delta for OLD, and OUT becomes the version that it was
 made of, byte for byte. A delta for another version, or a damaged one, is refused."""
-EXAMPLE = "bloomery delta tuesday.delta monday.bloom tuesday.bloom"
+EXAMPLE = "bloomery delta day.delta old.cascade new.cascade"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

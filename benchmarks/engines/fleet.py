@@ -80,31 +80,33 @@ def _timed(call: Callable[[Any], Any], batches: list[Any]) -> float:
     return sum(map(len, batches)) / (time.perf_counter() - begun)
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def cluster(folder: Path, port: int) -> Iterator[str]:
-    """Batches of 10,000 to three masters, each with a replica, and to one server."""
-    options = [
-        "--cluster-enabled",
-        "yes",
-        "--repl-diskless-sync-delay",
-        "0",
-        "--cluster-node-timeout",
-        "5000",
-    ]
+    """Batches of 10,000 to one server, to one with a replica, and to three masters with one each."""
+    at_once = ["--repl-diskless-sync-delay", "0"]
+    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000", *at_once]
     with contextlib.ExitStack() as stack:
         ports = []
         for number in range(NODES):
-            node = folder / str(number)
-            node.mkdir()
             bus = ["--cluster-port", str(free_port())]
-            ports.append(stack.enter_context(server(node, *options, *bus)))
+            ports.append(stack.enter_context(server(_made(folder / str(number)), *options, *bus)))
         hosts = [f"127.0.0.1:{each}" for each in ports]
         words = ["redis-cli", "--cluster", "create", *hosts, "--cluster-replicas", "1", "--cluster-yes"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        master = stack.enter_context(server(_made(folder / "master"), *at_once))
+        follow = ["--replicaof", f"127.0.0.1 {master}"]
+        stack.enter_context(server(_made(folder / "replica"), *at_once, *follow))
         time.sleep(5)  # replicas have their masters' data
+        followed = stack.enter_context(redis.Redis(port=master))
         several = stack.enter_context(redis.RedisCluster(host="127.0.0.1", port=ports[0]))
         one = stack.enter_context(redis.Redis(port=port))
         filters = {
             "one server": RedisBloomFilter(one, "bulk", CAPACITY, FPR),
+            "one with a replica": RedisBloomFilter(followed, "bulk", CAPACITY, FPR),
             "cluster of six": RedisBloomFilter(several, "bulk", CAPACITY, FPR),
         }
         rates: dict[tuple[str, str], list[float]] = {}

@@ -70,7 +70,7 @@ def test_unlike_parameters_are_named(client, name):
 def test_new_filters_are_spread_evenly(client, name):
     there = RedisBloomFilter(client, name, 1_000_000)
     assert there.manifest.shards == 48
-    nodes = [client.get_node_from_key(key).port for key in there._strings.names.bits]
+    nodes = [client.get_node_from_key(key).port for key in there._there.names.bits]
     assert all(nodes.count(node) >= 6 for node in set(nodes))
     assert len(set(nodes)) == 3
     assert RedisBloomFilter(client, name + "small", 10).manifest.shards < 48
@@ -104,7 +104,7 @@ def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(20_000)
     there.update(keys[:5000])
-    moved = there._strings.names.bits[2]
+    moved = there._there.names.bits[2]
     slot = client.keyslot(moved)
     source = cluster.node_of(client, moved)
     target = next(
@@ -130,7 +130,7 @@ def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
 
 def test_slots_that_move_again_and_again_under_load(cluster, client, name):
     there = RedisBloomFilter(client, name, 100_000, shards=4)
-    bits = there._strings.names.bits[0]
+    bits = there._there.names.bits[0]
     slot, done, failed, added = client.keyslot(bits), threading.Event(), [], []
 
     def load():
@@ -172,7 +172,7 @@ def test_a_master_killed_in_mid_batch_is_waited_for(tmp_path):
             there = RedisBloomFilter(client, "f", 200_000, shards=12)
             there.update(np.arange(20_000))
             client.wait(1, 1000, target_nodes="primaries")
-            victim = running.node_of(client, there._strings.names.bits[0])
+            victim = running.node_of(client, there._there.names.bits[0])
             timer = threading.Timer(0.1, victim.kill)
             timer.start()
             batch = 4

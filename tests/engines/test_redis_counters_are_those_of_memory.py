@@ -51,10 +51,10 @@ def test_counters_are_those_of_memory(client, name, bits, secret):
 @pytest.mark.parametrize("bits", [2, 4, 8])
 def test_every_count_goes_up_and_down_as_it_should(client, name, bits):
     there = RedisCountingFilter(client, name, 100, counter_bits=bits)
-    at, most = there._counters.at("k")[:1], 2**bits - 1
+    at, most = there._there.at("k")[:1], 2**bits - 1
     for count in range(most + 1):
         client.execute_command("BITFIELD", f"{name}:bits", "SET", f"u{bits}", at[0], count)
-        client.execute_command(*there._counters._remove(at))
+        client.execute_command(*there._there._remove(at))
         (left,) = client.execute_command("BITFIELD", f"{name}:bits", "GET", f"u{bits}", at[0])
         assert left == (most if count == most else max(count - 1, 0))
 

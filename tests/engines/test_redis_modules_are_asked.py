@@ -97,7 +97,7 @@ def test_what_only_strings_have_is_refused_and_names_the_remedy(client):
 def test_a_filter_that_is_gone_is_told_and_not_made_anew_by_an_add(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     f.update(["a", "b"])
-    (key,) = f._strings.names.bits
+    (key,) = f._there.names.bits
     client.delete(key)
     for ask in (lambda: "a" in f, lambda: f.add("c"), lambda: f.update(range(100))):
         with pytest.raises(FilterLost):
@@ -117,7 +117,7 @@ def test_cleared_is_empty_for_every_client(client):
     f.clear()
     assert g.contains_many(range(100)) == [False] * 100
     assert g.verify()
-    assert client.pttl(f._strings.names.bits[0]) == -1
+    assert client.pttl(f._there.names.bits[0]) == -1
 
 
 @pytest.mark.parametrize("backend", ["auto", "module"])

@@ -42,7 +42,7 @@ def test_the_rule_is_that_of_memory(client, name, generations, apart):
     there = RedisRollingFilter(client, name, 2000, 1e-7, window=window, generations=generations)
     here = RollingBloomFilter(2000, 1e-7, generations=generations, window=window)
     began = (int(time.time()) // stretch + 1) * stretch
-    clock = there._window.clock = Clock(began, apart)
+    clock = there._there.clock = Clock(began, apart)
     here.advance(began)
     added = {}
     for turn in range(60):

@@ -107,10 +107,11 @@ def _looked_up(
 ) -> tuple[int, int]:
     """Print what is asked for; return (lines, lines found)."""
     from bloomery import _core
-    from bloomery.cli.filters.pairs import write_values
     from bloomery.cli.io.hashes import keys_of
 
     lines = found = 0
+    if args.values:
+        from bloomery.cli.filters.pairs import write_values
     for block in keys_of(args, blocks):
         if args.values:
             records, hits = write_values(seen, block, output)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bloomery.engines.redis import content, opening, resharding, server
 from bloomery.engines.redis.filter import cells_in_memory, check_same, described
 from bloomery.engines.redis.gathering import Gathering
+from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.opening import Wanted
 from bloomery.engines.redis.waiting import transport_of
 
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
 
     from bloomery._core import BloomFilter
     from bloomery.engines.redis.acknowledged import Verification
-    from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.planning import Plan
     from bloomery.engines.redis.strings import Load, Strings
     from bloomery.engines.redis.waiting import AsyncTransport
     from bloomery.keys import Key, Keys
 
 
-class AsyncRedisBloomFilter:
+class AsyncRedisBloomFilter(Held):
     """`RedisBloomFilter` over a client of redis.asyncio, for one server or a cluster.
 
     ``await AsyncRedisBloomFilter.open(...)`` makes it. Its methods are those of `RedisBloomFilter`, awaited;
@@ -36,9 +36,11 @@ class AsyncRedisBloomFilter:
     ``seen = await AsyncRedisBloomFilter.open(redis.asyncio.Redis(), "seen", 1_000_000, fpr=0.001)``
     """
 
+    _there: Strings
+
     def __init__(self, transport: AsyncTransport, strings: Strings, run_ids: tuple[str | None, ...]) -> None:
         """Take what `open` found."""
-        self._transport, self._strings, self._run_ids = transport, strings, run_ids
+        self._transport, self._there, self._run_ids = transport, strings, run_ids
         self._run = transport.run
         self._added = Gathering(partial(self._hashed, adding=True))
         self._looked = Gathering(partial(self._hashed, adding=False))
@@ -107,55 +109,55 @@ class AsyncRedisBloomFilter:
         return await transport.run(opening.plan(replace(wanted, spread=transport.shards()), batch))
 
     async def _hashed(self, hashes: bytes, *, adding: bool) -> bytes:
-        return await self._run(self._strings.each(hashes, adding=adding))
+        return await self._run(self._there.each(hashes, adding=adding))
 
     async def add(self, key: Key, /) -> bool:
         """Add a key; True when it was certainly new."""
-        return await self._added.put(self._strings.cells.one(key).hashes)
+        return await self._added.put(self._there.cells.one(key).hashes)
 
     async def contains(self, key: Key, /) -> bool:
         """Tell whether a key was probably added."""
-        return await self._looked.put(self._strings.cells.one(key).hashes)
+        return await self._looked.put(self._there.cells.one(key).hashes)
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
-            await self._run(self._strings.many(batch, adding=True, answer=False))
+            await self._run(self._there.many(batch, adding=True, answer=False))
 
     async def add_many(self, keys: Any) -> Any:
         """Add many keys and answer, for each, whether it was new, in the caller's kind."""
-        return await self._run(self._strings.many(keys, adding=True))
+        return await self._run(self._there.many(keys, adding=True))
 
     async def contains_many(self, keys: Any) -> Any:
         """Answer for each key whether it was probably added, in the caller's kind."""
-        return await self._run(self._strings.many(keys, adding=False))
+        return await self._run(self._there.many(keys, adding=False))
 
     async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, AsyncRedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
             other = await other.dump()
-        await self._run(resharding.merged(self._strings, cells_in_memory(self._strings, other)))
+        await self._run(resharding.merged(self._there, cells_in_memory(self._there, other)))
 
     async def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys that come meanwhile may be in it or not."""
-        return await self._run(resharding.dumped(self._strings))
+        return await self._run(resharding.dumped(self._there))
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server."""
-        await self._run(resharding.replaced(self._strings, cells_in_memory(self._strings, filter)))
+        await self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 
     async def clear(self) -> None:
         """Forget every key; each string changes at once."""
-        await self._run(resharding.replaced(self._strings, None))
+        await self._run(resharding.replaced(self._there, None))
 
     async def reshard(self, shards: int) -> None:
         """Go to another number of shards, while clients add and look."""
-        await self._run(resharding.resharded(self._strings, shards))
+        await self._run(resharding.resharded(self._there, shards))
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return await self._run(resharding.deleted(self._strings))
+        return await self._run(resharding.deleted(self._there))
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load."""
@@ -168,37 +170,17 @@ class AsyncRedisBloomFilter:
 
     async def fill(self) -> float:
         """Share of set bits."""
-        self._strings.need_cells("fill")
+        self._there.need_cells("fill")
         return (await self._load()).fill or 0.0
 
     async def _load(self) -> Load:
-        return await self._run(self._strings.load())
+        return await self._run(self._there.load())
 
     async def verify(self) -> Verification:
         """Look for what this client knows that the server acknowledged; false when some of it is gone."""
-        now = await self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
-        return await self._run(content.verified(self._strings, restarted=now != self._run_ids))
+        now = await self._run(server.run_ids(self._there.names, whole=self._transport.whole))
+        return await self._run(content.verified(self._there, restarted=now != self._run_ids))
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        return {"class": type(self).__name__, **described(self._strings, await self._load())}
-
-    @property
-    def name(self) -> str:
-        """The filter's name on the server."""
-        return self._strings.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """The parameters that stand on the server."""
-        return self._strings.manifest
-
-    @property
-    def capacity(self) -> int:
-        """Keys the filter was sized for."""
-        return self.manifest.capacity
-
-    def __repr__(self) -> str:
-        """Name the filter; nothing is asked."""
-        stood = self.manifest
-        return f"{type(self).__name__}({self.name!r}, capacity={stood.capacity}, fpr={stood.fpr})"
+        return {"class": type(self).__name__, **described(self._there, await self._load())}

@@ -9,9 +9,10 @@ from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
 from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.counters import LAYOUT, WIDTHS, Counters
+from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.manifest import Manifest
 from bloomery.engines.redis.names import refused
-from bloomery.engines.redis.opening import fingerprint
+from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
     from bloomery.keys import Key
 
-_DEFAULT_FPR = 0.01
 _DEFAULT_BITS = 4
 
 
-class RedisCountingFilter:
+class RedisCountingFilter(Held):
     """An approximate multiset of keys that all clients of a Redis or Valkey server share.
 
     Opens the filter ``name``, or makes it if there is none and ``capacity`` is given; given parameters must
@@ -42,6 +42,8 @@ class RedisCountingFilter:
 
     ``seen = RedisCountingFilter(redis.Redis(), "seen", 1_000_000)``
     """
+
+    _there: Counters
 
     def __init__(
         self,
@@ -60,11 +62,11 @@ class RedisCountingFilter:
             raise ParameterError(why)
         stated = {"capacity": capacity, "fpr": fpr, "counter_bits": counter_bits, "seed": seed}
         self._run = transport_of(client, name).run
-        self._counters = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
+        self._there = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
 
     def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True when it was certainly new. One round trip."""
-        return self._run(self._counters.added([key]))[0]
+        return self._run(self._there.added([key]))[0]
 
     def remove(self, key: Key, /) -> None:
         """Remove an occurrence of a key; KeyError for one that was certainly not there. Two round trips."""
@@ -73,7 +75,7 @@ class RedisCountingFilter:
 
     def discard(self, key: Key, /) -> bool:
         """Remove an occurrence of a key if it seems to be there; True when it did."""
-        return self._run(self._counters.removed([key]))[0]
+        return self._run(self._there.removed([key]))[0]
 
     def __contains__(self, key: Key, /) -> bool:
         """Tell whether a key probably is there. One round trip."""
@@ -81,7 +83,7 @@ class RedisCountingFilter:
 
     def count(self, key: Key, /) -> int:
         """Return how often a key is there, rarely more; "so many or more" at the counters' maximum."""
-        return self._run(self._counters.counted([key]))[0]
+        return self._run(self._there.counted([key]))[0]
 
     def update(self, /, *keys: Iterable[Key]) -> None:
         """Add the keys of each iterable."""
@@ -90,11 +92,11 @@ class RedisCountingFilter:
 
     def add_many(self, keys: Iterable[Key]) -> list[bool]:
         """Add keys in order and answer, for each, whether it was new."""
-        return self._run(self._counters.added(keys))
+        return self._run(self._there.added(keys))
 
     def discard_many(self, keys: Iterable[Key]) -> list[bool]:
         """Remove an occurrence of each key that seems to be there, and answer whether it did."""
-        return self._run(self._counters.removed(keys))
+        return self._run(self._there.removed(keys))
 
     def contains_many(self, keys: Iterable[Key]) -> list[bool]:
         """Answer for each key whether it probably is there."""
@@ -102,36 +104,21 @@ class RedisCountingFilter:
 
     def count_many(self, keys: Iterable[Key]) -> list[int]:
         """Return how often each key is there."""
-        return self._run(self._counters.counted(keys))
+        return self._run(self._there.counted(keys))
 
     def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
-        return self._run(self._counters.cells_there())
+        return self._run(self._there.cells_there())
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
         return self._run(creation.deleted(self.name, 1))
 
-    @property
-    def name(self) -> str:
-        """The filter's name on the server."""
-        return self._counters.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """The parameters that stand on the server."""
-        return self._counters.manifest
-
-    def __repr__(self) -> str:
-        """Name the filter; nothing is asked."""
-        stood = self.manifest
-        return f"RedisCountingFilter({self.name!r}, capacity={stood.capacity}, fpr={stood.fpr})"
-
 
 def _opened(
     name: str, stated: dict[str, Any], secret: bytes | None, *, allow_eviction: bool
 ) -> Steps[Counters]:
-    print_ = fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
+    print_ = print_of(secret)
     stood = yield from creation.standing(name)
     if stood is None:
         new = _new(name, stated, print_)
@@ -142,9 +129,7 @@ def _opened(
                 f"a string of a server has at most {planning.LONGEST} bytes and the counters need {longest}; "
                 "take a lower capacity, fewer counter_bits or a higher fpr"
             )
-        said = yield from server.asked()
-        if said.evicts and not allow_eviction:
-            raise planning.evicting(name, said.policy)
+        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=allow_eviction)
         stood = yield from creation.made(name, new, cast("WireCells", counters.cells))
     stood.check(name, {**stated, "window": 0.0, "secret": print_})
     if not stood.counter_bits:
@@ -158,7 +143,7 @@ def _new(name: str, stated: dict[str, Any], secret: str) -> Manifest:
     bits = _DEFAULT_BITS if stated["counter_bits"] is None else stated["counter_bits"]
     if bits not in WIDTHS:
         raise ParameterError(f"counter_bits must be 2, 4 or 8, got {bits!r}")
-    fpr = _DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
+    fpr = DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
     seed = stated["seed"] or 0
     shape = _core.CountingBloomFilter(stated["capacity"], fpr, counter_bits=bits, layout=LAYOUT, seed=seed)
     return Manifest(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.engines.redis import content, creation, opening, resharding, server
 from bloomery.engines.redis.cluster import transport_of
+from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.opening import Wanted
 from bloomery.engines.redis.strings import cells_of
 from bloomery.errors import ParameterTypeError
@@ -26,7 +27,7 @@ _LARGE_BATCH = 1000
 _MERGED = ("layout", "scheme", "hash", "num_bits", "num_hashes", "seed", "secret")
 
 
-class RedisBloomFilter:
+class RedisBloomFilter(Held):
     """An approximate set of keys that all clients of a Redis or Valkey server share.
 
     Opens the filter ``name``, or makes it if there is none and ``capacity`` is given. Parameters that are
@@ -49,6 +50,9 @@ class RedisBloomFilter:
 
     ``seen = RedisBloomFilter(redis.Redis(), "seen", 1_000_000, fpr=0.001)``
     """
+
+    _SHOWN = ("capacity", "fpr", "shards")
+    _there: Strings
 
     def __init__(
         self,
@@ -86,8 +90,8 @@ class RedisBloomFilter:
         self._transport = transport_of(client, wanted.name)
         self._run = self._transport.run
         wanted = replace(wanted, spread=self._transport.shards())
-        self._strings = self._run(opening.opened(wanted, data))
-        self._run_ids = self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
+        self._there = self._run(opening.opened(wanted, data))
+        self._run_ids = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
 
     @classmethod
     def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
@@ -121,7 +125,7 @@ class RedisBloomFilter:
         cells_of(new, secret).memory(new.capacity, new.fpr).isdisjoint(filter)
         self = cls.__new__(cls)
         self._open(client, wanted, memoryview(filter).cast("B"))
-        if not self._strings.fresh:
+        if not self._there.fresh:
             self.load(filter)
         return self
 
@@ -147,71 +151,71 @@ class RedisBloomFilter:
 
     def add(self, key: Key, /) -> bool:
         """Add a key; True when it was certainly new. One round trip."""
-        return self._run(self._strings.one(key, adding=True))
+        return self._run(self._there.one(key, adding=True))
 
     def __contains__(self, key: Key, /) -> bool:
         """Tell whether a key was probably added. One round trip."""
-        return self._run(self._strings.one(key, adding=False))
+        return self._run(self._there.one(key, adding=False))
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
-            self._run(self._strings.many(batch, adding=True, answer=False))
+            self._run(self._there.many(batch, adding=True, answer=False))
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys and answer, for each, whether it was new, in the caller's kind.
 
         9 bytes of memory a key; what came before a failure is added.
         """
-        return self._run(self._strings.many(keys, adding=True))
+        return self._run(self._there.many(keys, adding=True))
 
     def contains_many(self, keys: Any) -> Any:
         """Answer for each key whether it was probably added, in the caller's kind."""
-        return self._run(self._strings.many(keys, adding=False))
+        return self._run(self._there.many(keys, adding=False))
 
     def add_hashed(self, hashes: Any) -> Any:
         """As ``add_many``, of ready 64-bit hashes: of ``hash_many`` with this filter's seed and secret."""
-        return self._run(self._strings.hashed(hashes, adding=True))
+        return self._run(self._there.hashed(hashes, adding=True))
 
     def contains_hashed(self, hashes: Any) -> Any:
         """As ``contains_many``, of ready 64-bit hashes: a list, NumPy array or other buffer of them."""
-        return self._run(self._strings.hashed(hashes, adding=False))
+        return self._run(self._there.hashed(hashes, adding=False))
 
     def __ior__(self, other: BloomFilter | RedisBloomFilter) -> Self:
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
-            there = other._strings
+            there = other._there
             for one in (self, other):
-                one._run(one._strings.refreshed())
+                one._run(one._there.refreshed())
             if (
                 self._transport.whole
-                and self._strings.other is None
+                and self._there.other is None
                 and there.other is None
                 and other._transport.client is self._transport.client
                 and other.manifest.shards == self.manifest.shards
             ):
-                self._run(content.united_there(self._strings, there.names.bits))
+                self._run(content.united_there(self._there, there.names.bits))
                 return self
             other = other.dump()
-        self._run(resharding.merged(self._strings, cells_in_memory(self._strings, other)))
+        self._run(resharding.merged(self._there, cells_in_memory(self._there, other)))
         return self
 
     def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys that come meanwhile may be in it or not."""
-        return self._run(resharding.dumped(self._strings))
+        return self._run(resharding.dumped(self._there))
 
     def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server.
 
         Each string changes at once.
         """
-        self._strings.need_cells("load()")
-        self._run(resharding.replaced(self._strings, cells_in_memory(self._strings, filter)))
+        self._there.need_cells("load()")
+        self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 
     def clear(self) -> None:
         """Forget every key; each string changes at once."""
-        self._run(resharding.replaced(self._strings, None))
+        self._run(resharding.replaced(self._there, None))
 
     def reshard(self, shards: int) -> None:
         """Go to another number of shards, while clients add and look.
@@ -220,11 +224,11 @@ class RedisBloomFilter:
         on the way leaves a filter that every client reads rightly; the next call goes on from there. All
         cells pass through this client. ``verify`` knows nothing of keys from before.
         """
-        self._run(resharding.resharded(self._strings, shards))
+        self._run(resharding.resharded(self._there, shards))
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return self._run(resharding.deleted(self._strings))
+        return self._run(resharding.deleted(self._there))
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
@@ -241,11 +245,11 @@ class RedisBloomFilter:
     @property
     def fill(self) -> float:
         """Share of set bits; the server counts them."""
-        self._strings.need_cells("fill")
+        self._there.need_cells("fill")
         return self._load().fill or 0.0
 
     def _load(self) -> Load:
-        return self._run(self._strings.load())
+        return self._run(self._there.load())
 
     def verify(self) -> Verification:
         """Look for what this client knows that the server acknowledged; false when some of it is gone.
@@ -254,33 +258,12 @@ class RedisBloomFilter:
         this client added: a server that restarts without its latest data, or a replica that takes over, has
         lost those that came last.
         """
-        now = self._run(server.run_ids(self._strings.names, whole=self._transport.whole))
-        return self._run(content.verified(self._strings, restarted=now != self._run_ids))
+        now = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
+        return self._run(content.verified(self._there, restarted=now != self._run_ids))
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        return {"class": type(self).__name__, **described(self._strings, self._load())}
-
-    @property
-    def name(self) -> str:
-        """The filter's name on the server."""
-        return self._strings.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """The parameters that stand on the server."""
-        return self._strings.manifest
-
-    @property
-    def capacity(self) -> int:
-        """Keys the filter was sized for."""
-        return self.manifest.capacity
-
-    def __repr__(self) -> str:
-        """Name the filter; nothing is asked."""
-        stood = self.manifest
-        sizes = f"capacity={stood.capacity}, fpr={stood.fpr}, shards={stood.shards}"
-        return f"RedisBloomFilter({self.name!r}, {sizes})"
+        return {"class": type(self).__name__, **described(self._there, self._load())}
 
 
 def check_same(name: str, stood: Manifest, other: Manifest) -> None:

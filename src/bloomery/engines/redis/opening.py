@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.planning import Plan
 
-_DEFAULT_FPR = 0.01
+#: The rate of a new filter for which none is given.
+DEFAULT_FPR = 0.01
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Wanted:
             raise FilterLost(
                 f"there is no filter {self.name!r} on the server; give a capacity and it is made"
             )
-        fpr = _DEFAULT_FPR if self.fpr is None else self.fpr
+        fpr = DEFAULT_FPR if self.fpr is None else self.fpr
         layout, bits, probes = planning.shape(self.capacity, fpr, self.layout, self.scheme)
         bits, probes = self.shape or (bits, probes)
         spread = 1 if backend == MODULE else self.spread
@@ -131,6 +132,11 @@ class Wanted:
             seed=self.seed or 0,
             secret=fingerprint(cells.secret_fingerprint),
         )
+
+
+def print_of(secret: bytes | None) -> str:
+    """Return the fingerprint of a secret."""
+    return fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
 
 
 def fingerprint(number: int) -> str:

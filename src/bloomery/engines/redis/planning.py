@@ -64,16 +64,17 @@ class Plan:
                 f"{self.maxmemory:,}) and the filter needs {self.nbytes:,}; raise the limit, or take a "
                 "higher fpr"
             )
-        if self.evicts and not allow_eviction:
-            raise evicting(name, self.policy)
+        refuse_evicting(self, name, allow_eviction=allow_eviction)
 
 
-def evicting(name: str, policy: str | None) -> EngineRefused:
-    """Return the error for a server that may evict a filter."""
-    return EngineRefused(
-        f"filter {name!r}: the server may evict it (maxmemory-policy {policy}), and keys would be lost "
-        "without a sign; use a server with noeviction or a volatile policy, or pass allow_eviction=True"
-    )
+def refuse_evicting(server: Plan | Server, name: str, *, allow_eviction: bool) -> None:
+    """Raise EngineRefused for a server that may evict a filter, unless that is allowed."""
+    if server.evicts and not allow_eviction:
+        raise EngineRefused(
+            f"filter {name!r}: the server may evict it (maxmemory-policy {server.policy}), and keys would be "
+            "lost without a sign; use a server with noeviction or a volatile policy, or pass "
+            "allow_eviction=True"
+        )
 
 
 def least_shards(num_bits: int) -> int:

@@ -10,9 +10,10 @@ from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
 from bloomery.engines.redis.asks import call
 from bloomery.engines.redis.cluster import transport_of
+from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.manifest import READY, Manifest
 from bloomery.engines.redis.names import Names, refused
-from bloomery.engines.redis.opening import fingerprint
+from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
 from bloomery.engines.redis.windows import Window
 from bloomery.errors import FilterLost, ParameterError
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
     from bloomery.keys import Key, Keys
 
-_DEFAULT_FPR = 0.01
 _DEFAULT_GENERATIONS = 3
 _LEAST_GENERATIONS = 2
 _MOST_GENERATIONS = 16
@@ -28,7 +28,7 @@ _MOST_GENERATIONS = 16
 _LEAST_WINDOW = 0.1
 
 
-class RedisRollingFilter:
+class RedisRollingFilter(Held):
     """A window of time over a stream that all clients of a Redis or Valkey server share.
 
     A key is remembered for at least ``window`` seconds after it was added, by the server's clock, and for
@@ -45,6 +45,9 @@ class RedisRollingFilter:
 
     ``seen = RedisRollingFilter(redis.Redis(), "seen", 1_000_000, window=3600)``
     """
+
+    _SHOWN = ("capacity", "window")
+    _there: Window
 
     def __init__(
         self,
@@ -70,71 +73,54 @@ class RedisRollingFilter:
             "seed": seed,
         }
         self._run = transport_of(client, name).run
-        self._window = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
+        self._there = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
 
     def add(self, key: Key, /) -> bool:
         """Add a key; True when it was certainly not in the window. Two round trips."""
-        return self._run(self._window.one(key, adding=True))
+        return self._run(self._there.one(key, adding=True))
 
     def __contains__(self, key: Key, /) -> bool:
         """Tell whether a key was probably added within the window."""
-        return self._run(self._window.one(key, adding=False))
+        return self._run(self._there.one(key, adding=False))
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
-            self._run(self._window.many(batch, adding=True, answer=False))
+            self._run(self._there.many(batch, adding=True, answer=False))
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys and answer, for each, whether it was new, in the caller's kind."""
-        return self._run(self._window.many(keys, adding=True))
+        return self._run(self._there.many(keys, adding=True))
 
     def contains_many(self, keys: Any) -> Any:
         """Answer for each key whether it was probably added within the window, in the caller's kind."""
-        return self._run(self._window.many(keys, adding=False))
+        return self._run(self._there.many(keys, adding=False))
 
     def clear(self) -> None:
         """Forget every key."""
-        self._run(self._window.cleared())
+        self._run(self._there.cleared())
 
     def delete(self) -> bool:
         """Delete the window from the server; True when it was there."""
-        return self._run(self._window.deleted())
+        return self._run(self._there.deleted())
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits."""
         absent = 1.0
-        for ones in self._run(self._window.fills()):
-            absent *= 1 - self._window.cells.fpr(ones)
+        for ones in self._run(self._there.fills()):
+            absent *= 1 - self._there.cells.fpr(ones)
         return 1 - absent
-
-    @property
-    def name(self) -> str:
-        """The window's name on the server."""
-        return self._window.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """The parameters that stand on the server."""
-        return self._window.manifest
-
-    def __repr__(self) -> str:
-        """Name the window; nothing is asked."""
-        stood = self.manifest
-        return f"RedisRollingFilter({self.name!r}, capacity={stood.capacity}, window={stood.window})"
 
 
 def _opened(
     name: str, stated: dict[str, Any], secret: bytes | None, *, allow_eviction: bool
 ) -> Steps[Window]:
-    print_ = fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
+    print_ = print_of(secret)
     stood = yield from creation.standing(name)
     if stood is None:
         new = _new(name, stated, print_)
         Window(name, new, secret)  # raises what does not fit a string
-        said = yield from server.asked()
-        if said.evicts and not allow_eviction:
-            raise planning.evicting(name, said.policy)
+        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=allow_eviction)
         key = Names(name).manifest
         # All there is: strings come with their first keys.
         yield from call(key, b"SET", key, new.to_bytes(), b"NX")
@@ -160,7 +146,7 @@ def _new(name: str, stated: dict[str, Any], secret: str) -> Manifest:
         )
     if not isfinite(window) or window < _LEAST_WINDOW:
         raise ParameterError(f"window must be {_LEAST_WINDOW} seconds or more, got {window!r}")
-    fpr = _DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
+    fpr = DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
     # Keys may come in bursts: each generation has room for all of them.
     layout, bits, probes = planning.shape(capacity, 1 - (1 - fpr) ** (1 / generations), None, None)
     cells = _core.WireCells(bits, probes, layout=layout)

@@ -20,7 +20,7 @@ from bloomery.engines.redis.names import Names
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from bloomery._core import WireBatch, WireCells, WireExchange, WireKeys
     from bloomery.engines.redis.asks import Steps
@@ -92,7 +92,7 @@ class Strings:
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            return (yield from self._iterated(iter(keys), adding=adding, answer=answer))
+            return (yield from iterated(self.many, keys, adding=adding, answer=answer))
         gathered = self.cells.keys(keys, adding=adding)
         yield from self._portions(gathered, adding=adding)
         return gathered.answers(keys) if answer else None
@@ -121,13 +121,6 @@ class Strings:
             batches.append(make())
             if (yield from self._sent(batches[-1], adding=adding)):
                 return batches if adding else batches[-1:]
-
-    def _iterated(self, keys: Iterator[Any], *, adding: bool, answer: bool) -> Steps[Any]:
-        answers: list[bool] = []
-        while some := list(islice(keys, PORTION)):
-            told = yield from self.many(some, adding=adding, answer=answer)
-            answers += told or []
-        return answers if answer else None
 
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look for ready hashes, or add them; a byte for each, as `one` answers."""
@@ -269,3 +262,14 @@ def _words(hashes: Any) -> bytes:
             f"hashes must be a list, or a buffer of unsigned 64-bit numbers, got {type(hashes).__name__}"
         )
     return view.tobytes()
+
+
+def iterated(
+    many: Callable[..., Steps[Any]], keys: Iterable[Any], *, adding: bool, answer: bool
+) -> Steps[Any]:
+    """Ask ``many`` of what cannot be asked at once: a portion of an iterator's keys at a time."""
+    ahead = iter(keys)
+    answers: list[bool] = []
+    while some := list(islice(ahead, PORTION)):
+        answers += (yield from many(some, adding=adding, answer=answer)) or []
+    return answers if answer else None

@@ -69,6 +69,17 @@ def translated(name: str, error: Exception) -> Exception:
     return error
 
 
+def queue(pipe: Any, ask: Calls) -> None:
+    """Put commands into a pipeline of the client."""
+    for one in ask.calls:
+        pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
+
+
+def told(name: str, replies: list[Any]) -> list[Any]:
+    """Return a pipeline's replies, with the package's errors."""
+    return [translated(name, one) if isinstance(one, Exception) else one for one in replies]
+
+
 def idle(connection: Any) -> Any:
     """Return the socket of a connection whose parser holds no bytes.
 
@@ -155,10 +166,9 @@ class Transport:
     def _piped(self, ask: Calls) -> list[Any]:
         """Send commands as the client's own pipeline."""
         with self.client.pipeline(transaction=False) as pipe:
-            for one in ask.calls:
-                pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
+            queue(pipe, ask)
             replies: list[Any] = pipe.execute(raise_on_error=False)
-        return [translated(self.name, one) if isinstance(one, Exception) else one for one in replies]
+        return told(self.name, replies)
 
     def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""

@@ -14,7 +14,7 @@ import redis.exceptions as refusals
 from bloomery.engines.redis.asks import Call, Calls, Pause
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
-from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
+from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, queue, text_of, told, translated
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -132,10 +132,9 @@ class AsyncTransport:
     async def _piped(self, ask: Calls) -> list[Any]:
         """Send commands as the client's own pipeline."""
         async with self.client.pipeline(transaction=False) as pipe:
-            for one in ask.calls:
-                pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
+            queue(pipe, ask)
             replies: list[Any] = await pipe.execute(raise_on_error=False)
-        return [translated(self.name, one) if isinstance(one, Exception) else one for one in replies]
+        return told(self.name, replies)
 
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)

@@ -15,7 +15,6 @@ arrives.
 from __future__ import annotations
 
 import time
-from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +22,9 @@ from bloomery.engines.redis import failures
 from bloomery.engines.redis.asks import Call, Send, call
 from bloomery.engines.redis.manifest import read
 from bloomery.engines.redis.names import Names
-from bloomery.engines.redis.strings import PORTION, cells_of, either
+from bloomery.engines.redis.strings import PORTION, cells_of, either, iterated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bloomery._core import WireBatch, WireExchange, WireKeys
     from bloomery.engines.redis.asks import Ask, Steps
     from bloomery.engines.redis.manifest import Manifest
@@ -97,7 +94,7 @@ class Window:
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            return (yield from self._iterated(iter(keys), adding=adding, answer=answer))
+            return (yield from iterated(self.many, keys, adding=adding, answer=answer))
         gathered = self.cells.keys(keys, adding=adding)
         told = yield from self._portions(gathered, adding=adding)
         gathered.give(told)
@@ -106,13 +103,6 @@ class Window:
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look for ready hashes, or add them; a byte for each, as `one` answers."""
         return (yield from self._portions(self.cells.hashed(hashes, adding=adding), adding=adding))
-
-    def _iterated(self, keys: Iterator[Any], *, adding: bool, answer: bool) -> Steps[Any]:
-        answers: list[bool] = []
-        while some := list(islice(keys, PORTION)):
-            told = yield from self.many(some, adding=adding, answer=answer)
-            answers += told or []
-        return answers if answer else None
 
     def _portions(self, gathered: WireKeys, *, adding: bool) -> Steps[bytes]:
         ask = self._added if adding else self._found

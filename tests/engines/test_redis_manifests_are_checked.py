@@ -80,6 +80,24 @@ def test_manifests_of_another_version_or_of_nobody_are_refused(client, stored):
     assert client.keys() == [b"f:bloomery"]
 
 
+def test_a_manifest_from_before_is_read_and_written_as_it_was(client):
+    """Fields are added, with a value for what has none, and never edited."""
+    written = (
+        b'{"backend": "strings", "capacity": 1000, "counter_bits": 0, "cut": 0, "fpr": 0.02, '
+        b'"generation": 0, "generations": 0, "hash": "xxh3", "id": "6500686a4149b989d852589610a80c46", '
+        b'"key_rule": 1, "layout": "blocked", "num_bits": 8704, "num_hashes": 4, '
+        b'"other_cut": 0, "other_shards": 0, "scheme": "columns", "secret": "", "seed": 1, "shards": 1, '
+        b'"state": "ready", "version": 1, "window": 0.0}'
+    )
+    client.set("f:bloomery", written)
+    client.set("f:bits", bytes(8704 // 8) + bytes.fromhex("6500686a4149b989") + bytes(8))
+    f = RedisBloomFilter(client, "f", 1000, 0.02, seed=1)
+    assert f.manifest.to_bytes() == written
+    assert (f.manifest.ttl, f.manifest.expires) == (0.0, 0)
+    assert f.add("k")
+    assert f.verify()
+
+
 @pytest.mark.parametrize("field", ["num_bits", "shards", "id", "generation", "layout", "state", "num_hashes"])
 @pytest.mark.parametrize("value", [None, -1, 1 << 70, "x", [], 1.5, True])
 def test_manifests_with_wild_values_are_errors_of_the_package(client, field, value):

@@ -7,7 +7,9 @@ a valkey-server and its module.
 from __future__ import annotations
 
 import os
+import time
 import uuid
+from math import inf
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from engines import servers
 from engines.servers import Server, needs_redis
 
 from bloomery import IncompatibleFilters, ParameterError, hash_key
-from bloomery.engines.redis import RedisBloomFilter
+from bloomery.engines.redis import RedisBloomFilter, opening
+from bloomery.engines.redis.opening import Wanted
+from bloomery.engines.redis.transport import Transport
 from bloomery.errors import EngineError, FilterLost
 
 pytestmark = needs_redis
@@ -118,6 +122,53 @@ def test_cleared_is_empty_for_every_client(client):
     assert g.contains_many(range(100)) == [False] * 100
     assert g.verify()
     assert client.pttl(f._there.names.bits[0]) == -1
+
+
+def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
+    f = RedisBloomFilter(client, "f", 1000, backend="module", ttl=0.5)
+    g = RedisBloomFilter(client, "f")
+    f.update(range(100))
+    (key,) = f._there.names.bits
+    f._there.ends = g._there.ends = inf  # clients that do not know that it is over
+    while client.exists(key):
+        time.sleep(0.01)
+    assert g.contains_many(range(100)) == [False] * 100
+    assert g.approx_count()[0] == 0
+    assert g.verify()
+    object.__setattr__(f.manifest, "ttl", 3600.0)
+    object.__setattr__(g.manifest, "ttl", 3600.0)
+    assert all(f.add_many(range(100)))
+    assert g.contains_many(range(100)) == [True] * 100
+    assert f.manifest.backend == "module"
+    assert {client.pexpiretime(key) for key in client.scan_iter()} == {f.manifest.expires}
+    assert len(client.keys()) == 2
+    before = f.manifest.expires
+    time.sleep(0.002)
+    f.clear()
+    assert client.pexpiretime(f._there.names.bits[0]) == f.manifest.expires > before
+
+
+@pytest.mark.parametrize("killed", range(1, 12))
+def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client, killed):
+    transport, sent = Transport(client, "f"), []
+
+    class Died(BaseException):
+        pass
+
+    def asked(ask):
+        if len(sent) == killed:
+            raise Died
+        sent.append(ask.words[0])
+        return Transport._called(transport, ask)
+
+    transport._called = asked
+    try:
+        transport.run(opening.opened(Wanted("f", 1000, backend="module")))
+    except Died:
+        closing = b"closing" in (client.get("f:bloomery") or b"")
+        assert closing or all(client.pttl(key) > 0 for key in client.scan_iter()), sent
+    else:
+        assert killed > 8
 
 
 @pytest.mark.parametrize("backend", ["auto", "module"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.options import add_secret
@@ -34,6 +35,12 @@ def run(args: argparse.Namespace) -> int:
     whole = there.verify()
     stats: dict[str, Any] = {**there.info(), "whole": whole.ok}
     width = max(map(len, stats))
-    lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items()]
+    lines = [f"{name:<{width}}  {_shown(name, value)}" for name, value in stats.items()]
     report(args, stats, lines, stdout_is_free=True)
     return 0 if whole else 1
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "expires":
+        return datetime.fromtimestamp(value, UTC).isoformat(" ", "seconds")
+    return valued(value)

@@ -26,6 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shards", type=units.count, metavar="N", help="strings to cut it into (default: as few as hold it)"
     )
+    parser.add_argument(
+        "--ttl", type=units.seconds, metavar="SECONDS", help="it vanishes so long after it was made"
+    )
     there = parser.add_mutually_exclusive_group()
     there.add_argument("--merge", action="store_true", help="add the keys to the filter that is there")
     there.add_argument("--replace", action="store_true", help="replace what the filter there holds")
@@ -49,8 +52,10 @@ def run(args: argparse.Namespace) -> int:
     there = RedisBloomFilter.find(client, args.name, secret=secret)
     if there is None or args.replace:
         options = {"shards": args.shards, "secret": secret, "allow_eviction": args.allow_eviction}
+        options["ttl"] = args.ttl
         there = RedisBloomFilter.from_filter(client, args.name, found, **options)
     elif args.merge:
+        there.manifest.check(args.name, {"ttl": args.ttl})
         there |= found
     else:
         raise Refusal(

@@ -59,11 +59,22 @@ class AsyncRedisBloomFilter(Held):
         hash: str | None = None,  # noqa: A002 - the name that it has everywhere
         seed: int | None = None,
         secret: bytes | None = None,
+        ttl: float | None = None,
         allow_eviction: bool = False,
     ) -> Self:
         """Open or make the filter; parameters and errors are those of `RedisBloomFilter`."""
         wanted = Wanted(
-            name, capacity, fpr, shards, layout, scheme, hash, seed, secret, allow_eviction=allow_eviction
+            name,
+            capacity,
+            fpr,
+            shards,
+            layout,
+            scheme,
+            hash,
+            seed,
+            secret,
+            allow_eviction=allow_eviction,
+            ttl=ttl,
         )
         return await cls._opened(client, wanted)
 
@@ -83,10 +94,11 @@ class AsyncRedisBloomFilter(Held):
         *,
         shards: int | None = None,
         secret: bytes | None = None,
+        ttl: float | None = None,
         allow_eviction: bool = False,
     ) -> Self:
         """Make a filter on the server with the parameters and bits of one in memory."""
-        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction)
+        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
         self = await cls._opened(client, wanted)
         await self.load(filter)
         return self

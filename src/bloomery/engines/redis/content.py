@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from bloomery.engines.redis import failures
+from bloomery.engines.redis import failures, terms
 from bloomery.engines.redis.acknowledged import Verification
 from bloomery.engines.redis.asks import call
 from bloomery.engines.redis.creation import PIECE, written
+from bloomery.engines.redis.lasting import Expired, lasts, timed
 from bloomery.engines.redis.manifest import MARK_BYTES, read
 from bloomery.engines.redis.names import beside
 from bloomery.errors import FilterLost
@@ -52,7 +53,7 @@ def united(strings: Strings, data: bytes | memoryview) -> Steps[None]:
         other = beside(key, b"or:" + token)
         try:
             yield from written(other, _NO_MARK, strings.cells, shard, data)
-            yield from call(key, b"BITOP", b"OR", key, key, other)
+            yield from _set(strings, key, other)
         finally:
             yield from call(other, b"UNLINK", other)
 
@@ -69,13 +70,29 @@ def united_there(strings: Strings, others: list[bytes]) -> Steps[None]:
             if not (yield from call(key, b"COPY", others[shard], copied, b"REPLACE")):
                 raise failures.lost(strings.name, "the other filter's cells")
             yield from call(key, b"SETRANGE", copied, nbytes, _NO_MARK)
-            yield from call(key, b"BITOP", b"OR", key, key, copied)
+            yield from _set(strings, key, copied)
         finally:
             yield from call(key, b"UNLINK", copied)
 
 
+def _set(strings: Strings, key: bytes, other: bytes) -> Steps[None]:
+    """Set the bits of another string. BITOP takes the time to live away."""
+    words = (b"BITOP", b"OR", key, key, other)
+    if strings.manifest.ttl:
+        yield from timed(key, lasts(strings.manifest), *words, others=(other,))
+    else:
+        yield from call(key, *words)
+
+
 def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     """Compare what the server has with what this client knows that it acknowledged."""
+    nothing = Verification(True, False, restarted, (), 0, 0, 0, 0)
+    return (
+        yield from terms.looked(strings, lambda: _verified(strings, restarted=restarted), lambda: nothing)
+    )
+
+
+def _verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
     stood = None if data is None else read(strings.name, data)
     same = stood is not None and stood.id == strings.manifest.id
@@ -85,6 +102,8 @@ def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     checked = len(remembered.hashes()) // 8
     expected = sum(remembered.bits)
     if not same:
+        if isinstance(why := (yield from strings.gone("its manifest")), Expired):
+            raise why
         everything = tuple(range(strings.manifest.shards))
         return Verification(False, True, restarted, everything, checked, checked, expected, 0)
     lost = []

@@ -112,7 +112,7 @@ class RedisCountingFilter(Held):
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return self._run(creation.deleted(self.name, 1))
+        return self._run(creation.deleted(self.name, self.manifest))
 
 
 def _opened(

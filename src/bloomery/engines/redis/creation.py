@@ -2,21 +2,27 @@
 
 A new filter begins with its manifest, set if none is there, in the state "building" and with a time to
 live. Then its strings, each under another name first, with a time to live too. Once all are there the
-manifest, for good from here on, says "closing", the strings' times are lifted, and it says "ready". Whoever
-stops in between leaves what vanishes by itself, or what the next client brings to its end. Clients that
-find "building" wait.
+manifest, for good from here on, says "closing", the strings' times are lifted (or set to the end of the
+filter's term), and it says "ready". Whoever stops in between leaves what vanishes by itself, or what the
+next client brings to its end. Clients that find "building" wait. One that is deleted says "deleting" first,
+and its manifest goes last.
+
+Clients send what broke off once more, when it may have been done: so the manifest has an id and strings have
+marks, by which the second time finds what the first did.
 """
 
 from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from bloomery.engines.redis import failures, manifest
 from bloomery.engines.redis.asks import Pause, call
+from bloomery.engines.redis.lasting import lasts, now, timed
 from bloomery.engines.redis.names import Names, beside
-from bloomery.errors import BloomeryError, EngineNameTaken, EngineTimeout
+from bloomery.errors import BloomeryError, EngineError, EngineNameTaken, EngineTimeout, EngineUnavailable
 
 if TYPE_CHECKING:
     from bloomery._core import WireCells
@@ -27,21 +33,35 @@ if TYPE_CHECKING:
 _BUILT_WITHIN = 60_000
 _WAITS = 200
 _WAIT = 0.05
+#: Waits after which what another client began to delete is taken for left behind.
+_DELETED_WITHIN = 40
 #: Bytes that are sent or fetched at a time.
 PIECE = 1 << 20
+
+
+class _Made(NamedTuple):
+    """A string under way: the name that it has first, the one that it gets, and its mark, b"" without one."""
+
+    fresh: bytes
+    key: bytes
+    nbytes: int
+    mark: bytes
 
 
 def standing(name: str) -> Steps[Manifest | None]:
     """Return the manifest of a filter that is ready, after a while if need be; None where there is none."""
     key = Names(name).manifest
     stood: Manifest | None
-    for _ in range(_WAITS):
+    for turn in range(_WAITS):
         data = yield from call(key, b"GET", key)
         if data is None:
             return None
         stood = manifest.read(name, data)
         if stood.state == manifest.CLOSING:
             stood = yield from _closed(name, stood)
+        elif stood.state == manifest.DELETING and turn >= _DELETED_WITHIN:
+            yield from _removed(name, stood)
+            return None
         if stood is None or stood.state == manifest.READY:
             return stood
         yield [Pause(_WAIT)]
@@ -58,73 +78,135 @@ def made(
 
     Return what another client made meanwhile, if one did.
     """
-    names = Names.of(name, wanted)
-    first = wanted.to_bytes()
-    won = yield from call(names.manifest, b"SET", names.manifest, first, b"NX", b"PX", _BUILT_WITHIN)
-    if not won:
-        stood = yield from standing(name)
-        return stood if stood is not None else (yield from made(name, wanted, cells, data))
-    done: list[bytes] = []
+    key = Names(name).manifest
+    if wanted.ttl:
+        wanted = replace(wanted, expires=(yield from _end(key, wanted.ttl)))
+    first, done = wanted.to_bytes(), list[_Made]()
     try:
-        if wanted.backend == manifest.MODULE:
-            done += names.bits
-            yield from _reserved(names.bits[0], wanted)
-        for shard, key in enumerate(names.bits if wanted.backend == manifest.STRINGS else ()):
-            fresh = beside(key, b"new:" + wanted.id.encode())
-            done.append(fresh)
-            yield from written(fresh, wanted.mark(shard), cells, shard, data)
-            if not (yield from call(key, b"RENAMENX", fresh, key)):
-                raise EngineNameTaken(
-                    f"filter {name!r}: the server has a key {key.decode()!r} and no filter of this name; "
-                    "delete that key, "
-                    "or choose another name"
-                )
-            done[-1] = key
-            if data is not None:  # which may take longer than all have to live
-                for begun in (names.manifest, *done):
-                    yield from call(begun, b"PEXPIRE", begun, _BUILT_WITHIN)
-        closing = wanted.at(manifest.CLOSING)
-        closed = None
-        if (yield from call(names.manifest, b"SET", names.manifest, closing.to_bytes(), b"XX")):
-            closed = yield from _closed(name, closing)
-        if closed is None:
-            raise failures.lost(name, "what was made of it so far")
+        won = yield from call(key, b"SET", key, first, b"NX", b"PX", _BUILT_WITHIN)
+        if won or (yield from call(key, b"GET", key)) == first:
+            yield from _built(name, wanted, cells, data, done)
+            return (yield from _finished(name, wanted))
     except BloomeryError:
-        yield from _undone(names.manifest, {first, wanted.at(manifest.CLOSING).to_bytes()}, done)
+        stood = yield from _undone(name, wanted, done)
+        if stood is None:
+            raise
+        return stood
+    stood = yield from standing(name)
+    return stood if stood is not None else (yield from made(name, wanted, cells, data))
+
+
+def _end(key: bytes, ttl: float) -> Steps[int]:
+    return (yield from now(key)) + round(ttl * 1000)
+
+
+def _built(
+    name: str, wanted: Manifest, cells: WireCells, data: bytes | memoryview | None, done: list[_Made]
+) -> Steps[None]:
+    """Make the strings; what may be there is in ``done``."""
+    names = Names.of(name, wanted)
+    if wanted.backend == manifest.MODULE:
+        done.append(_Made(names.bits[0], names.bits[0], 0, b""))
+        yield from _reserved(names.bits[0], wanted)
+        return
+    for shard, key in enumerate(names.bits):
+        fresh = beside(key, b"new:" + wanted.id.encode())
+        done.append(_Made(fresh, key, cells.range(shard)[1], wanted.mark(shard)))
+        yield from written(fresh, wanted.mark(shard), cells, shard, data)
+        if not (yield from _named(done[-1])):
+            raise EngineNameTaken(
+                f"filter {name!r}: the server has a key {key.decode()!r} and no filter of this name; "
+                "delete that key, "
+                "or choose another name"
+            )
+        if data is not None:  # which may take longer than all have to live
+            for begun in (names.manifest, *(one.key for one in done)):
+                yield from call(begun, b"PEXPIRE", begun, _BUILT_WITHIN)
+
+
+def _named(one: _Made) -> Steps[bool]:
+    """Give a string its name if no other has it; sent twice, it is found there."""
+    try:
+        if (yield from call(one.key, b"RENAMENX", one.fresh, one.key)):
+            return True
+    except (EngineTimeout, EngineUnavailable):
         raise
-    return closed
+    except EngineError:
+        if not (yield from _stands(one)):
+            raise
+        return True
+    return (yield from _stands(one))
+
+
+def _stands(one: _Made) -> Steps[bool]:
+    """Tell whether a string has got its name."""
+    if not one.mark:
+        return bool((yield from call(one.key, b"EXISTS", one.key)))
+    last = one.nbytes + len(one.mark) - 1
+    mark: bytes = yield from call(one.key, b"GETRANGE", one.key, one.nbytes, last)
+    return mark == one.mark
+
+
+def _finished(name: str, wanted: Manifest) -> Steps[Manifest]:
+    """Say that all strings are there, and set how long they stand."""
+    key, closing = Names(name).manifest, wanted.at(manifest.CLOSING)
+    if (yield from call(key, b"SET", key, closing.to_bytes(), b"XX", *closing.lasting)):
+        closed = yield from _closed(name, closing)
+        if closed is not None:
+            return closed
+    if wanted.ttl and (yield from now(key)) >= wanted.expires:
+        raise EngineTimeout(
+            f"filter {name!r}: its ttl of {wanted.ttl} s was over before it was made; give it more"
+        )
+    raise failures.lost(name, "what was made of it so far")
 
 
 def _reserved(key: bytes, wanted: Manifest) -> Steps[None]:
-    """Make a filter of the server's own."""
-    rate = repr(wanted.fpr).encode()
-    yield from call(key, b"BF.RESERVE", key, rate, wanted.capacity)
-    yield from call(key, b"PEXPIRE", key, _BUILT_WITHIN)
+    """Make a filter of the server's own, under a name that only this client has."""
+    rate, how = repr(wanted.fpr).encode(), (b"PEXPIRE", _BUILT_WITHIN)
+    try:
+        yield from timed(key, how, b"BF.RESERVE", key, rate, wanted.capacity)
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:
+        if not (yield from call(key, b"PEXPIRE", key, _BUILT_WITHIN)):
+            raise
 
 
 def _closed(name: str, stood: Manifest) -> Steps[Manifest | None]:
-    """Lift the strings' times to live.
+    """Set how long the strings stand.
 
     None where they came to their end before, and nobody had the filter.
     """
-    names = Names.of(name, stood)
+    names, (how, *when) = Names.of(name, stood), lasts(stood)
     for key in names.bits:
-        yield from call(key, b"PERSIST", key)
+        yield from call(key, how, key, *when)
         if not (yield from call(key, b"EXISTS", key)):
-            yield from removed(names)
+            yield from _removed(name, stood)
             return None
     ready = stood.at(manifest.READY)
-    yield from call(names.manifest, b"SET", names.manifest, ready.to_bytes(), b"XX")
+    yield from call(names.manifest, b"SET", names.manifest, ready.to_bytes(), b"XX", *ready.lasting)
     return ready
 
 
-def _undone(key: bytes, begun: set[bytes], done: list[bytes]) -> Steps[None]:
-    """Take back what was begun, as far as the server can be reached; the rest vanishes by itself."""
+def _undone(name: str, wanted: Manifest, done: list[_Made]) -> Steps[Manifest | None]:
+    """Take back what was begun, as far as the server can be reached; the rest vanishes by itself.
+
+    What others may have by now is brought to its end instead, and returned.
+    """
     with suppress(BloomeryError):
-        for made_ in done:
-            yield from call(made_, b"UNLINK", made_)
-        if (yield from call(key, b"GET", key)) in begun:
+        key = Names(name).manifest
+        data = yield from call(key, b"GET", key)
+        if data in {wanted.at(state).to_bytes() for state in (manifest.CLOSING, manifest.READY)}:
+            return (yield from standing(name))
+        for one in done:
+            yield from call(one.fresh, b"UNLINK", one.fresh)
+            with suppress(EngineNameTaken):  # somebody's
+                if (yield from _stands(one)):
+                    yield from call(one.key, b"UNLINK", one.key)
+        if data == wanted.to_bytes():
             yield from call(key, b"DEL", key)
+    return None
 
 
 def written(
@@ -147,9 +229,13 @@ def written(
 def replaced(
     name: str, stood: Manifest, cells: WireCells, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:
-    """Put the cells in ``data``, or none set, in the place of those that are there, each string at once."""
-    after = stood.next()
+    """Put the cells in ``data``, or none set, in the place of those that are there, each string at once.
+
+    None set begin another term of a filter that has one.
+    """
     names = Names.of(name, stood)
+    again = data is None and stood.ttl
+    after = stood.next((yield from _end(names.manifest, stood.ttl)) if again else None)
     token = secrets.token_hex(8).encode()
     fresh = [beside(key, b"new:" + token) for key in names.bits]
     try:
@@ -158,28 +244,62 @@ def replaced(
                 yield from _reserved(key, after)
             else:
                 yield from written(key, after.mark(shard), cells, shard, data)
+        for shard, (key, new) in enumerate(zip(names.bits, fresh, strict=True)):
+            mark = b"" if stood.backend == manifest.MODULE else after.mark(shard)
+            yield from _renamed(_Made(new, key, cells.range(shard)[1], mark), after)
     except BloomeryError:
         with suppress(BloomeryError):
             for key in fresh:
                 yield from call(key, b"UNLINK", key)
         raise
-    for key, new in zip(names.bits, fresh, strict=True):
-        yield from call(key, b"RENAME", new, key)
-        yield from call(key, b"PERSIST", key)
     # Clients take strings of a later generation for this filter's, so that stopping before this line does
     # no harm.
-    yield from call(names.manifest, b"SET", names.manifest, after.to_bytes(), b"XX")
+    yield from call(names.manifest, b"SET", names.manifest, after.to_bytes(), b"XX", *after.lasting)
     return after
 
 
-def deleted(name: str, shards: int) -> Steps[bool]:
-    """Delete a filter in strings: True when there was one."""
-    return (yield from removed(Names(name, shards)))
+def _renamed(one: _Made, after: Manifest) -> Steps[None]:
+    """Put a string in the place of another; sent twice, it is found there."""
+    try:
+        yield from timed(one.key, lasts(after), b"RENAME", one.fresh, one.key, others=(one.fresh,))
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:
+        if not (yield from _stands(one)):
+            raise
+        how, *when = lasts(after)
+        yield from call(one.key, how, one.key, *when)
 
 
-def removed(names: Names) -> Steps[bool]:
-    """Delete a filter: True when there was one."""
-    was = yield from call(names.manifest, b"DEL", names.manifest)
-    for key in names.bits:
+def deleted(name: str, known: Manifest) -> Steps[bool]:
+    """Delete a filter, the one that stands now: True when there was one.
+
+    known: the one that the caller has, whose strings go in any case.
+    """
+    key = Names(name).manifest
+    data = yield from call(key, b"GET", key)
+    stood = known if data is None else manifest.read(name, data)
+    if data is not None and stood.state != manifest.DELETING:
+        going = stood.at(manifest.DELETING)
+        yield from call(key, b"SET", key, going.to_bytes(), b"XX", *going.lasting)
+    yield from _removed(name, stood)
+    if stood.id != known.id:
+        yield from _unlinked(name, known)
+    return data is not None
+
+
+def _removed(name: str, stood: Manifest) -> Steps[None]:
+    """Delete the strings of a filter, then its manifest, unless that is of another one by now."""
+    key = Names(name).manifest
+    yield from _unlinked(name, stood)
+    data = yield from call(key, b"GET", key)
+    if data is not None and manifest.read(name, data).id == stood.id:
+        yield from call(key, b"DEL", key)
+
+
+def _unlinked(name: str, stood: Manifest) -> Steps[None]:
+    keys = Names.of(name, stood).bits
+    if stood.other_shards:
+        keys = keys + Names.of(name, stood.other()).bits
+    for key in keys:
         yield from call(key, b"UNLINK", key)
-    return bool(was)

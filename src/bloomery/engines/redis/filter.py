@@ -44,6 +44,9 @@ class RedisBloomFilter(Held):
     new one instead of strings, "auto" takes them where the server answers that it has them: it grows past
     its capacity, and has no ``dump``, ``load``, ``|=`` and ``fill``.
 
+    ``ttl=3600`` makes a filter that vanishes an hour after it was made, by the server's clock. From then on
+    it holds nothing; the next add makes it anew with the same parameters, for an hour again.
+
     Raises EngineError and its kin for what the server refuses, FilterLost when it has lost keys that it
     acknowledged. Cost: one round trip a batch of up to 16,384 keys; 57 bytes out and 71 back a key to
     check, 330 and 36 to add.
@@ -68,6 +71,7 @@ class RedisBloomFilter(Held):
         seed: int | None = None,
         secret: bytes | None = None,
         backend: str | None = None,
+        ttl: float | None = None,
         allow_eviction: bool = False,
     ) -> None:
         """Open or make the filter."""
@@ -83,6 +87,7 @@ class RedisBloomFilter(Held):
             secret,
             allow_eviction=allow_eviction,
             backend=backend,
+            ttl=ttl,
         )
         self._open(client, wanted)
 
@@ -112,6 +117,7 @@ class RedisBloomFilter(Held):
         *,
         shards: int | None = None,
         secret: bytes | None = None,
+        ttl: float | None = None,
         allow_eviction: bool = False,
     ) -> Self:
         """Make a filter on the server with the parameters and bits of one in memory.
@@ -119,7 +125,7 @@ class RedisBloomFilter(Held):
         Its secret is given, if it has one. Raises IncompatibleFilters if there is a filter ``name`` with
         other parameters; one with the same is loaded anew.
         """
-        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction)
+        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
         new = wanted.manifest()
         # Raises IncompatibleFilters where the secret is another one.
         cells_of(new, secret).memory(new.capacity, new.fpr).isdisjoint(filter)
@@ -185,11 +191,12 @@ class RedisBloomFilter(Held):
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
-            there = other._there
-            for one in (self, other):
+            there, ends = other._there, self.manifest.ttl or other.manifest.ttl
+            for one in () if ends else (self, other):
                 one._run(one._there.refreshed())
             if (
-                self._transport.whole
+                not ends
+                and self._transport.whole
                 and self._there.other is None
                 and there.other is None
                 and other._transport.client is self._transport.client
@@ -208,13 +215,13 @@ class RedisBloomFilter(Held):
     def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server.
 
-        Each string changes at once.
+        Each string changes at once. The end of a filter with a ttl stays where it is.
         """
         self._there.need_cells("load()")
         self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 
     def clear(self) -> None:
-        """Forget every key; each string changes at once."""
+        """Forget every key; each string changes at once. A filter with a ttl begins its term anew."""
         self._run(resharding.replaced(self._there, None))
 
     def reshard(self, shards: int) -> None:
@@ -303,6 +310,8 @@ def described(strings: Strings, load: Load) -> dict[str, Any]:
         "num_hashes": stood.num_hashes,
         "shards": stood.shards,
         "generation": stood.generation,
+        "ttl": stood.ttl or None,
+        "expires": stood.expires / 1000 if stood.ttl else None,
         "seed": stood.seed,
         "keyed": bool(stood.secret),
         "nbytes": strings.nbytes,

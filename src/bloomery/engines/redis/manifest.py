@@ -15,12 +15,19 @@ from bloomery.errors import FormatError, IncompatibleFilters
 VERSION = 1
 #: Of the rule by which keys become hashes.
 KEY_RULE = 1
-#: Strings are being made; all are there, and their times to live are being lifted; done.
+#: Strings are being made; all are there, and their times to live are being set; done.
 BUILDING, CLOSING, READY = "building", "closing", "ready"
+#: Its strings are being deleted, and then it is; who finds it brings that to its end.
+DELETING = "deleting"
+_STATES = {BUILDING, CLOSING, READY, DELETING}
 MARK_BYTES = 16
 #: Who holds the cells: strings, or a filter of the server's own.
 STRINGS, MODULE = "strings", "module"
 _ID_BYTES = 8
+#: What manifests that were written before have not.
+_LATER = {"ttl": 0.0, "expires": 0}
+#: Seconds for which a filter may stand.
+LEAST_TTL, MOST_TTL = 0.1, 1e9
 
 
 @dataclass(frozen=True)
@@ -55,10 +62,22 @@ class Manifest:
     state: str = BUILDING
     key_rule: int = KEY_RULE
     version: int = VERSION
+    #: Seconds for which it stands, 0 for good, and the milliseconds since 1970 at which it vanishes.
+    ttl: float = 0.0
+    expires: int = 0
 
     def to_bytes(self) -> bytes:
-        """Return the text that stands on the server."""
-        return json.dumps(asdict(self), sort_keys=True).encode()
+        """Return the text that stands on the server; that of a filter for good has no ttl."""
+        said = asdict(self)
+        if not self.ttl:
+            for field in _LATER:
+                del said[field]
+        return json.dumps(said, sort_keys=True).encode()
+
+    @property
+    def lasting(self) -> tuple[bytes | int, ...]:
+        """The words behind the SET of a manifest that is done: the moment at which it vanishes."""
+        return (b"PXAT", self.expires) if self.ttl else ()
 
     def mark(self, shard: int) -> bytes:
         """Return the bytes behind the cells of a shard.
@@ -76,9 +95,10 @@ class Manifest:
         """Return it for the strings that it goes to or comes from."""
         return replace(self, shards=self.other_shards, cut=self.other_cut, other_shards=0, other_cut=0)
 
-    def next(self) -> Manifest:
-        """Return it with the next generation."""
-        return replace(self, generation=self.generation + 1)
+    def next(self, expires: int | None = None) -> Manifest:
+        """Return it with the next generation, and with another moment at which it vanishes, if it has one."""
+        when = self.expires if expires is None else expires
+        return replace(self, generation=self.generation + 1, expires=when)
 
     def check(self, name: str, wanted: dict[str, Any]) -> None:
         """Raise IncompatibleFilters where ``wanted`` has another value."""
@@ -105,7 +125,7 @@ def read(name: str, data: bytes) -> Manifest:
     """Return the manifest in ``data``; FormatError for what is none, or of a newer release."""
     known = {field.name: field.type for field in fields(Manifest)}
     try:
-        stored = json.loads(data)
+        stored = {**_LATER, **json.loads(data)}
         version = stored["version"]
         if version != VERSION or stored["key_rule"] != KEY_RULE:
             raise FormatError(
@@ -116,12 +136,13 @@ def read(name: str, data: bytes) -> Manifest:
             )
         manifest = Manifest(**{field: stored[field] for field in known})
         sound = all(type(getattr(manifest, field)).__name__ == kind for field, kind in known.items())
-        sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in {BUILDING, CLOSING, READY}
+        sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in _STATES
         sound &= manifest.backend in {STRINGS, MODULE}
         sound &= all(0 <= number < 1 << 32 for number in (manifest.generation, manifest.shards - 1))
         sound &= all(
             0 <= number < 1 << 32 for number in (manifest.cut, manifest.other_shards, manifest.other_cut)
         )
+        sound &= 0 <= manifest.ttl < MOST_TTL + 1 and 0 <= manifest.expires < 1 << 53
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomery.engines.redis import failures
+from bloomery.engines.redis import terms
 from bloomery.engines.redis.asks import call
 from bloomery.engines.redis.strings import Load, Strings
 from bloomery.errors import EngineError
@@ -38,7 +38,7 @@ class Module(Strings):
             (key,) = self.names.bits
             if not (yield from call(key, b"EXISTS", key)):
                 yield from self.refreshed()
-                raise failures.lost(self.name, "the filter") from None
+                raise (yield from self.gone("the filter", key)) from None
             raise
 
     def need_cells(self, what: str) -> None:
@@ -58,17 +58,21 @@ class Module(Strings):
         key = self.names.bits[shard]
         if not (yield from call(key, b"EXISTS", key)):
             yield from self.refreshed()
-            raise failures.lost(self.name, "the filter")
+            raise (yield from self.gone("the filter", key))
         return _THERE
 
     def load(self) -> Steps[Load]:
         """Ask how many keys were new: what was found wrongly when it came is not counted."""
-        (number,) = yield from self.counted()
+        number = yield from terms.looked(self, self._card, int)
         fpr = self.manifest.fpr
         return Load(fpr, float(number), number * fpr, None)
 
     def counted(self) -> Steps[list[int]]:
         """Ask for the number of keys that were new."""
+        return [(yield from self._card())]
+
+    def _card(self) -> Steps[int]:
+        yield from self.refreshed()
         (key,) = self.names.bits
         number: int = yield from call(key, b"BF.CARD", key)
-        return [number]
+        return number

@@ -2,7 +2,8 @@
 
 ``name:bits`` holds the cells, ``name:bits:0``, ``name:bits:1`` and so on those of a filter in shards,
 ``name:bits@1:0`` and so on after it went to another number of them, ``name:bloomery`` says what it is. A
-filter of the server's own (BF.*) is under ``name:bits:<id>``. Shards go to the nodes of a cluster by their
+filter of the server's own (BF.*) is under ``name:bits:<id>``, and one with a time to live has its id there
+too, so that what comes after it is never taken for it. Shards go to the nodes of a cluster by their
 names, unless the name has a tag in braces, which then chooses one node for all.
 """
 
@@ -16,26 +17,25 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.manifest import Manifest
 
 _LONGEST = 512
+_ID_DIGITS = 16
 
 
 class Names:
     """The keys of one filter."""
 
-    def __init__(self, name: str, shards: int = 1, cut: int = 0) -> None:
-        """Take the filter's name, and how often it has gone to another number of shards."""
+    def __init__(self, name: str, shards: int = 1, cut: int = 0, of: str = "") -> None:
+        """Take the filter's name, how often it has gone to another number of shards, and its id in names."""
         self.text = name
         self.name = name.encode()
         self.manifest = self.name + b":bloomery"
-        bits = self.name + (b":bits@%d" % cut if cut else b":bits")
+        bits = self.name + (b":bits@%d" % cut if cut else b":bits") + (b":" + of.encode() if of else b"")
         self.bits = [bits] if shards == 1 else [b"%s:%d" % (bits, shard) for shard in range(shards)]
 
     @classmethod
     def of(cls, name: str, stood: Manifest) -> Names:
-        """Return the keys of a filter that stands: a filter of the server's own has the id in its key."""
-        names = cls(name, stood.shards, stood.cut)
-        if stood.backend == MODULE:
-            names.bits = [names.bits[0] + b":" + stood.id[:16].encode()]
-        return names
+        """Return the keys of a filter that stands: those of some have its id."""
+        of = stood.id[:_ID_DIGITS] if stood.backend == MODULE or stood.ttl else ""
+        return cls(name, stood.shards, stood.cut, of)
 
 
 def beside(key: bytes, suffix: bytes) -> bytes:

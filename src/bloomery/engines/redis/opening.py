@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
-from bloomery.engines.redis.manifest import MODULE, STRINGS, Manifest
+from bloomery.engines.redis.manifest import LEAST_TTL, MODULE, MOST_TTL, STRINGS, Manifest
 from bloomery.engines.redis.module import Module
 from bloomery.engines.redis.names import refused
 from bloomery.engines.redis.strings import Strings, cells_of
@@ -42,6 +42,8 @@ class Wanted:
     allow_eviction: bool = False
     #: "strings", "module" (BF.* of the server), or "auto": the module where the server has it.
     backend: str | None = None
+    #: Seconds for which a new filter stands; 0 for good.
+    ttl: float | None = None
     #: Shards of a new filter where nobody says how many, as far as it has lines for them.
     spread: int = 1
     #: A shape that is not that of capacity and fpr: that of a filter in memory.
@@ -53,6 +55,8 @@ class Wanted:
             raise ParameterError(why)
         if self.backend not in {None, "auto", STRINGS, MODULE}:
             raise ParameterError(f"backend must be 'strings', 'module' or 'auto', got {self.backend!r}")
+        if self.ttl is not None:
+            object.__setattr__(self, "ttl", _checked(self.ttl))
 
     @classmethod
     def of(
@@ -63,6 +67,7 @@ class Wanted:
         shards: int | None,
         secret: bytes | None,
         allow_eviction: bool,
+        ttl: float | None = None,
     ) -> Wanted:
         """Return what a filter in memory is."""
         info = filter_.info()
@@ -77,6 +82,7 @@ class Wanted:
             info["seed"],
             secret,
             allow_eviction=allow_eviction,
+            ttl=ttl,
             shape=(info["num_bits"], info["num_hashes"]),
         )
 
@@ -96,6 +102,7 @@ class Wanted:
             "seed": self.seed,
             "counter_bits": 0,
             "window": 0.0,
+            "ttl": self.ttl,
         }
 
     def manifest(self, backend: str = STRINGS) -> Manifest:
@@ -131,7 +138,17 @@ class Wanted:
             shards=cells.shards,
             seed=self.seed or 0,
             secret=fingerprint(cells.secret_fingerprint),
+            ttl=self.ttl or 0.0,
         )
+
+
+def _checked(ttl: Any) -> float:
+    """Return the seconds of a ttl; ParameterError for what is none."""
+    if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) and LEAST_TTL <= ttl <= MOST_TTL:
+        return float(ttl)
+    raise ParameterError(
+        f"ttl must be {LEAST_TTL} to {MOST_TTL:,.0f} seconds, or None for a filter for good, got {ttl!r}"
+    )
 
 
 def print_of(secret: bytes | None) -> str:

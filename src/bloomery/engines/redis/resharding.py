@@ -19,16 +19,18 @@ reshard goes on from there. What it goes to stands in a key of its own, which th
 from __future__ import annotations
 
 import json
+import secrets
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bloomery.engines.redis import content, creation, failures
+from bloomery.engines.redis import content, creation, failures, terms
 from bloomery.engines.redis.asks import Pause, call
+from bloomery.engines.redis.lasting import lasts
 from bloomery.engines.redis.manifest import MARK_BYTES
-from bloomery.engines.redis.names import Names, beside
+from bloomery.engines.redis.names import beside
 from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import FormatError
+from bloomery.errors import FilterLost, FormatError
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
@@ -50,6 +52,10 @@ def _claim(strings: Strings) -> bytes:
 def resharded(strings: Strings, shards: int) -> Steps[None]:
     """Go to so many shards; what another client began is brought to its end first."""
     strings.need_cells("reshard()")
+    yield from terms.living(strings, lambda: _resharded(strings, shards))
+
+
+def _resharded(strings: Strings, shards: int) -> Steps[None]:
     while True:
         yield from strings.refreshed()
         stood, key = strings.manifest, _claim(strings)
@@ -101,7 +107,7 @@ def _moved(strings: Strings, shards: int, cut: int) -> Steps[None]:
         stood = strings.manifest
     if stood.cut != cut:
         yield from _marked(strings)
-        filter_ = yield from content.dumped(strings)
+        filter_ = yield from _read(strings)
         if strings.other is None:
             raise failures.lost(strings.name, "what it goes to")
         yield from content.united(strings.other, memoryview(filter_).cast("B"))
@@ -121,15 +127,16 @@ def _made(new: Strings) -> Steps[None]:
         _, nbytes = new.cells.range(shard)
         if (yield from call(key, b"STRLEN", key)) != nbytes + MARK_BYTES:
             yield from creation.written(key, new.marks[shard], new.cells, shard, None)
-        yield from call(key, b"PERSIST", key)
+        how, *when = lasts(new.manifest)
+        yield from call(key, how, key, *when)
 
 
 def _told(strings: Strings, after: Manifest) -> Steps[None]:
     """Set the manifest, then the marks: from then on every client knows."""
     key = strings.names.manifest
     yield from _turn(strings, after.generation)
-    if not (yield from call(key, b"SET", key, after.to_bytes(), b"XX")):
-        raise failures.lost(strings.name, "its manifest")
+    if not (yield from call(key, b"SET", key, after.to_bytes(), b"XX", *after.lasting)):
+        raise (yield from strings.gone("its manifest"))
     strings.adopt(after)
     yield from _marked(strings)
 
@@ -140,8 +147,9 @@ class _Overtaken(Exception):
 
 def _turn(strings: Strings, generation: int) -> Steps[None]:
     """Be the only one who sets this generation."""
-    key = beside(strings.names.manifest, b"to:%d" % generation)
-    won = yield from call(key, b"SET", key, b"", b"NX", b"PX", _TURN)
+    key, token = beside(strings.names.manifest, b"to:%d" % generation), secrets.token_bytes(8)
+    won = yield from call(key, b"SET", key, token, b"NX", b"PX", _TURN)
+    won = won or (yield from call(key, b"GET", key)) == token  # sent twice
     if not won:
         yield [Pause(_WAIT)]
     yield from strings.refreshed()
@@ -171,8 +179,32 @@ def _retired(old: Strings, generation: int) -> Steps[None]:
 
 def dumped(strings: Strings) -> Steps[BloomFilter]:
     """Return the filter in memory."""
-    yield from strings.refreshed()
-    return (yield from content.dumped(strings))
+    strings.need_cells("dump()")
+    stood = strings.manifest
+    return (
+        yield from terms.looked(
+            strings, lambda: _dumped(strings), lambda: strings.cells.memory(stood.capacity, stood.fpr)
+        )
+    )
+
+
+def _dumped(strings: Strings) -> Steps[BloomFilter]:
+    while True:
+        yield from strings.refreshed()
+        with suppress(_Overtaken):
+            return (yield from _read(strings))
+
+
+def _read(strings: Strings) -> Steps[BloomFilter]:
+    """Return the filter in memory, unless it gets another generation meanwhile."""
+    generation = strings.manifest.generation
+    try:
+        return (yield from content.dumped(strings))
+    except FilterLost:
+        yield from strings.refreshed()
+        if strings.manifest.generation != generation:
+            raise _Overtaken from None
+        raise
 
 
 def finished(strings: Strings) -> Steps[None]:
@@ -184,6 +216,10 @@ def finished(strings: Strings) -> Steps[None]:
 
 def merged(strings: Strings, data: memoryview) -> Steps[None]:
     """Set the bits that are set in ``data``, in all strings that keys are written to."""
+    yield from terms.living(strings, lambda: _merged(strings, data))
+
+
+def _merged(strings: Strings, data: memoryview) -> Steps[None]:
     yield from strings.refreshed()
     while True:
         view = strings.view
@@ -197,6 +233,10 @@ def merged(strings: Strings, data: memoryview) -> Steps[None]:
 
 def replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
     """Put the cells in ``data``, or none set, in the place of those that are there."""
+    yield from terms.living(strings, lambda: _replaced(strings, data))
+
+
+def _replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
     while True:
         yield from finished(strings)
         try:
@@ -209,11 +249,6 @@ def replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
 
 def deleted(strings: Strings) -> Steps[bool]:
     """Delete the filter; True when there was one."""
-    names, stood = strings.names, strings.manifest
-    was = yield from call(names.manifest, b"DEL", names.manifest)
-    keys = [*names.bits, _claim(strings)]
-    if stood.other_shards:
-        keys += Names(strings.name, stood.other_shards, stood.other_cut).bits
-    for key in keys:
-        yield from call(key, b"UNLINK", key)
-    return bool(was)
+    key, was = _claim(strings), (yield from creation.deleted(strings.name, strings.manifest))
+    yield from call(key, b"UNLINK", key)
+    return was

@@ -13,9 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomery import _core
-from bloomery.engines.redis import failures, manifest
+from bloomery.engines.redis import failures, manifest, terms
 from bloomery.engines.redis.acknowledged import Acknowledged
 from bloomery.engines.redis.asks import Send, call
+from bloomery.engines.redis.lasting import Expired, now
 from bloomery.engines.redis.names import Names
 from bloomery.errors import ParameterTypeError
 
@@ -76,6 +77,8 @@ class Strings:
         self.acknowledged = Acknowledged(stood.shards)
         self.marks = [stood.mark(shard) for shard in range(stood.shards)]
         self._shards = list(enumerate(self.names.bits))
+        #: Of a filter with a ttl: when it is over by this process's clock; None until the server said it.
+        self.ends: float | None = None
         #: The strings that keys are written to, too, while the filter goes to another number of shards.
         self.other = Strings(self.name, stood.other(), self.secret) if stood.other_shards else None
 
@@ -114,13 +117,21 @@ class Strings:
     def _settled(self, make: Callable[[], WireBatch], *, adding: bool) -> Steps[list[WireBatch]]:
         """Send a batch, and once more whenever the filter went to other strings meanwhile.
 
-        An add is new if any of them said so; a look is answered by the last.
+        An add is new if any of them said so; a look is answered by the last. After the end of a term the
+        answers are those of the next one; there are none to a look, unless a client has begun it.
         """
         batches: list[WireBatch] = []
         while True:
             batches.append(make())
-            if (yield from self._sent(batches[-1], adding=adding)):
-                return batches if adding else batches[-1:]
+            try:
+                if (yield from self._sent(batches[-1], adding=adding)):
+                    return batches if adding else batches[-1:]
+            except Expired:
+                if adding:
+                    batches.clear()
+                    yield from terms.anew(self)
+                elif not (yield from terms.found(self)):
+                    return batches[-1:]
 
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look for ready hashes, or add them; a byte for each, as `one` answers."""
@@ -153,6 +164,8 @@ class Strings:
 
     def _sent(self, batch: WireBatch, *, adding: bool) -> Steps[bool]:
         """Send a batch and take its answers; False if the filter is in other strings than it was sent to."""
+        if self.manifest.ttl:
+            yield from terms.begun(self)
         if adding and self.other is not None:
             beside = self.other.cells.hashed(batch.hashes, adding=True).batch(0, len(batch))
             if not (yield from self._sent_to(self.other, beside, adding=True)):
@@ -185,7 +198,7 @@ class Strings:
             return False
         for shard, mark, short, _ in states:
             if short or mark[:8] + mark[12:] != part.marks[shard][:8] + part.marks[shard][12:]:
-                raise failures.lost(self.name, f"the cells of shard {shard}")
+                raise (yield from self.gone(f"the cells of shard {shard}", part.names.bits[shard]))
             if mark != part.marks[shard]:
                 part.forget(shard, mark)
         return True
@@ -199,12 +212,20 @@ class Strings:
         """Read the manifest once more, and go by it if it is a later generation of this filter."""
         data = yield from call(self.names.manifest, b"GET", self.names.manifest)
         if data is None:
-            raise failures.lost(self.name, "its manifest")
+            raise (yield from self.gone("its manifest"))
         stood = manifest.read(self.name, data)
         if stood.id != self.manifest.id:
-            raise failures.lost(self.name, "the filter: another one of this name was made since")
+            raise (yield from self.gone("the filter: another one of this name was made since"))
+        if stood.state == manifest.DELETING:
+            raise failures.lost(self.name, "the filter: it is being deleted")
         if stood.generation != self.manifest.generation:
             self.adopt(stood)
+
+    def gone(self, what: str, key: bytes | None = None) -> Steps[Exception]:
+        """Return what it means that a key, or the manifest, is gone: its term is over, or it was lost."""
+        if self.manifest.ttl and (yield from now(key or self.names.manifest)) >= self.manifest.expires:
+            return Expired()
+        return failures.lost(self.name, what)
 
     def need_cells(self, what: str) -> None:
         """Raise where the server keeps the cells to itself."""
@@ -216,7 +237,7 @@ class Strings:
         mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + manifest.MARK_BYTES - 1)
         if len(mark) != manifest.MARK_BYTES or mark[:8] != self.marks[shard][:8]:
             yield from self.refreshed()
-            raise failures.lost(self.name, f"the cells of shard {shard}")
+            raise (yield from self.gone(f"the cells of shard {shard}", key))
         return mark
 
     @property
@@ -226,8 +247,11 @@ class Strings:
 
     def load(self) -> Steps[Load]:
         """Ask how full the filter is."""
-        ones, cells = sum((yield from self.ones())), self.cells
+        ones, cells = (yield from terms.looked(self, self._set, int)), self.cells
         return Load(cells.fpr(ones), *cells.approx_count(ones), cells.fill(ones))
+
+    def _set(self) -> Steps[int]:
+        return sum((yield from self.ones()))
 
     def counted(self) -> Steps[list[int]]:
         """Count what only grows while nothing is lost."""

@@ -1,0 +1,58 @@
+"""How long strings stand on a server: for good, for a minute while they are made, or to the end of a term.
+
+Renaming a string and setting its time to live are two commands, and whoever is stopped between them would
+leave a string that vanishes too early, or never. So they go as one script; where the server takes none, one
+after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bloomery.engines.redis.asks import call
+from bloomery.errors import EngineError, EngineTimeout, EngineUnavailable
+
+if TYPE_CHECKING:
+    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.manifest import Manifest
+
+#: A command about the time to live of a key, without the key.
+Lasts = tuple[bytes | int, ...]
+
+_SCRIPT = (
+    b"local answer = redis.call(unpack(ARGV, 3)) "
+    b"if ARGV[1] == 'PERSIST' then redis.call('PERSIST', KEYS[1]) "
+    b"else redis.call(ARGV[1], KEYS[1], ARGV[2]) end "
+    b"return answer"
+)
+
+
+class Expired(Exception):
+    """The moment has come at which a filter vanishes: it holds nothing."""
+
+
+def lasts(stood: Manifest) -> Lasts:
+    """Return how long the strings of a filter stand."""
+    return (b"PEXPIREAT", stood.expires) if stood.ttl else (b"PERSIST",)
+
+
+def timed(key: bytes, how: Lasts, *words: bytes | int, others: tuple[bytes, ...] = ()) -> Steps[Any]:
+    """Ask ``words``, which make or change ``key``, and set how long it stands, at one moment.
+
+    others: the further keys that the words name.
+    """
+    name, when = how[0], how[1] if len(how) > 1 else 0
+    try:
+        return (yield from call(key, b"EVAL", _SCRIPT, 1 + len(others), key, *others, name, when, *words))
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:  # no scripts for this user; or what the words are refused for, which they tell now
+        answer = yield from call(key, *words)
+        yield from call(key, name, key, *how[1:])
+        return answer
+
+
+def now(key: bytes) -> Steps[int]:
+    """Return the milliseconds since 1970 by the clock of the node that has ``key``."""
+    seconds, micros = yield from call(key, b"TIME")
+    return int(seconds) * 1000 + int(micros) // 1000

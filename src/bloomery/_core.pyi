@@ -66,6 +66,9 @@ __all__ = [
     "VariableIncrementFilter",
     "WireBatch",
     "WireCells",
+    "WireCounterBatch",
+    "WireCounterKeys",
+    "WireCounters",
     "WireExchange",
     "WireKeys",
     "XorFilter",
@@ -9692,11 +9695,133 @@ class WireCells:
         """
 
 @final
+class WireCounterBatch:
+    """
+    Hashes that are sent together, by shard.
+    """
+    def __len__(self, /) -> int: ...
+    def exchange(self, /, shards: list[tuple[int, bytes]], *, asking: bool = False) -> WireExchange:
+        """
+        The commands for some of its shards, (number, name of the string), without keys of which a reply has come. With
+        `asking` each goes behind an ASKING.
+        """
+    def hashes(self, /, *, all: bool) -> bytes:
+        """
+        The hashes, 8 bytes each: of keys that were there, or new; of all.
+        """
+    @property
+    def shards(self, /) -> list[int]:
+        """
+        The shards that its keys lie in, rising.
+        """
+    def take(self, /, exchange: WireExchange) -> None:
+        """
+        Keeps what an exchange was told.
+        """
+    def then(self, /) -> WireCounterBatch:
+        """
+        What is to be sent next: the removal of the keys that a count has found; what such a removal has to give back.
+        """
+
+@final
+class WireCounterKeys:
+    """
+    The hashes of many keys, and what is told of them as it comes.
+    """
+    def __len__(self, /) -> int: ...
+    @overload
+    def answers(self, /, keys: _Series) -> _Series:
+        """
+        For each key, in the kind of the keys: was it new, was it there. They must be those that the hashes are of.
+        """
+    @overload
+    def answers(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def answers(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def answers(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def answers(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def answers(self, /, keys: OtherColumns) -> Any: ...
+    def batch(self, /, start: int, stop: int, *, adding: bool = False) -> WireCounterBatch:
+        """
+        Some of them, to be sent together: to be counted, or added.
+        """
+    @overload
+    def counts(self, /, keys: _Series) -> _Series:
+        """
+        For each key, in the kind of the keys: how often it is there.
+        """
+    @overload
+    def counts(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def counts(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def counts(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def counts(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def counts(self, /, keys: OtherColumns) -> Any: ...
+    def take(self, /, batch: WireCounterBatch) -> None:
+        """
+        Keeps what a batch was told.
+        """
+    @property
+    def told(self, /) -> bytes:
+        """
+        What was told of each, a byte a key.
+        """
+
+@final
+class WireCounters:
+    """
+    The counters of a counting filter as strings of a server, in shards.
+    """
+    def __new__(
+        cls,
+        /,
+        num_counters: int,
+        num_hashes: int,
+        counter_bits: int,
+        *,
+        shards: int = 1,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> WireCounters: ...
+    def hash(self, /, key: Key) -> bytes:
+        """
+        The hash of one key, 8 bytes.
+        """
+    def hashed(self, /, hashes: bytes) -> WireCounterKeys:
+        """
+        As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+        """
+    def keys(self, /, keys: Keys) -> WireCounterKeys:
+        """
+        The hashes of keys of any kind that contains_many() takes; nulls are no keys.
+        """
+    @property
+    def most(self, /) -> int:
+        """
+        The counters' maximum.
+        """
+    def range(self, /, shard: int) -> tuple[int, int]:
+        """
+        The first byte of a shard in the filter, and how many it has, without its mark.
+        """
+    @property
+    def shards(self, /) -> int:
+        """
+        Number of strings.
+        """
+
+@final
 class WireExchange:
     """
     The commands of a batch for one server, and their replies.
     """
-    def accept(self, /, reply: int | bytes | list[int] | None) -> bool:
+    def accept(self, /, reply: int | bytes | list[int | None] | None) -> bool:
         """
         Takes the next reply as a client library read it; True when all have come.
         """
@@ -9725,7 +9850,7 @@ class WireExchange:
         """
     def restart(self, /) -> None:
         """
-        Begins anew, for the same commands sent once more.
+        Begins anew, for the same commands sent once more; of counters, those to which no reply came.
         """
     @property
     def states(self, /) -> list[tuple[int, bytes, bool, int]]:

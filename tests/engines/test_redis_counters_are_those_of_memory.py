@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 import uuid
 
+import numpy as np
 import pytest
+from engines.fleet import migrating
 from engines.servers import needs_redis
 
 from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter
-from bloomery.errors import EngineNameTaken, FilterLost
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, transport
+from bloomery.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
 
@@ -22,17 +25,20 @@ def name():
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("secret", [None, bytes(range(16))])
-def test_counters_are_those_of_memory(client, name, bits, secret):
+@pytest.mark.parametrize(("secret", "shards"), [(None, 1), (bytes(range(16)), 1), (None, 3)])
+def test_counters_are_those_of_memory(client, name, bits, secret, shards):
     options = {"counter_bits": bits, "seed": 5, "secret": secret}
-    there = RedisCountingFilter(client, name, 1000, 0.02, **options)
+    there = RedisCountingFilter(client, name, 1000, 0.02, shards=shards, **options)
     here = CountingBloomFilter(1000, 0.02, layout="blocked", **options)
     draw = random.Random(bits)
     for _ in range(30):
         keys = [draw.randrange(400) for _ in range(100)]
         assert there.add_many(keys) == here.add_many(keys)
         gone = [draw.randrange(400) for _ in range(80)]
-        # In memory the keys of a batch go one after the other; here all are looked for first.
+        # In memory the keys of a batch go one after the other; here all are looked for first, and one that
+        # comes twice and is there once is removed once.
+        twice = [key for key in gone[:20] if here.count(key) == 1][:3] * 2
+        assert there.discard_many(twice) == [here.discard(key) for key in twice]
         assert [there.discard(key) for key in gone] == [here.discard(key) for key in gone]
     hot = [900] * 20
     assert there.add_many(hot) == here.add_many(hot)
@@ -49,14 +55,32 @@ def test_counters_are_those_of_memory(client, name, bits, secret):
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
-def test_every_count_goes_up_and_down_as_it_should(client, name, bits):
-    there = RedisCountingFilter(client, name, 100, counter_bits=bits)
-    at, most = there._there.at("k")[:1], 2**bits - 1
-    for count in range(most + 1):
-        client.execute_command("BITFIELD", f"{name}:bits", "SET", f"u{bits}", at[0], count)
-        client.execute_command(*there._there._remove(at))
-        (left,) = client.execute_command("BITFIELD", f"{name}:bits", "GET", f"u{bits}", at[0])
-        assert left == (most if count == most else max(count - 1, 0))
+def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given_back(client, name, bits):
+    there, most = RedisCountingFilter(client, name, 100, counter_bits=bits), 2**bits - 1
+    shape = CountingBloomFilter(100, counter_bits=bits, layout="blocked")
+    # A server counts the bits of a byte from the other end.
+    first = [p * bits for p in shape.positions("k")]
+    at = [bit & ~7 | (8 - bits - (bit & 7)) for bit in first]
+    hash_, key = there._there.cells.hash("k"), f"{name}:bits"
+
+    def counters(*steps):
+        return client.execute_command("BITFIELD", key, *(word for step in steps for word in step))
+
+    def read():
+        return counters(*(("GET", f"u{bits}", p) for p in at))
+
+    for begun in range(most + 1):
+        there.add("k")
+        looked = there._there.cells.hashed(hash_).batch(0, 1)
+        there._run(there._there._sent(looked))
+        values = [(begun + j * j) % (most + 1) for j in range(len(at))] if begun % 3 else [begun] * len(at)
+        counters(*(("SET", f"u{bits}", p, value) for p, value in zip(at, values, strict=True)))
+        taken = looked.then()
+        there._run(there._there._sent(taken, once=True))
+        assert read() == [value if value == most else max(value - 1, 0) for value in values]
+        assert bool(taken.hashes(all=False)) == all(values)
+        there._run(there._there._sent(taken.then()))
+        assert read() == ([value - (value < most) for value in values] if all(values) else values)
 
 
 def test_of_clients_that_remove_one_key_at_once_one_is_told_and_none_takes_from_others(server, name):
@@ -130,14 +154,152 @@ def test_adds_and_removals_of_many_clients_add_up(server, name):
         assert there.counters() == empty
 
 
-def test_a_cluster_holds_counters(cluster, name):
+def test_batches_of_every_kind(client, name):
+    there, here = RedisCountingFilter(client, name, 30_000), CountingBloomFilter(30_000, layout="blocked")
+    keys = np.arange(20_000) % 15_000
+    told = there.add_many(keys)
+    assert told.dtype == bool
+    assert (told == here.add_many(keys)).all()
+    counts = there.count_many(keys)
+    assert counts.dtype == np.uint64
+    assert (counts == here.count_many(keys)).all()
+    assert there.contains_many(["x", 5]) == [False, True]
+    there.update(iter(["x", "y"]), ["z", "x"])
+    assert there.count_many(iter(["x", "y", "z", "w"])) == [2, 1, 1, 0]
+    assert there.discard_many(("x", "x", "x", "w")) == [True, True, False, False]
+    assert there.add_many([]) == there.discard_many([]) == []
+    gone = there.discard_many(keys[:10_000])
+    assert (gone == here.discard_many(keys[:10_000])).all()
+    here.update(["y", "z"])
+    assert there.counters() in here.to_bytes()
+
+
+def broken_off(monkeypatch, after):
+    """Breaks the connection of the next exchange off once ``after`` bytes of replies have come."""
+    whole, left = transport._received, [True]
+
+    def received(connected, exchange):
+        if not left:
+            return whole(connected, exchange)
+        left.clear()
+        if after:
+            exchange.feed(connected.recv(after, socket.MSG_WAITALL))
+        raise ConnectionResetError
+
+    monkeypatch.setattr(transport, "_received", received)
+
+
+@pytest.mark.parametrize("after", [0, 36 * 200])
+def test_what_was_answered_before_a_connection_broke_is_not_added_again(client, name, monkeypatch, after):
+    there = RedisCountingFilter(client, name, 10_000, 1e-6)
+    keys = [f"key {i}" for i in range(1000)]
+    with monkeypatch.context() as patched:
+        broken_off(patched, after)
+        assert all(there.add_many(keys)[: after // 36])  # the others may be told that they were there
+    counts = there.count_many(keys)
+    first = after // 36
+    assert counts[:first] == [1] * first
+    # The server may have done the others, too, and nobody could know.
+    assert set(counts[first:]) <= {1, 2}
+
+
+def test_a_removal_is_not_sent_twice(client, name, monkeypatch):
+    there = RedisCountingFilter(client, name, 10_000, 1e-6)
+    keys = [f"key {i}" for i in range(500)]
+    there.update(keys, keys)
+    real, sent = transport._exchanged, []
+
+    def exchanged(connection, exchange):
+        sent.append(exchange)
+        if len(sent) == 2:  # behind the look
+            broken_off(monkeypatch, 130 * 50)
+        return real(connection, exchange)
+
+    monkeypatch.setattr(transport, "_exchanged", exchanged)
+    with pytest.raises(EngineUnavailable, match="may have been done"):
+        there.discard_many(keys)
+    assert len(sent) == 2
+    counts = there.count_many(keys)
+    assert set(counts[:40]) == {1}
+    assert set(counts) <= {1, 2}
+    assert there.verify()
+
+
+def test_a_cluster_holds_counters_and_a_slot_that_moves_is_followed(cluster, name):
     with cluster.client() as client:
-        there = RedisCountingFilter(client, name, 500)
+        there = RedisCountingFilter(client, name, 20_000)
+        here = CountingBloomFilter(20_000, layout="blocked")
+        assert there.manifest.shards == 48
         assert there.add_many(["a", "b", "a"]) == [True, True, False]
         assert there.count_many(["a", "b", "c"]) == [2, 1, 0]
         assert there.discard_many(["a", "c"]) == [True, False]
         assert there.count("a") == 1
         assert there.delete()
+        there, keys = RedisCountingFilter(client, name, 20_000, shards=5), np.arange(8000)
+        assert (there.add_many(keys) == here.add_many(keys)).all()
+        moved = there._there.names.bits[2]
+        source = cluster.node_of(client, moved)
+        masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
+        target = next(node for node in masters if node is not source)
+        with migrating(cluster, client.keyslot(moved), source, target) as move:
+            assert (there.count_many(keys) == here.count_many(keys)).all()
+            move(moved)
+            # Now the source answers ASK, and the target takes commands behind ASKING only.
+            assert (there.add_many(keys[:3000]) == here.add_many(keys[:3000])).all()
+            assert (there.discard_many(keys[2000:5000]) == here.discard_many(keys[2000:5000])).all()
+        # Now it answers MOVED.
+        assert (there.discard_many(keys[:1000]) == here.discard_many(keys[:1000])).all()
+        assert (there.add_many(keys[:100]) == here.add_many(keys[:100])).all()
+        assert there.counters() in here.to_bytes()
+        assert there.verify()
+
+
+def test_what_was_lost_is_told(own_server):
+    server = own_server()
+    client = server.client()
+    there = RedisCountingFilter(client, "f", 10_000, shards=2)
+    there.update(range(3000), range(100))
+    there.discard_many(range(2500))
+    told = there.verify()
+    assert told
+    # Those removed do not count, those that were added twice are there once more.
+    assert (told.keys_checked, told.keys_lost, told.restarted) == (600, 0, False)
+    client.save()
+    there.update(range(5000, 5050))
+    server.kill()
+    server.start()
+    told = there.verify()
+    assert not told
+    assert told.restarted
+    assert told.shards_lost == ()
+    assert (told.keys_checked, told.keys_lost) == (650, 50)
+    client.delete("f:bits:1")
+    assert there.verify().shards_lost == (1,)
+    for ask in (lambda: there.count_many(range(50)), there.counters, lambda: there.discard_many(range(50))):
+        with pytest.raises(FilterLost, match="counters of shard 1"):
+            ask()
+    there.delete()
+    other = RedisCountingFilter(client, "f", 10_000, shards=2)
+    told = there.verify()
+    assert told.replaced
+    assert told.keys_lost == told.keys_checked
+    with pytest.raises(FilterLost, match="counters"):
+        there.add("a")
+    assert "a" in other  # whom it was told that it was not this one's
+    client.flushall()
+    for ask in (lambda: there.add(1), lambda: 1 in there, lambda: there.discard(1)):
+        with pytest.raises(FilterLost, match="counters"):
+            ask()
+    assert not there.verify()
+
+
+def test_thousands_of_keys_are_remembered_and_not_more(client, name):
+    there = RedisCountingFilter(client, name, 50_000)
+    for begun in range(0, 20_000, 500):
+        there.update(range(begun, begun + 500))
+    assert there.verify().keys_checked == 4096
+    there.discard_many(range(20_000))
+    assert there.verify().keys_checked == 0
 
 
 def test_what_is_wrong_is_named(client, name):
@@ -146,7 +308,7 @@ def test_what_is_wrong_is_named(client, name):
     with pytest.raises(ParameterError, match="counter_bits must be 2, 4 or 8, got 3"):
         RedisCountingFilter(client, name, 100, counter_bits=3)
     with pytest.raises(ParameterError, match="536870912"):
-        RedisCountingFilter(client, name, 10**9)
+        RedisCountingFilter(client, name, 10**9, shards=1)
     assert not client.keys(f"{name}*")
     there = RedisCountingFilter(client, name, 100)
     with pytest.raises(KeyError):

@@ -25,7 +25,7 @@
 //! | [`exact`] | no false positives, of whole numbers | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
 //! | [`chain`] | made of filters: stages of those that grow, levels of cascades | error, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
-//! | [`wire`] | bits that a server elsewhere holds: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom |
+//! | [`wire`] | bits that a server elsewhere holds: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;

@@ -87,6 +87,8 @@ macro_rules! module {
             use super::text::{CandidateDuplicates, add_lines, check_lines};
             #[pymodule_export]
             use super::wire::{WireBatch, WireCells, WireExchange, WireKeys};
+            #[pymodule_export]
+            use super::wire::{WireCounterBatch, WireCounterKeys, WireCounters};
         }
     };
 }

@@ -135,6 +135,12 @@ impl CountingBloomFilter {
         self.memory.words()
     }
 
+    /// All counters, as they lie.
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> &[u64] {
+        self.words()
+    }
+
     /// Counters, probes, layout and threshold.
     pub fn shape(&self) -> &Shape {
         &self.shape

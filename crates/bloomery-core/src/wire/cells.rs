@@ -12,7 +12,7 @@ use crate::scheme::lines::Pattern;
 /// Bytes behind the cells of a shard, which say whose they are.
 pub const MARK_BYTES: u64 = 16;
 /// Bytes of the longest string that a server takes.
-const LONGEST: u64 = 512 << 20;
+pub(super) const LONGEST: u64 = 512 << 20;
 
 /// A shape, its hash, and its cut into strings.
 #[derive(Clone, Debug)]

@@ -306,7 +306,7 @@ impl Work {
 }
 
 /// The same commands, each behind an ASKING.
-fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while let Some(end) = past(commands, at)?.filter(|_| at < commands.len()) {
         reserve(&mut out, ASKING.len() + end - at)?;
@@ -317,6 +317,6 @@ fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn unexpected(what: &str) -> Error {
+pub(super) fn unexpected(what: &str) -> Error {
     Error::format(format!("the server's answer does not fit what it was asked ({what}); is a proxy between?"))
 }

@@ -7,7 +7,9 @@
 //! * [`command`]: commands as bytes;
 //! * [`reply`]: replies as they come, in pieces of any length;
 //! * [`cells`]: a shape as strings: what is asked of them for a hash, and what the reply says;
-//! * [`exchange`]: the commands of many hashes, their replies, and where they broke off.
+//! * [`exchange`]: the commands of many hashes, their replies, and where they broke off;
+//! * [`counters`], [`counted`]: the same of counters, which are never changed twice;
+//! * `groups`: the hashes of a batch by shard.
 //!
 //! A server counts the bits of a byte from the other end than a filter does: bit p of a filter is bit
 //! `p & !7 | 7 - (p & 7)` of a string. So a string of lines has, byte for byte, the cells of the filter in memory. Layouts
@@ -15,11 +17,15 @@
 
 pub mod cells;
 pub mod command;
+pub mod counted;
+pub mod counters;
 pub mod cut;
 pub mod exchange;
+mod groups;
 pub mod reply;
 #[cfg(test)]
 mod tests;
 
 pub use cells::Cells;
+pub use counters::Counters;
 pub use exchange::{Exchange, Shard};

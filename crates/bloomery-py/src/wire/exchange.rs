@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use bloomery_core::Result;
 use bloomery_core::parallel::workers::lock;
-use bloomery_core::wire::Exchange;
 use bloomery_core::wire::reply::Reply;
+use bloomery_core::wire::{Exchange, counted};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 
@@ -16,10 +16,28 @@ use crate::{objects, params};
 /// Bytes from which on other threads run meanwhile.
 const DETACHED: usize = 1 << 13;
 
+/// What commands are about.
+pub(super) enum Talk {
+    /// The bits of a plain filter.
+    Bits(Exchange),
+    /// Counters.
+    Counters(counted::Exchange),
+}
+
+/// Does the same with either.
+macro_rules! either {
+    ($talk:expr, $one:ident => $done:expr) => {
+        match $talk {
+            Talk::Bits($one) => $done,
+            Talk::Counters($one) => $done,
+        }
+    };
+}
+
 /// The commands of a batch for one server, and their replies.
 #[pyclass(frozen, module = "bloomery._core")]
 pub(crate) struct WireExchange {
-    pub(super) core: Mutex<Exchange>,
+    pub(super) core: Mutex<Talk>,
 }
 
 /// Shard, mark, whether the string was too short for a key, bits that were set.
@@ -27,8 +45,16 @@ type State<'py> = (u64, Bound<'py, PyBytes>, bool, u64);
 
 impl WireExchange {
     /// Nothing sent yet.
-    pub(super) fn new(core: Exchange) -> Self {
+    pub(super) fn new(core: Talk) -> Self {
         WireExchange { core: Mutex::new(core) }
+    }
+
+    /// Takes the next reply; true when all have come.
+    fn taken(&self, py: Python<'_>, reply: Reply<'_>) -> PyResult<bool> {
+        either!(&mut *lock(&self.core), one => {
+            one.accept(reply).or_raise(py)?;
+            Ok(one.is_done())
+        })
     }
 }
 
@@ -37,13 +63,13 @@ impl WireExchange {
     /// What is to be sent.
     #[getter]
     fn buffer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        objects::bytes(py, lock(&self.core).buffer())
+        either!(&*lock(&self.core), one => objects::bytes(py, one.buffer()))
     }
 
     /// Replies that are due.
     #[getter]
     fn due(&self) -> usize {
-        lock(&self.core).due()
+        either!(&*lock(&self.core), one => one.due())
     }
 
     /// Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
@@ -51,51 +77,57 @@ impl WireExchange {
     fn feed(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = data.py();
         let bytes = bytes_of("data", data)?;
-        let fed = |bytes: &[u8]| -> Result<bool> { lock(&self.core).feed(bytes) };
+        let fed = |bytes: &[u8]| -> Result<bool> { either!(&mut *lock(&self.core), one => one.feed(bytes)) };
         if bytes.len() < DETACHED { fed(&bytes) } else { py.detach(|| fed(&bytes)) }.or_raise(py)
     }
 
     /// Takes the next reply as a client library read it; True when all have come.
-    #[pyo3(signature = (reply: "int | bytes | list[int] | None") -> "bool")]
+    #[pyo3(signature = (reply: "int | bytes | list[int | None] | None") -> "bool")]
     fn accept(&self, reply: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let mut core = lock(&self.core);
-        let taken = if reply.is_none() {
-            core.accept(Reply::Nil)
+        let py = reply.py();
+        if reply.is_none() {
+            self.taken(py, Reply::Nil)
         } else if let Ok(bytes) = reply.cast::<PyBytes>() {
-            core.accept(Reply::Bulk(bytes.as_bytes()))
+            self.taken(py, Reply::Bulk(bytes.as_bytes()))
         } else if let Ok(number) = reply.cast::<PyInt>() {
-            core.accept(Reply::Integer(number.extract()?))
+            self.taken(py, Reply::Integer(number.extract()?))
         } else if let Ok(list) = reply.cast::<PyList>() {
             let mut array = Vec::new();
             for item in list {
-                array.extend_from_slice(format!(":{}\r\n", item.extract::<i64>()?).as_bytes());
+                let text = match item.extract::<Option<i64>>()? {
+                    Some(number) => format!(":{number}\r\n"),
+                    None => "_\r\n".into(),
+                };
+                array.extend_from_slice(text.as_bytes());
             }
-            core.accept(Reply::Array(&array))
+            self.taken(py, Reply::Array(&array))
         } else {
             let class = reply.get_type().name()?;
-            return Err(parameter_type(reply.py(), format!("a reply is an int, bytes, a list or None, got {class}")));
-        };
-        taken.or_raise(reply.py())?;
-        Ok(core.is_done())
+            Err(parameter_type(py, format!("a reply is an int, bytes, a list or None, got {class}")))
+        }
     }
 
     /// Takes a refusal as the next reply: its code, a blank, the text.
     #[pyo3(signature = (text: "str") -> "bool")]
     fn refuse(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let mut core = lock(&self.core);
-        core.accept(Reply::Error(params::text("text", text)?.as_bytes())).or_raise(text.py())?;
-        Ok(core.is_done())
+        self.taken(text.py(), Reply::Error(params::text("text", text)?.as_bytes()))
     }
 
-    /// Begins anew, for the same commands sent once more.
-    fn restart(&self) {
-        lock(&self.core).restart();
+    /// Begins anew, for the same commands sent once more; of counters, those to which no reply came.
+    fn restart(&self, py: Python<'_>) -> PyResult<()> {
+        match &mut *lock(&self.core) {
+            Talk::Bits(exchange) => exchange.restart(),
+            Talk::Counters(exchange) => exchange.restart().or_raise(py)?,
+        }
+        Ok(())
     }
 
     /// What the server refused: (shard, text), each once for all replies in a row that repeat it.
     #[getter]
     fn refusals(&self) -> Vec<(u64, String)> {
-        lock(&self.core).refusals().iter().map(|refusal| (refusal.shard, refusal.text.clone())).collect()
+        let core = lock(&self.core);
+        let refusals = either!(&*core, one => one.refusals());
+        refusals.iter().map(|refusal| (refusal.shard, refusal.text.clone())).collect()
     }
 
     /// Of each shard: (number, mark, whether the string was too short for a key, bits that were set).
@@ -104,6 +136,6 @@ impl WireExchange {
         let core = lock(&self.core);
         let state =
             |(shard, mark, short, set): (u64, &[u8], bool, u64)| Ok((shard, objects::bytes(py, mark)?, short, set));
-        core.states().map(state).collect()
+        either!(&*core, one => one.states().map(state).collect())
     }
 }

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::class::WireCells;
-use super::exchange::WireExchange;
+use super::exchange::{Talk, WireExchange};
+use crate::answers::Answer;
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::{objects, turns};
@@ -51,16 +52,16 @@ impl Operation for Gather {
 }
 
 /// Hands out answers that are there.
-struct Hand<'a> {
-    answers: &'a [u8],
-    at: Cell<usize>,
+pub(super) struct Hand<'a, T> {
+    pub(super) answers: &'a [T],
+    pub(super) at: Cell<usize>,
 }
 
-impl Operation for Hand<'_> {
-    type Out = u8;
+impl<T: Answer + Copy> Operation for Hand<'_, T> {
+    type Out = T;
     const SKIPS_NULLS: bool = true;
 
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let end = self.at.get() + source.len();
         let Some(answers) = self.answers.get(self.at.get()..end) else {
             return Err(parameter(py, "the keys changed while the server was asked; pass a copy of them"));
@@ -188,13 +189,15 @@ impl WireBatch {
         // Locked inside: who waits for a lock holds no interpreter.
         let make = || lock(&self.core).exchange(shards, asking);
         let made = if lock(&self.core).answers().len() > 64 { py.detach(make) } else { make() };
-        Ok(WireExchange::new(made.or_raise(py)?))
+        Ok(WireExchange::new(Talk::Bits(made.or_raise(py)?)))
     }
 
     /// Keeps the answers of an exchange; what an earlier one found new stays new.
     #[pyo3(signature = (exchange: "WireExchange") -> "None")]
     fn take(&self, exchange: &Bound<'_, WireExchange>) {
-        lock(&self.core).take(&lock(&exchange.get().core));
+        if let Talk::Bits(exchange) = &*lock(&exchange.get().core) {
+            lock(&self.core).take(exchange);
+        }
     }
 
     /// True when any key was found, or new: the answer of a batch of one.

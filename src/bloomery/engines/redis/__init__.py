@@ -4,6 +4,7 @@ docs/engines/redis.md tells how. Needs a client, redis-py (``pip install bloomer
 """
 
 from bloomery.engines.redis.acknowledged import Verification
+from bloomery.engines.redis.async_counting import AsyncRedisCountingFilter
 from bloomery.engines.redis.async_filter import AsyncRedisBloomFilter
 from bloomery.engines.redis.counting import RedisCountingFilter
 from bloomery.engines.redis.filter import RedisBloomFilter
@@ -12,6 +13,7 @@ from bloomery.engines.redis.rolling import RedisRollingFilter
 
 __all__ = [
     "AsyncRedisBloomFilter",
+    "AsyncRedisCountingFilter",
     "Plan",
     "RedisBloomFilter",
     "RedisCountingFilter",

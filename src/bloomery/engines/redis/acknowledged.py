@@ -7,7 +7,9 @@ is how many bits must be set.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 
 #: Keys that are remembered: 32 KiB of hashes.
@@ -70,3 +72,40 @@ class Acknowledged:
     def hashes(self) -> bytes:
         """Return what is remembered."""
         return bytes(self._ring if self._full else self._ring[: self._at])
+
+
+class Present:
+    """The hashes of the last keys that a client has added and not removed, and how often it added them."""
+
+    def __init__(self, shards: int) -> None:
+        """Remember nothing yet."""
+        self._times: dict[int, int] = {}
+        self._one = Lock()
+        #: As `Acknowledged` has it; counters may become fewer.
+        self.bits = [0] * shards
+
+    def note(self, hashes: bytes) -> None:
+        """Remember the hashes of keys that were added."""
+        with self._one:  # of threads that share a filter
+            times = self._times
+            for hash_ in array("Q", hashes[-REMEMBERED * _HASH_BYTES :]):
+                times[hash_] = times.pop(hash_, 0) + 1
+            if len(times) > 2 * REMEMBERED:  # so seldom that it costs nothing a key
+                self._times = dict(self._last())
+
+    def drop(self, hashes: bytes) -> None:
+        """Forget keys that were removed, each as often as it was."""
+        with self._one:
+            for hash_ in array("Q", hashes):
+                if (times := self._times.get(hash_, 0)) > 1:
+                    self._times[hash_] = times - 1
+                else:
+                    self._times.pop(hash_, None)
+
+    def _last(self) -> islice[tuple[int, int]]:
+        return islice(self._times.items(), max(0, len(self._times) - REMEMBERED), None)
+
+    def hashes(self) -> bytes:
+        """Return what is remembered."""
+        with self._one:
+            return array("Q", [hash_ for hash_, _ in self._last()]).tobytes()

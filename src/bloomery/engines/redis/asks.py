@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from bloomery._core import WireBatch
+    from bloomery._core import WireBatch, WireCounterBatch
 
 T = TypeVar("T")
 
@@ -30,15 +30,11 @@ class Call(NamedTuple):
 class Send(NamedTuple):
     """The keys of a batch; its answer is a list of exchanges, one a node, whose replies have all come."""
 
-    batch: WireBatch
+    batch: WireBatch | WireCounterBatch
     #: Each shard that the batch touches, with the name of its string.
     shards: list[tuple[int, bytes]]
-
-
-class Calls(NamedTuple):
-    """Commands that go out together; the answer is a list of replies, errors among them."""
-
-    calls: list[Call]
+    #: Not sent again when a connection breaks, as it may have been done.
+    once: bool = False
 
 
 class Pause(NamedTuple):
@@ -47,7 +43,7 @@ class Pause(NamedTuple):
     seconds: float
 
 
-Ask = Call | Calls | Send | Pause
+Ask = Call | Send | Pause
 #: A generator of questions that returns a T.
 Steps = Generator[list[Ask], list[Any], T]
 

@@ -125,11 +125,11 @@ class AsyncRedisBloomFilter(Held):
 
     async def add(self, key: Key, /) -> bool:
         """Add a key; True when it was certainly new."""
-        return await self._added.put(self._there.cells.one(key).hashes)
+        return bool(await self._added.put(self._there.cells.one(key).hashes))
 
     async def contains(self, key: Key, /) -> bool:
         """Tell whether a key was probably added."""
-        return await self._looked.put(self._there.cells.one(key).hashes)
+        return bool(await self._looked.put(self._there.cells.one(key).hashes))
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""

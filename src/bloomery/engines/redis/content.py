@@ -17,6 +17,7 @@ from bloomery.errors import FilterLost
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
     from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.counters import Counters
     from bloomery.engines.redis.strings import Strings
 
 _NO_MARK = bytes(MARK_BYTES)
@@ -87,12 +88,11 @@ def _set(strings: Strings, key: bytes, other: bytes) -> Steps[None]:
 def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     """Compare what the server has with what this client knows that it acknowledged."""
     nothing = Verification(True, False, restarted, (), 0, 0, 0, 0)
-    return (
-        yield from terms.looked(strings, lambda: _verified(strings, restarted=restarted), lambda: nothing)
-    )
+    return (yield from terms.looked(strings, lambda: compared(strings, restarted=restarted), lambda: nothing))
 
 
-def _verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
+def compared(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
+    """Do so of a filter without a term, or within it."""
     data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
     stood = None if data is None else read(strings.name, data)
     same = stood is not None and stood.id == strings.manifest.id

@@ -1,17 +1,12 @@
-"""A counting filter in a string: the counters of memory, each changed by the server.
+"""A counting filter in strings: the counters of memory, each changed by the server.
 
-A key's k counters are changed by one BITFIELD, which no other command comes between. Adding is
-``OVERFLOW SAT INCRBY +1``: a counter that has reached its maximum T stays there. T may stand for more than T
-keys, so that it must never be taken from again; and no counter may fall below 0. Both are held by four steps
-a counter in the BITFIELD that removes, whatever other clients do::
+How a key is added and removed by one BITFIELD, so that no counter ever falls below 0 and one at its maximum
+is never taken from, stands where the commands are written, `bloomery_core::wire::counters`. A key is looked
+for before it is removed. Where another client removes the same key at that moment, so that one of its
+counters was 0 already, what was taken from the others is given back, and the key was not there.
 
-    SAT  INCRBY -1    T -> T - 1,  c -> c - 1,  0 -> 0
-    WRAP INCRBY +1    T - 1 -> T,  c - 1 -> c,  0 -> 1    only what was T is T now
-    FAIL INCRBY -T    T -> 0;      every other one would fall below 0, and is left
-    WRAP INCRBY -1    0 -> T,      c -> c - 1,  1 -> 0
-
-A key is looked for before it is removed. Where another client removes the same key at that moment, so that
-one of its counters was 0 already, what was taken from the others is given back, and the key was not there.
+A change that is sent twice counts twice. So only those keys of a batch are sent once more of which no reply
+has come: added a second time a key is there too often, which harms nobody. A removal is never sent twice.
 """
 
 from __future__ import annotations
@@ -21,146 +16,165 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomery import _core
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Calls, call
+from bloomery.engines.redis.acknowledged import Present
+from bloomery.engines.redis.asks import Send, call
+from bloomery.engines.redis.creation import PIECE
 from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import Names
+from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
+    from typing import TypeAlias
 
+    from bloomery._core import WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
+
+    #: Does something with some of the keys, from a number on.
+    Do: TypeAlias = Callable[[WireCounterKeys, int], Steps[WireCounterBatch]]
 
 #: The layout of all counters of a key in one line.
 LAYOUT: Final = "blocked"
 #: Widths for which the bytes of the string are those of memory.
 WIDTHS = (2, 4, 8)
-#: Keys of one round trip.
-PORTION = 1024
-_STEPS = 5
-
-Words = tuple[bytes | int, ...]
+#: Keys of one round trip: 0.5 MB of commands to look, 3 MB to add, 12 MB to remove.
+PORTION = 8192
 
 
-class Cells:
-    """How long the string is, for those who make it."""
-
-    def __init__(self, nbytes: int) -> None:
-        """Take its length without the mark."""
-        self.nbytes = nbytes
-        self.shards = 1
-
-    def range(self, _shard: int) -> tuple[int, int]:
-        """Return the first byte, and how many there are."""
-        return 0, self.nbytes
+def cells_of(stood: Manifest, secret: bytes | None) -> WireCounters:
+    """Return the counters of a filter, natively."""
+    return _core.WireCounters(
+        stood.num_bits // stood.counter_bits,
+        stood.num_hashes,
+        stood.counter_bits,
+        shards=stood.shards,
+        seed=stood.seed,
+        secret=secret,
+    )
 
 
 class Counters:
-    """The filter as its string; every method is a generator of questions (`asks`)."""
+    """The filter as its strings; every method is a generator of questions (`asks`)."""
 
     def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
         """Take what stands on the server."""
-        self.name, self.manifest = name, stood
-        self.names = Names(name)
-        # Never written to: its pages stay unused. It knows where the counters of a key are.
-        self.memory = _core.CountingBloomFilter(
-            stood.capacity,
-            stood.fpr,
-            counter_bits=stood.counter_bits,
-            layout=LAYOUT,
-            seed=stood.seed,
-            secret=secret,
-        )
-        self.most = (1 << stood.counter_bits) - 1
-        self.cells = Cells(self.memory.nbytes)
-        self._field = b"u%d" % stood.counter_bits
-        self._mark = stood.mark(0)
+        self.name, self.secret = name, secret
+        self.adopt(stood)
 
-    def at(self, key: Any) -> list[int]:
-        """Return the numbers that the server has for the first bits of a key's counters."""
-        width = self.manifest.counter_bits
-        # A server counts the bits of a byte from the other end.
-        return [bit & ~7 | (8 - width - (bit & 7)) for bit in (p * width for p in self.memory.positions(key))]
+    def adopt(self, stood: Manifest) -> None:
+        """Go by another manifest: what was acknowledged before is not of it."""
+        self.manifest = stood
+        self.names = Names.of(self.name, stood)
+        self.cells = cells_of(stood, self.secret)
+        self.acknowledged = Present(stood.shards)
+        self.marks = [stood.mark(shard) for shard in range(stood.shards)]
+        self._shards = list(enumerate(self.names.bits))
 
-    def _look(self, at: list[int]) -> Words:
-        return (b"BITFIELD_RO", self.names.bits[0], *(w for p in at for w in (b"GET", self._field, p)))
+    def many(self, keys: Any, do: Do, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
+        """Do something with many keys, in order; what was told, in the kind of the keys, if it is wanted."""
+        if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
+            ahead, told = iter(keys), list[Any]()
+            while some := list(islice(ahead, PORTION)):
+                told += (yield from self.many(some, do, counts=counts, answer=answer)) or []
+            return told if answer else None
+        gathered = self.cells.keys(keys)
+        yield from self._portions(gathered, do)
+        if not answer:
+            return None
+        return gathered.counts(keys) if counts else gathered.answers(keys)
 
-    def _add(self, at: list[int]) -> Words:
-        steps = (w for p in at for w in (b"INCRBY", self._field, p, 1))
-        return (b"BITFIELD", self.names.bits[0], b"OVERFLOW", b"SAT", *steps)
+    def each(self, hashes: bytes, do: Do) -> Steps[bytes]:
+        """Do something with the keys of ready hashes; a byte for each, as it was told."""
+        gathered = self.cells.hashed(hashes)
+        yield from self._portions(gathered, do)
+        return gathered.told
 
-    def _remove(self, at: list[int]) -> Words:
-        field = self._field
-        steps: list[bytes | int] = []
-        for p in at:
-            steps += [b"GET", field, p]
-            for overflow, by in ((b"SAT", -1), (b"WRAP", 1), (b"FAIL", -self.most), (b"WRAP", -1)):
-                steps += [b"OVERFLOW", overflow, b"INCRBY", field, p, by]
-        return (b"BITFIELD", self.names.bits[0], *steps)
+    def _portions(self, gathered: WireCounterKeys, do: Do) -> Steps[None]:
+        for start in range(0, len(gathered), PORTION):
+            gathered.take((yield from do(gathered, start)))
 
-    def _asked(self, commands: list[Words]) -> Steps[list[Any]]:
-        """Send commands and ask for the mark behind them; what is refused, or lost, is raised."""
-        key, nbytes = self.names.bits[0], self.cells.nbytes
-        mark: Words = (b"GETRANGE", key, nbytes, nbytes + MARK_BYTES - 1)
-        (replies,) = yield [Calls([Call(key, words) for words in (*commands, mark)])]
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise reply
-        answers: list[Any] = replies[:-1]
-        mark_there = replies[-1]
-        if isinstance(mark_there, str):  # of a client that decodes
-            mark_there = mark_there.encode("utf-8", "surrogateescape")
-        if mark_there[:8] != self._mark[:8]:
-            raise failures.lost(self.name, "its counters")
-        return answers
+    def count(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Tell the least counter of each key."""
+        batch = gathered.batch(start, start + PORTION)
+        yield from self._sent(batch)
+        return batch
 
-    def counted(self, keys: Iterable[Any]) -> Steps[list[int]]:
-        """Return the least counter of each key."""
-        rest, counts = iter(keys), list[int]()
-        while portion := list(islice(rest, PORTION)):
-            told = yield from self._asked([self._look(self.at(key)) for key in portion])
-            counts += [min(counters) for counters in told]
-        return counts
+    def add(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Add keys; 1 for those that were certainly new."""
+        batch = gathered.batch(start, start + PORTION, adding=True)
+        yield from self._sent(batch)
+        self.acknowledged.note(batch.hashes(all=True))
+        return batch
 
-    def added(self, keys: Iterable[Any]) -> Steps[list[bool]]:
-        """Add keys in order; True for those that were certainly new."""
-        rest, new = iter(keys), list[bool]()
-        while portion := list(islice(rest, PORTION)):
-            told = yield from self._asked([self._add(self.at(key)) for key in portion])
-            new += [min(counters) == 1 for counters in told]
-        return new
+    def remove(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Remove keys; 1 for those that seemed to be there."""
+        taken = (yield from self.count(gathered, start)).then()
+        try:
+            yield from self._sent(taken, once=True)
+        except BloomeryError:  # which of them are gone is not known
+            self.acknowledged.drop(taken.hashes(all=True))
+            raise
+        self.acknowledged.drop(taken.hashes(all=False))
+        yield from self._sent(taken.then())
+        return taken
 
-    def removed(self, keys: Iterable[Any]) -> Steps[list[bool]]:
-        """Remove keys in order; True for those that seemed to be there."""
-        rest, gone = iter(keys), list[bool]()
-        while portion := list(islice(rest, PORTION)):
-            places = [self.at(key) for key in portion]
-            told = yield from self._asked([self._look(at) for at in places])
-            there = [number for number, counters in enumerate(told) if min(counters)]
-            taken = yield from self._taken([places[number] for number in there])
-            went = dict(zip(there, taken, strict=True))
-            gone += [went.get(number, False) for number in range(len(portion))]
-        return gone
+    def _sent(self, batch: WireCounterBatch, *, once: bool = False) -> Steps[None]:
+        """Send a batch and take what it is told; what is refused, or lost, is raised."""
+        if not len(batch):
+            return
+        exchanges: list[WireExchange]
+        (exchanges,) = yield [Send(batch, [self._shards[shard] for shard in batch.shards], once)]
+        for exchange in exchanges:
+            if exchange.refusals:
+                raise failures.refused(self.name, exchange.refusals[0][1])
+            for shard, mark, short, _ in exchange.states:
+                if short or not self._is_mine(shard, mark):
+                    raise self._lost(shard)
+            batch.take(exchange)
 
-    def _taken(self, places: list[list[int]]) -> Steps[list[bool]]:
-        """Take one from the counters of each key; whether none of them was 0."""
-        if not places:
-            return []
-        told = yield from self._asked([self._remove(at) for at in places])
-        before = [counters[::_STEPS] for counters in told]
-        back = [
-            self._add([p for p, count in zip(at, counts, strict=True) if 0 < count < self.most])
-            for at, counts in zip(places, before, strict=True)
-            if not all(counts) and any(0 < count < self.most for count in counts)
-        ]
-        if back:
-            yield from self._asked(back)
-        return [all(counts) for counts in before]
+    def _is_mine(self, shard: int, mark: bytes) -> bool:
+        return len(mark) == MARK_BYTES and mark[:8] == self.marks[shard][:8]
+
+    def _lost(self, shard: int) -> Exception:
+        return failures.lost(self.name, f"the counters of shard {shard}")
+
+    def gone(self, what: str) -> Steps[BloomeryError]:
+        """Return the error for what is not there."""
+        yield from ()
+        return failures.lost(self.name, what)
+
+    def marked(self, shard: int) -> Steps[bytes]:
+        """Return the mark of a shard, which must be this filter's."""
+        key, (_, nbytes) = self.names.bits[shard], self.cells.range(shard)
+        mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + MARK_BYTES - 1)
+        if not self._is_mine(shard, mark):
+            raise self._lost(shard)
+        return mark
+
+    def forget(self, shard: int, mark: bytes) -> None:
+        """Go by the mark of another generation."""
+        self.marks[shard] = mark
+        self.acknowledged = Present(self.manifest.shards)
+
+    def counted(self) -> Steps[list[int]]:
+        """Return what only grows while nothing is lost: of counters nothing does."""
+        yield from ()
+        return [0] * self.manifest.shards
+
+    def present(self, hashes: bytes) -> Steps[int]:
+        """Count those of ready hashes that are found."""
+        told = yield from self.each(hashes, self.count)
+        return len(told) - told.count(0)
 
     def cells_there(self) -> Steps[bytes]:
         """Return all counters, byte for byte those of a filter in memory."""
-        key = self.names.bits[0]
-        data: bytes = yield from call(key, b"GETRANGE", key, 0, self.cells.nbytes + MARK_BYTES - 1)
-        if data[self.cells.nbytes :][:8] != self._mark[:8]:
-            raise failures.lost(self.name, "its counters")
-        return data[: self.cells.nbytes]
+        parts = []
+        for shard, key in self._shards:
+            yield from self.marked(shard)
+            _, nbytes = self.cells.range(shard)
+            for at in range(0, nbytes, PIECE):
+                last = min(at + PIECE, nbytes) - 1
+                parts.append((yield from call(key, b"GETRANGE", key, at, last)))
+            yield from self.marked(shard)
+        return b"".join(parts)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from bloomery import _core
-from bloomery.engines.redis import creation, planning, server
+from bloomery.engines.redis import content, creation, planning, server
 from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.counters import LAYOUT, WIDTHS, Counters
 from bloomery.engines.redis.held import Held
-from bloomery.engines.redis.manifest import Manifest
+from bloomery.engines.redis.manifest import STRINGS, Manifest
 from bloomery.engines.redis.names import refused
 from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bloomery._core import WireCells
+    from bloomery.engines.redis.acknowledged import Verification
     from bloomery.engines.redis.asks import Steps
-    from bloomery.keys import Key
+    from bloomery.engines.redis.counters import Do
+    from bloomery.keys import Key, Keys
 
 _DEFAULT_BITS = 4
 
@@ -30,19 +31,23 @@ class RedisCountingFilter(Held):
 
     Opens the filter ``name``, or makes it if there is none and ``capacity`` is given; given parameters must
     be those that are there (`IncompatibleFilters`). The counters are those of a `CountingBloomFilter` with
-    ``layout="blocked"``, ``counter_bits`` 2, 4 or 8 each, in one string (at most 512 MB).
+    ``layout="blocked"``, ``counter_bits`` 2, 4 or 8 each, in one string or in several (``shards``).
 
     No key is missed that was added more often than removed, as long as only keys were removed that had been
     added. A counter that reached its maximum stays there for ever, and none falls below 0, whatever clients
     do at the same time. Of clients that remove a key's last occurrence at the same moment one is told True;
-    until the others have given back what they took, keys that share counters with it may be missed.
+    until the others have given back what they took, keys that share counters with it may be missed. When a
+    connection breaks, keys whose adding was not answered are added once more, and may be there twice; a
+    removal is not repeated, and EngineUnavailable says that it may have been done.
 
-    Raises EngineError and its kin, FilterLost when the counters are gone. Cost: a pipeline of the client a
-    1,024 keys, two to remove; some ten thousand keys a second. Source: as `CountingBloomFilter`.
+    Raises EngineError and its kin, FilterLost when the counters are gone. Cost: one round trip a batch of up
+    to 8,192 keys, two to remove, three when others remove the same keys; 57 bytes out and 71 back a key to
+    look, 380 and 37 to add, 1,500 and 130 to remove. Source: as `CountingBloomFilter`.
 
     ``seen = RedisCountingFilter(redis.Redis(), "seen", 1_000_000)``
     """
 
+    _SHOWN = ("capacity", "fpr", "shards")
     _there: Counters
 
     def __init__(
@@ -53,20 +58,21 @@ class RedisCountingFilter(Held):
         fpr: float | None = None,
         *,
         counter_bits: int | None = None,
+        shards: int | None = None,
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
     ) -> None:
         """Open or make the filter."""
-        if why := refused(name):
-            raise ParameterError(why)
-        stated = {"capacity": capacity, "fpr": fpr, "counter_bits": counter_bits, "seed": seed}
-        self._run = transport_of(client, name).run
-        self._there = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
+        wanted = Wanted(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        self._transport = transport_of(client, name)
+        self._run = self._transport.run
+        self._there = self._run(opened(wanted, self._transport.shards()))
+        self._run_ids = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
 
     def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True when it was certainly new. One round trip."""
-        return self._run(self._there.added([key]))[0]
+        return self._one(key, self._there.add) > 0
 
     def remove(self, key: Key, /) -> None:
         """Remove an occurrence of a key; KeyError for one that was certainly not there. Two round trips."""
@@ -75,7 +81,7 @@ class RedisCountingFilter(Held):
 
     def discard(self, key: Key, /) -> bool:
         """Remove an occurrence of a key if it seems to be there; True when it did."""
-        return self._run(self._there.removed([key]))[0]
+        return self._one(key, self._there.remove) > 0
 
     def __contains__(self, key: Key, /) -> bool:
         """Tell whether a key probably is there. One round trip."""
@@ -83,81 +89,118 @@ class RedisCountingFilter(Held):
 
     def count(self, key: Key, /) -> int:
         """Return how often a key is there, rarely more; "so many or more" at the counters' maximum."""
-        return self._run(self._there.counted([key]))[0]
+        return self._one(key, self._there.count)
 
-    def update(self, /, *keys: Iterable[Key]) -> None:
-        """Add the keys of each iterable."""
-        for some in keys:
-            self.add_many(some)
+    def _one(self, key: Key, do: Do) -> int:
+        return self._run(self._there.each(self._there.cells.hash(key), do))[0]
 
-    def add_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Add keys in order and answer, for each, whether it was new."""
-        return self._run(self._there.added(keys))
+    def update(self, /, *keys: Keys) -> None:
+        """Add the keys of each batch; nulls are skipped."""
+        for batch in keys:
+            self._run(self._there.many(batch, self._there.add, answer=False))
 
-    def discard_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Remove an occurrence of each key that seems to be there, and answer whether it did."""
-        return self._run(self._there.removed(keys))
+    def add_many(self, keys: Any) -> Any:
+        """Add keys in order and answer, for each, whether it was new, in the caller's kind."""
+        return self._run(self._there.many(keys, self._there.add))
 
-    def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Answer for each key whether it probably is there."""
-        return [count > 0 for count in self.count_many(keys)]
+    def discard_many(self, keys: Any) -> Any:
+        """Remove an occurrence of each key that seems to be there, and answer whether it did.
 
-    def count_many(self, keys: Iterable[Key]) -> list[int]:
-        """Return how often each key is there."""
-        return self._run(self._there.counted(keys))
+        In the caller's kind. A key that comes more often than it is there is removed as often as it is.
+        """
+        return self._run(self._there.many(keys, self._there.remove))
+
+    def contains_many(self, keys: Any) -> Any:
+        """Answer for each key whether it probably is there, in the caller's kind."""
+        return self._run(self._there.many(keys, self._there.count))
+
+    def count_many(self, keys: Any) -> Any:
+        """Return how often each key is there, in the caller's kind."""
+        return self._run(self._there.many(keys, self._there.count, counts=True))
 
     def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
         return self._run(self._there.cells_there())
+
+    def verify(self) -> Verification:
+        """Look for what this client knows that the server acknowledged; false when some of it is gone.
+
+        Looked for are the filter itself, each shard, and the last 4096 keys that this client added and did
+        not remove. One that another client has removed counts as lost; bits are not counted.
+        """
+        now = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
+        return self._run(content.compared(self._there, restarted=now != self._run_ids))
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
         return self._run(creation.deleted(self.name, self.manifest))
 
 
-def _opened(
-    name: str, stated: dict[str, Any], secret: bytes | None, *, allow_eviction: bool
-) -> Steps[Counters]:
-    print_ = print_of(secret)
+@dataclass(frozen=True)
+class Wanted:
+    """A filter as the caller wants it; None stands for what the server says, or for the default."""
+
+    name: str
+    capacity: int | None
+    fpr: float | None
+    counter_bits: int | None
+    shards: int | None
+    seed: int | None
+    secret: bytes | None
+    allow_eviction: bool
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if why := refused(self.name):
+            raise ParameterError(why)
+
+    def stated(self) -> dict[str, Any]:
+        """Return what the manifest must say."""
+        fields = ("capacity", "fpr", "counter_bits", "shards", "seed")
+        return {field: getattr(self, field) for field in fields} | {
+            "window": 0.0,
+            "secret": print_of(self.secret),
+        }
+
+    def manifest(self, spread: int) -> Manifest:
+        """Return the manifest of a new filter, in ``spread`` shards if it has lines for as many."""
+        if self.capacity is None:
+            raise FilterLost(
+                f"there is no filter {self.name!r} on the server; give a capacity and it is made"
+            )
+        bits = _DEFAULT_BITS if self.counter_bits is None else self.counter_bits
+        if bits not in WIDTHS:
+            raise ParameterError(f"counter_bits must be 2, 4 or 8, got {bits!r}")
+        fpr, seed = DEFAULT_FPR if self.fpr is None else self.fpr, self.seed or 0
+        shape = _core.CountingBloomFilter(self.capacity, fpr, counter_bits=bits, layout=LAYOUT, seed=seed)
+        num_bits = shape.num_counters * bits
+        return Manifest(
+            id=secrets.token_hex(16),
+            backend=STRINGS,
+            capacity=self.capacity,
+            fpr=float(fpr),
+            layout=LAYOUT,
+            scheme="",
+            hash="xxh3",
+            num_bits=num_bits,
+            num_hashes=shape.num_hashes,
+            shards=planning.shards(LAYOUT, num_bits, spread) if self.shards is None else self.shards,
+            seed=seed,
+            secret=print_of(self.secret),
+            counter_bits=bits,
+        )
+
+
+def opened(wanted: Wanted, spread: int) -> Steps[Counters]:
+    """Return the filter, made if there is none."""
+    name = wanted.name
     stood = yield from creation.standing(name)
     if stood is None:
-        new = _new(name, stated, print_)
-        counters = Counters(name, new, secret)
-        longest = counters.cells.nbytes
-        if longest + 16 > planning.LONGEST:
-            raise ParameterError(
-                f"a string of a server has at most {planning.LONGEST} bytes and the counters need {longest}; "
-                "take a lower capacity, fewer counter_bits or a higher fpr"
-            )
-        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=allow_eviction)
-        stood = yield from creation.made(name, new, cast("WireCells", counters.cells))
-    stood.check(name, {**stated, "window": 0.0, "secret": print_})
+        new = wanted.manifest(spread)
+        cells = cast("WireCells", Counters(name, new, wanted.secret).cells)  # raises what does not fit
+        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=wanted.allow_eviction)
+        stood = yield from creation.made(name, new, cells)
+    stood.check(name, wanted.stated())
     if not stood.counter_bits:
         stood.check(name, {"counter_bits": _DEFAULT_BITS})
-    return Counters(name, stood, secret)
-
-
-def _new(name: str, stated: dict[str, Any], secret: str) -> Manifest:
-    if stated["capacity"] is None:
-        raise FilterLost(f"there is no filter {name!r} on the server; give a capacity and it is made")
-    bits = _DEFAULT_BITS if stated["counter_bits"] is None else stated["counter_bits"]
-    if bits not in WIDTHS:
-        raise ParameterError(f"counter_bits must be 2, 4 or 8, got {bits!r}")
-    fpr = DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
-    seed = stated["seed"] or 0
-    shape = _core.CountingBloomFilter(stated["capacity"], fpr, counter_bits=bits, layout=LAYOUT, seed=seed)
-    return Manifest(
-        id=secrets.token_hex(16),
-        backend="strings",
-        capacity=stated["capacity"],
-        fpr=float(fpr),
-        layout=LAYOUT,
-        scheme="",
-        hash="xxh3",
-        num_bits=shape.num_counters * bits,
-        num_hashes=shape.num_hashes,
-        shards=1,
-        seed=seed,
-        secret=secret,
-        counter_bits=bits,
-    )
+    return Counters(name, stood, wanted.secret)

@@ -24,13 +24,13 @@ class Gathering:
     def __init__(self, ask: Callable[[bytes], Awaitable[bytes]]) -> None:
         """Take what sends hashes, and returns a byte for each."""
         self._ask = ask
-        self._waiting: list[tuple[bytes, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[bytes, asyncio.Future[int]]] = []
         self._task: asyncio.Task[None] | None = None
 
-    def put(self, hash_: bytes) -> asyncio.Future[bool]:
+    def put(self, hash_: bytes) -> asyncio.Future[int]:
         """Return the answer to come."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[bool] = loop.create_future()
+        answer: asyncio.Future[int] = loop.create_future()
         self._waiting.append((hash_, answer))
         if self._task is None or self._task.done() or self._task.get_loop() is not loop:
             self._task = loop.create_task(self._sent())
@@ -53,10 +53,10 @@ class Gathering:
                 self._waiting.clear()
                 raise
             else:
-                _settle(asked, [bool(one) for one in told])
+                _settle(asked, list(told))
 
 
-def _settle(answers: list[asyncio.Future[bool]], told: Sequence[bool | Exception]) -> None:
+def _settle(answers: list[asyncio.Future[int]], told: Sequence[int | Exception]) -> None:
     """Give each its own, unless its task was cancelled."""
     for answer, one in zip(answers, told, strict=True):
         if answer.done():

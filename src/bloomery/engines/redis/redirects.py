@@ -14,7 +14,7 @@ import redis.exceptions as refusals
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from bloomery._core import WireBatch, WireExchange
+    from bloomery._core import WireBatch, WireCounterBatch, WireExchange
     from bloomery.engines.redis.asks import Call, Send
 
 #: Redirections that a batch follows, as redis-py has it for a command.
@@ -134,7 +134,7 @@ class _Part:
     node: Any
     shards: list[tuple[int, bytes]]
     asking: bool
-    batch: WireBatch
+    batch: WireBatch | WireCounterBatch
     made: WireExchange | None = None
 
     @property
@@ -150,7 +150,8 @@ class _Part:
 class _Detour:
     """What came of the parts of a batch that have to be asked once more."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, once: bool) -> None:
+        self.once = once
         self.left: list[tuple[int, bytes]] = []
         self.refused: list[WireExchange] = []
         self.broken: list[Any] = []
@@ -168,7 +169,7 @@ class _Detour:
         self.left += part.shards
         self.refused.append(part.exchange)
         if error is not None:
-            if not failed_over(error):
+            if self.once or not failed_over(error):
                 raise error
             self.error = error
             self.broken.append(part.node)
@@ -212,10 +213,10 @@ def routed(
             yield Renew([], patience.failures)
             continue
         outcomes = yield Exchanges([(part.node, part.make) for part in parts])
-        detour = _Detour()
+        detour = _Detour(once=send.once)
         for part, outcome in zip(parts, outcomes, strict=True):
             if detour.note(part, outcome):
-                send.batch.take(part.exchange)  # what was new stays new, whatever the next node says
+                send.batch.take(part.exchange)  # what was told stays, whatever the next node says
             else:
                 done.append(part.exchange)
         left = detour.left

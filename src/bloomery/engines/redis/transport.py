@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Calls, Pause
+from bloomery.engines.redis.asks import Call, Pause
 from bloomery.errors import BloomeryError, ParameterTypeError
 
 if TYPE_CHECKING:
@@ -67,17 +67,6 @@ def translated(name: str, error: Exception) -> Exception:
     if isinstance(error, refusals.ResponseError):
         return failures.refused(name, text_of(error))
     return error
-
-
-def queue(pipe: Any, ask: Calls) -> None:
-    """Put commands into a pipeline of the client."""
-    for one in ask.calls:
-        pipe.execute_command(one.words[0].decode(), *one.words[1:], NEVER_DECODE=True)  # type: ignore[union-attr]
-
-
-def told(name: str, replies: list[Any]) -> list[Any]:
-    """Return a pipeline's replies, with the package's errors."""
-    return [translated(name, one) if isinstance(one, Exception) else one for one in replies]
 
 
 def idle(connection: Any) -> Any:
@@ -154,21 +143,12 @@ class Transport:
         if isinstance(ask, Pause):
             return time.sleep(ask.seconds)
         try:
-            if isinstance(ask, Calls):
-                return self._piped(ask)
             return self._called(ask) if isinstance(ask, Call) else self._sent(ask)
         except RAISED as error:
             raise translated(self.name, error) from None
 
     def _called(self, ask: Call) -> Any:
         return self.client.execute_command(*ask.words, NEVER_DECODE=True)
-
-    def _piped(self, ask: Calls) -> list[Any]:
-        """Send commands as the client's own pipeline."""
-        with self.client.pipeline(transaction=False) as pipe:
-            queue(pipe, ask)
-            replies: list[Any] = pipe.execute(raise_on_error=False)
-        return told(self.name, replies)
 
     def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
@@ -179,9 +159,12 @@ class Transport:
         if lock is not None:
             lock.acquire()
         try:
-            connection.retry.call_with_retry(
-                lambda: _exchanged(connection, exchange), lambda _error: connection.disconnect()
-            )
+            if ask.once:
+                _exchanged(connection, exchange)
+            else:
+                connection.retry.call_with_retry(
+                    lambda: _exchanged(connection, exchange), lambda _error: connection.disconnect()
+                )
         finally:
             if lock is not None:
                 lock.release()

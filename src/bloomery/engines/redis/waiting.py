@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Calls, Pause
+from bloomery.engines.redis.asks import Call, Pause
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
-from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, queue, text_of, told, translated
+from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -123,18 +123,9 @@ class AsyncTransport:
         if isinstance(ask, Pause):
             return await asyncio.sleep(ask.seconds)
         try:
-            if isinstance(ask, Calls):
-                return await self._piped(ask)
             return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
         except RAISED as error:
             raise translated(self.name, error) from None
-
-    async def _piped(self, ask: Calls) -> list[Any]:
-        """Send commands as the client's own pipeline."""
-        async with self.client.pipeline(transaction=False) as pipe:
-            queue(pipe, ask)
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
-        return told(self.name, replies)
 
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
@@ -144,9 +135,12 @@ class AsyncTransport:
         pool, exchange = self.client.connection_pool, ask.batch.exchange(ask.shards)
         connection = await pool.get_connection()
         try:
-            await connection.retry.call_with_retry(
-                lambda: exchanged(connection, exchange), lambda _error: connection.disconnect()
-            )
+            if ask.once:
+                await exchanged(connection, exchange)
+            else:
+                await connection.retry.call_with_retry(
+                    lambda: exchanged(connection, exchange), lambda _error: connection.disconnect()
+                )
         finally:
             await asyncio.shield(pool.release(connection))
         return [exchange]

@@ -1,0 +1,228 @@
+//! [`Counters`]: the counters of a counting filter as strings of a server.
+//!
+//! A key's counters lie in one line, and are changed by one BITFIELD, which no other command comes between. Adding is
+//! `OVERFLOW SAT INCRBY 1`: a counter that has reached its maximum T stays there. T may stand for more than T keys, so that it
+//! must never be taken from again, and no counter may fall below 0. Both are held by four steps in the BITFIELD that removes,
+//! whatever other clients do; the first one's replies tell what the counters were:
+//!
+//! | step | T | c | 0 |
+//! |---|---|---|---|
+//! | `FAIL INCRBY -1` | T - 1 | c - 1 | 0, and nil is answered |
+//! | `WRAP INCRBY +1` | T | c | 1 |
+//! | `FAIL INCRBY -T` | 0 | c, which would fall below 0 | 1 |
+//! | `WRAP INCRBY -1` | T | c - 1 | 0 |
+
+use super::cells::{LONGEST, MARK_BYTES};
+use super::command;
+use super::cut::Cut;
+use super::reply::{Reply, items};
+use crate::cells::{LINE_BYTES, LINE_WORDS};
+use crate::counting::nibbles::Nibbles;
+use crate::counting::{Layout, Shape};
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::scheme::fastrange;
+
+/// What is done with keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Tells the least of a key's counters.
+    Count,
+    /// Adds one to each.
+    Add,
+    /// Takes one from each, of a key that seems to be there.
+    Remove,
+    /// Adds one to those that were taken from.
+    Restore,
+}
+
+/// What a reply says of a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The least counter; 1 for a key that was new, or was there; 0 for others.
+    pub answer: u8,
+    /// The counters that were taken from, a bit each.
+    pub taken: u8,
+    /// True when the string ends before the counters of the key.
+    pub short: bool,
+}
+
+/// A shape of counters, its hash, and its cut into strings.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    shape: Shape,
+    hasher: KeyHasher,
+    nibbles: Nibbles,
+    cut: Cut,
+}
+
+const LINE: u64 = LINE_BYTES as u64;
+
+impl Counters {
+    /// A shape in `shards`.
+    pub fn new(shape: Shape, hasher: KeyHasher, shards: u64) -> Result<Self> {
+        let shape = shape.check()?;
+        if shape.layout != Layout::Blocked || !matches!(shape.counter_bits, 2 | 4 | 8) {
+            return Err(Error::Parameter(format!(
+                "a server takes layout \"blocked\" with counter_bits 2, 4 or 8, got {:?} with {}",
+                shape.layout.name(),
+                shape.counter_bits
+            )));
+        }
+        let lines = shape.words() / LINE_WORDS as u64;
+        let nibbles = Nibbles::new(shape.counter_bits, shape.num_hashes);
+        let counters = Counters { cut: Cut::new(lines, shards)?, shape, hasher, nibbles };
+        let longest = counters.range(0).1 + MARK_BYTES;
+        if longest > LONGEST {
+            return Err(Error::Parameter(format!(
+                "a string of a server has at most {LONGEST} bytes and this shard needs {longest}; take shards={} or more",
+                lines.div_ceil((LONGEST - MARK_BYTES) / LINE)
+            )));
+        }
+        Ok(counters)
+    }
+
+    /// Counters, probes and layout.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The hash of keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Number of shards.
+    pub fn shards(&self) -> u64 {
+        self.cut.shards()
+    }
+
+    /// The first byte of a shard in the filter, and how many it has, without its mark.
+    pub fn range(&self, shard: u64) -> (u64, u64) {
+        let (first, len) = self.cut.range(shard);
+        (first * LINE, len * LINE)
+    }
+
+    /// The counters' maximum.
+    pub fn most(&self) -> u8 {
+        u8::MAX >> (8 - self.shape.counter_bits.min(8))
+    }
+
+    fn lines(&self) -> u64 {
+        self.shape.words() / LINE_WORDS as u64
+    }
+
+    /// The shard of a hash.
+    pub fn shard(&self, hash: u64) -> u64 {
+        self.cut.place(fastrange(hash, self.lines())).0
+    }
+
+    /// The first byte of the line of a hash in its shard.
+    fn line(&self, hash: u64) -> u64 {
+        self.cut.place(fastrange(hash, self.lines())).1 * LINE
+    }
+
+    /// The numbers that a server has for the first bits of a key's counters: it counts the bits of a byte from the other end.
+    fn places(&self, hash: u64) -> impl Iterator<Item = u64> {
+        let (width, line) = (u64::from(self.shape.counter_bits), self.line(hash) * 8);
+        // In a filter of one line every hash has that line, and the counters there that it has in its own.
+        let counters = self.nibbles.positions(LINE * 8 / width, hash).into_iter();
+        counters.map(move |counter| line + counter * width).map(move |bit| bit & !7 | (8 - width - (bit & 7)))
+    }
+
+    /// Appends the question for the mark of a shard.
+    pub fn ask_mark(&self, out: &mut Vec<u8>, key: &[u8], shard: u64) {
+        let end = self.range(shard).1;
+        get_range(out, key, end, end + MARK_BYTES);
+    }
+
+    /// Bytes of the command for a key, at most, beside its string's name.
+    pub fn longest(&self, verb: Verb) -> usize {
+        let step = 44 * self.shape.num_hashes as usize;
+        match verb {
+            Verb::Count => 64,
+            Verb::Add | Verb::Restore => 80 + step,
+            Verb::Remove => 160 + 4 * step,
+        }
+    }
+
+    /// Appends what is done with a hash in the string `key`; of what is given back, the counters in `taken`.
+    pub fn write(&self, out: &mut Vec<u8>, key: &[u8], hash: u64, verb: Verb, taken: u8) {
+        if verb == Verb::Count {
+            let first = self.line(hash);
+            return get_range(out, key, first, first + LINE);
+        }
+        let most = i64::from(self.most());
+        let remove = [("FAIL", -1), ("WRAP", 1), ("FAIL", -most), ("WRAP", -1)];
+        let steps = if verb == Verb::Remove { &remove[..] } else { &[("SAT", 1)] };
+        let taken = if verb == Verb::Restore { taken } else { u8::MAX };
+        let places = || self.places(hash).enumerate().filter(|(at, _)| taken >> at & 1 == 1).map(|(_, place)| place);
+        let each = 2 + 4 * places().count() as u64;
+        command::begin(out, 2 + steps.len() as u64 * each);
+        out.extend_from_slice(b"$8\r\nBITFIELD\r\n");
+        command::word(out, key);
+        for (overflow, by) in steps {
+            out.extend_from_slice(b"$8\r\nOVERFLOW\r\n");
+            command::word(out, overflow.as_bytes());
+            for place in places() {
+                out.extend_from_slice(b"$6\r\nINCRBY\r\n$2\r\nu");
+                out.push(b'0' + self.shape.counter_bits as u8);
+                out.extend_from_slice(b"\r\n");
+                command::number(out, place);
+                command::word(out, by.to_string().as_bytes());
+            }
+        }
+    }
+
+    /// What the reply says; `None` for one that answers something else.
+    pub fn told(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Told> {
+        match (verb, reply) {
+            (Verb::Count, Reply::Nil) => Some(Told { short: true, ..Told::default() }),
+            (Verb::Count, Reply::Bulk(bytes)) if bytes.len() as u64 <= LINE => {
+                let mut line = [0u64; LINE_WORDS];
+                let words = bytes.as_chunks::<8>().0;
+                line.iter_mut().zip(words).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
+                let answer = self.nibbles.count_one(&line, hash) as u8;
+                Some(Told { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
+            }
+            (Verb::Add, Reply::Array(array)) => self.added(array),
+            (Verb::Remove, Reply::Array(array)) => self.removed(array),
+            (Verb::Restore, Reply::Array(_)) => Some(Told::default()),
+            _ => None,
+        }
+    }
+
+    fn added(&self, array: &[u8]) -> Option<Told> {
+        let (mut count, mut new) = (0, false);
+        for counter in items(array) {
+            new |= counter.filter(|counter| (1..=i64::from(self.most())).contains(counter))? == 1;
+            count += 1;
+        }
+        (count == self.shape.num_hashes).then_some(Told { answer: u8::from(new), ..Told::default() })
+    }
+
+    /// The first replies are what is left, nil where nothing was there.
+    fn removed(&self, array: &[u8]) -> Option<Told> {
+        let (mut told, mut count) = (Told { answer: 1, ..Told::default() }, 0);
+        let last = i64::from(self.most()) - 1;
+        for (at, left) in items(array).enumerate() {
+            count += 1;
+            match left {
+                _ if at >= self.shape.num_hashes as usize => {}
+                None => told.answer = 0,
+                Some(left) if left == last => {}
+                Some(left) if (0..last).contains(&left) => told.taken |= 1 << at,
+                Some(_) => return None,
+            }
+        }
+        (count == 4 * self.shape.num_hashes).then_some(told)
+    }
+}
+
+/// Appends the question for the bytes from `first` to before `end`.
+fn get_range(out: &mut Vec<u8>, key: &[u8], first: u64, end: u64) {
+    out.extend_from_slice(b"*4\r\n$8\r\nGETRANGE\r\n");
+    command::word(out, key);
+    command::number(out, first);
+    command::number(out, end - 1);
+}

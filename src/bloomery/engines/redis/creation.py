@@ -237,7 +237,7 @@ def replaced(
     again = data is None and stood.ttl
     after = stood.next((yield from _end(names.manifest, stood.ttl)) if again else None)
     token = secrets.token_hex(8).encode()
-    fresh = [beside(key, b"new:" + token) for key in names.bits]
+    fresh, given_up = [beside(key, b"new:" + token) for key in names.bits], stood.next()
     try:
         for shard, key in enumerate(fresh):
             if stood.backend == manifest.MODULE:
@@ -247,14 +247,19 @@ def replaced(
         for shard, (key, new) in enumerate(zip(names.bits, fresh, strict=True)):
             mark = b"" if stood.backend == manifest.MODULE else after.mark(shard)
             yield from _renamed(_Made(new, key, cells.range(shard)[1], mark), after)
+        given_up = after
+        # Clients take strings of a later generation for this filter's, so that stopping before this line
+        # does no harm.
+        yield from call(names.manifest, b"SET", names.manifest, after.to_bytes(), b"XX", *after.lasting)
     except BloomeryError:
         with suppress(BloomeryError):
             for key in fresh:
                 yield from call(key, b"UNLINK", key)
+            # The next one to replace them has a generation of its own.
+            yield from call(
+                names.manifest, b"SET", names.manifest, given_up.to_bytes(), b"XX", *given_up.lasting
+            )
         raise
-    # Clients take strings of a later generation for this filter's, so that stopping before this line does
-    # no harm.
-    yield from call(names.manifest, b"SET", names.manifest, after.to_bytes(), b"XX", *after.lasting)
     return after
 
 
@@ -282,7 +287,10 @@ def deleted(name: str, known: Manifest) -> Steps[bool]:
     if data is not None and stood.state != manifest.DELETING:
         going = stood.at(manifest.DELETING)
         yield from call(key, b"SET", key, going.to_bytes(), b"XX", *going.lasting)
-    yield from _removed(name, stood)
+    try:
+        yield from _removed(name, stood)
+    except (EngineTimeout, EngineUnavailable):  # a client that does not try again itself
+        yield from _removed(name, stood)
     if stood.id != known.id:
         yield from _unlinked(name, known)
     return data is not None

@@ -30,7 +30,7 @@ from bloomery.engines.redis.lasting import lasts
 from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import beside
 from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import FilterLost, FormatError
+from bloomery.errors import BloomeryError, FilterLost, FormatError
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
@@ -134,8 +134,13 @@ def _made(new: Strings) -> Steps[None]:
 def _told(strings: Strings, after: Manifest) -> Steps[None]:
     """Set the manifest, then the marks: from then on every client knows."""
     key = strings.names.manifest
-    yield from _turn(strings, after.generation)
-    if not (yield from call(key, b"SET", key, after.to_bytes(), b"XX", *after.lasting)):
+    turn = yield from _turn(strings, after.generation)
+    try:
+        told = yield from call(key, b"SET", key, after.to_bytes(), b"XX", *after.lasting)
+    except BloomeryError:
+        yield from _left(*turn)
+        raise
+    if not told:
         raise (yield from strings.gone("its manifest"))
     strings.adopt(after)
     yield from _marked(strings)
@@ -145,16 +150,28 @@ class _Overtaken(Exception):
     """Another client has set the next generation, or is about to."""
 
 
-def _turn(strings: Strings, generation: int) -> Steps[None]:
-    """Be the only one who sets this generation."""
+def _turn(strings: Strings, generation: int) -> Steps[tuple[bytes, bytes]]:
+    """Be the only one who sets this generation; return the key that says so, and what it holds."""
     key, token = beside(strings.names.manifest, b"to:%d" % generation), secrets.token_bytes(8)
-    won = yield from call(key, b"SET", key, token, b"NX", b"PX", _TURN)
-    won = won or (yield from call(key, b"GET", key)) == token  # sent twice
-    if not won:
-        yield [Pause(_WAIT)]
-    yield from strings.refreshed()
+    try:
+        won = yield from call(key, b"SET", key, token, b"NX", b"PX", _TURN)
+        won = won or (yield from call(key, b"GET", key)) == token  # sent twice
+        if not won:
+            yield [Pause(_WAIT)]
+        yield from strings.refreshed()
+    except BloomeryError:
+        yield from _left(key, token)
+        raise
     if not won or strings.manifest.generation != generation - 1:
         raise _Overtaken
+    return key, token
+
+
+def _left(key: bytes, token: bytes) -> Steps[None]:
+    """Leave the turn to others, as far as the server can be reached."""
+    with suppress(BloomeryError):
+        if (yield from call(key, b"GET", key)) == token:
+            yield from call(key, b"DEL", key)
 
 
 def _marked(strings: Strings) -> Steps[None]:
@@ -240,11 +257,15 @@ def _replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
     while True:
         yield from finished(strings)
         try:
-            yield from _turn(strings, strings.manifest.generation + 1)
+            turn = yield from _turn(strings, strings.manifest.generation + 1)
         except _Overtaken:
             continue
         break
-    strings.adopt((yield from creation.replaced(strings.name, strings.manifest, strings.cells, data)))
+    try:
+        strings.adopt((yield from creation.replaced(strings.name, strings.manifest, strings.cells, data)))
+    except BloomeryError:
+        yield from _left(*turn)
+        raise
 
 
 def deleted(strings: Strings) -> Steps[bool]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import uuid
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import redis.asyncio
 from engines.fleet import Cluster, migrating, patient
 from engines.servers import needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bloomery import BloomFilter
-from bloomery.engines.redis import RedisBloomFilter
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
 from bloomery.engines.redis import cluster as transport
-from bloomery.errors import BloomeryError, EngineUnavailable, IncompatibleFilters
+from bloomery.errors import BloomeryError, EngineFull, EngineRefused, EngineUnavailable, IncompatibleFilters
 
 pytestmark = needs_redis
 
@@ -206,3 +209,64 @@ def test_a_cluster_that_is_gone_is_an_error_of_the_package(tmp_path):
         with pytest.raises(EngineUnavailable) as caught:
             ask()
         assert "secret key" not in str(caught.value)
+
+
+@contextmanager
+def _limited(node, **options):
+    """A node with another configuration."""
+    with node.client() as direct:
+        before = {name: direct.config_get(name)[name] for name in options}
+        for name, value in options.items():
+            direct.config_set(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                direct.config_set(name, value)
+
+
+def test_a_plan_asks_every_node_and_names_the_one_that_is_short(cluster, client, name):
+    plan = RedisBloomFilter.plan(client, 10_000_000, 0.01, name=name)
+    masters = {f"127.0.0.1:{node.port}" for node in cluster.nodes if cluster_master(node)}
+    assert {node.name for node in plan.nodes} == masters
+    assert sum(node.shards for node in plan.nodes) == plan.shards == 48
+    assert sum(node.nbytes for node in plan.nodes) == plan.nbytes
+    assert plan.fits
+    assert not plan.evicts
+    placed = [cluster.node_of(client, f"{name}:bits:{shard}") for shard in range(48)]
+    short = placed[5]
+    with _limited(short, maxmemory="8mb"):
+        plan = RedisBloomFilter.plan(client, 50_000_000, 0.01, name=name)
+        assert not plan.fits
+        told = min(plan.nodes, key=lambda node: node.room)
+        assert told.name == f"127.0.0.1:{short.port}"
+        assert told.shards == placed.count(short)
+        assert (plan.maxmemory, plan.used_memory) == (8 << 20, told.used_memory)
+        with pytest.raises(
+            EngineFull, match=rf"the node 127.0.0.1:{short.port} has room .* of its 48 shards"
+        ):
+            RedisBloomFilter(client, name, 50_000_000)
+        assert RedisBloomFilter.find(client, name) is None
+    with _limited(short, **{"maxmemory-policy": "allkeys-lru", "maxmemory": "1gb"}):
+        plan = RedisBloomFilter.plan(client, 1000, name=name, shards=2)
+        everywhere = RedisBloomFilter.plan(client, 100_000, name=name)
+        assert (everywhere.evicts, everywhere.policy, everywhere.fits) == (True, "allkeys-lru", True)
+        assert plan.evicts == (short in placed[:2] or short is cluster.node_of(client, f"{name}:bloomery"))
+        with pytest.raises(
+            EngineRefused, match=rf"the node 127.0.0.1:{short.port} may evict it .*allkeys-lru"
+        ):
+            RedisBloomFilter(client, name, 100_000)
+
+        async def main():
+            async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as own:
+                told = await AsyncRedisBloomFilter.plan(own, 100_000, name=name)
+                assert told.nodes[0].shards == everywhere.nodes[0].shards
+                assert {node.name for node in told.nodes if node.evicts} == {f"127.0.0.1:{short.port}"}
+
+        asyncio.run(main())
+        assert RedisBloomFilter(client, name, 100_000, allow_eviction=True).add(1)
+
+
+def cluster_master(node):
+    with node.client() as direct:
+        return direct.info("replication")["role"] == "master"

@@ -37,13 +37,19 @@ class Send(NamedTuple):
     once: bool = False
 
 
+class Where(NamedTuple):
+    """The node of a cluster that has a key; its answer is its address, or "" of a server alone."""
+
+    key: bytes
+
+
 class Pause(NamedTuple):
     """A while to wait; its answer is None."""
 
     seconds: float
 
 
-Ask = Call | Send | Pause
+Ask = Call | Send | Where | Pause
 #: A generator of questions that returns a T.
 Steps = Generator[list[Ask], list[Any], T]
 

@@ -114,9 +114,10 @@ class AsyncRedisBloomFilter(Held):
         layout: str | None = None,
         scheme: str | None = None,
         batch: int = 1000,
+        name: str = "plan",
     ) -> Plan:
         """Tell what a new filter takes; makes nothing."""
-        wanted = Wanted("plan", capacity, fpr, shards, layout, scheme)
+        wanted = Wanted(name, capacity, fpr, shards, layout, scheme)
         transport = await transport_of(client, wanted.name)
         return await transport.run(opening.plan(replace(wanted, spread=transport.shards()), batch))
 

@@ -55,6 +55,9 @@ class ClusterTransport(Transport):
     def _node(self, key: bytes | None) -> Any:
         return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
 
+    def _where(self, key: bytes) -> str:
+        return str(self._node(key).name)
+
     def _called(self, ask: Call) -> Any:
         steps = followed(ask, self._node, self._node_at, patience(self.client))
         return self._driven(steps)

@@ -146,12 +146,13 @@ class RedisBloomFilter(Held):
         layout: str | None = None,
         scheme: str | None = None,
         batch: int = _LARGE_BATCH,
+        name: str = "plan",
     ) -> Plan:
         """Tell what a new filter takes on the client's server, and batches of ``batch`` keys on the way.
 
-        Makes nothing.
+        Makes nothing. Each node of a cluster that gets shards is asked; which those are goes by ``name``.
         """
-        wanted = Wanted("plan", capacity, fpr, shards, layout, scheme)
+        wanted = Wanted(name, capacity, fpr, shards, layout, scheme)
         transport = transport_of(client, wanted.name)
         return transport.run(opening.plan(replace(wanted, spread=transport.shards()), batch))
 

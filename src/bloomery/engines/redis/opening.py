@@ -10,7 +10,7 @@ from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
 from bloomery.engines.redis.manifest import LEAST_TTL, MODULE, MOST_TTL, STRINGS, Manifest
 from bloomery.engines.redis.module import Module
-from bloomery.engines.redis.names import refused
+from bloomery.engines.redis.names import Names, refused
 from bloomery.engines.redis.strings import Strings, cells_of
 from bloomery.errors import EngineError, FilterLost, ParameterError
 
@@ -186,7 +186,9 @@ def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
     """Return the plan of a new filter."""
     said = yield from server.asked()
     new = wanted.manifest(_backend(wanted, said))
-    return planning.planned(cells_of(new, wanted.secret), new, said, batch)
+    cells = cells_of(new, wanted.secret)
+    nodes = yield from planning.placed(Names.of(wanted.name, new), cells, said)
+    return planning.planned(cells, new, nodes, batch)
 
 
 def opened(wanted: Wanted, data: bytes | memoryview | None = None) -> Steps[Strings]:
@@ -197,7 +199,8 @@ def opened(wanted: Wanted, data: bytes | memoryview | None = None) -> Steps[Stri
         said = yield from server.asked()
         new = wanted.manifest(_backend(wanted, said))
         cells = cells_of(new, wanted.secret)
-        planned = planning.planned(cells, new, said, 1)
+        nodes = yield from planning.placed(Names.of(wanted.name, new), cells, said)
+        planned = planning.planned(cells, new, nodes, 1)
         planned.refuse(wanted.name, allow_eviction=wanted.allow_eviction)
         stood, made = (yield from creation.made(wanted.name, new, cells, data)), new.id
     stood.check(wanted.name, wanted.stated())

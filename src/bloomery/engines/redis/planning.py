@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
+from bloomery.engines.redis import server
+from bloomery.engines.redis.asks import Where
 from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import Names
 from bloomery.errors import EngineFull, EngineRefused, ParameterError
 
 if TYPE_CHECKING:
     from bloomery._core import WireCells
+    from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.server import Server
 
@@ -20,6 +24,29 @@ LONGEST = 512 << 20
 #: The layout with one cache line a key that "auto" may stand for: one command a key.
 LAYOUT = next(row["name"] for row in _core.layouts() if row["one_line"] and row["auto"])
 _LARGE_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a filter takes on one node of a cluster, or on the server."""
+
+    #: Its address; "" of a server alone.
+    name: str
+    shards: int
+    nbytes: int
+    #: Its limit and what it uses; None where it does not tell.
+    maxmemory: int | None
+    used_memory: int | None
+    policy: str | None
+    #: True when it may evict keys that have no time to live.
+    evicts: bool
+
+    @property
+    def room(self) -> float:
+        """Bytes that are left when the filter is there; less than 0 where it does not fit."""
+        if not self.maxmemory or self.used_memory is None:
+            return inf
+        return self.maxmemory - self.used_memory - self.nbytes
 
 
 @dataclass(frozen=True)
@@ -34,13 +61,14 @@ class Plan:
     #: Bytes of the longest string, and of all.
     shard_bytes: int
     nbytes: int
-    #: The server's limit and what it uses; None where it does not tell.
+    #: The server's limit and what it uses, None where it does not tell; of a cluster, those of the node with
+    #: the least room, and the policy of one that evicts, if any does.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: False when the server has no room for it.
+    #: False when a node has no room for its shards.
     fits: bool
-    #: True when the server may evict it.
+    #: True when a node may evict some.
     evicts: bool
     #: Keys of the batch that the rest is about.
     batch: int
@@ -50,6 +78,8 @@ class Plan:
     bytes_checked: int
     bytes_to_add: int
     bytes_added: int
+    #: Each node of a cluster that holds shards or the manifest; the server alone otherwise.
+    nodes: tuple[Node, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as a dict."""
@@ -58,20 +88,30 @@ class Plan:
     def refuse(self, name: str, *, allow_eviction: bool) -> None:
         """Raise what speaks against making it."""
         if not self.fits:
+            least = min(self.nodes, key=lambda node: node.room)
+            room = (least.maxmemory or 0) - (least.used_memory or 0)
             raise EngineFull(
-                f"filter {name!r}: the server has room for "
-                f"{(self.maxmemory or 0) - (self.used_memory or 0):,} bytes (maxmemory "
-                f"{self.maxmemory:,}) and the filter needs {self.nbytes:,}; raise the limit, or take a "
-                "higher fpr"
+                f"filter {name!r}: {_named(least)} has room for {max(room, 0):,} bytes (maxmemory "
+                f"{least.maxmemory:,}) and the filter needs {least.nbytes:,}{self._of_all(least)}; raise the "
+                "limit, or take a higher fpr"
             )
-        refuse_evicting(self, name, allow_eviction=allow_eviction)
+        for node in self.nodes:
+            refuse_evicting(node, name, allow_eviction=allow_eviction)
+
+    def _of_all(self, node: Node) -> str:
+        return f" there, for {node.shards} of its {self.shards} shards" if len(self.nodes) > 1 else ""
 
 
-def refuse_evicting(server: Plan | Server, name: str, *, allow_eviction: bool) -> None:
+def _named(node: Node | Server) -> str:
+    name = getattr(node, "name", "")
+    return f"the node {name}" if name else "the server"
+
+
+def refuse_evicting(one: Node | Server, name: str, *, allow_eviction: bool) -> None:
     """Raise EngineRefused for a server that may evict a filter, unless that is allowed."""
-    if server.evicts and not allow_eviction:
+    if one.evicts and not allow_eviction:
         raise EngineRefused(
-            f"filter {name!r}: the server may evict it (maxmemory-policy {server.policy}), and keys would be "
+            f"filter {name!r}: {_named(one)} may evict it (maxmemory-policy {one.policy}), and keys would be "
             "lost without a sign; use a server with noeviction or a volatile policy, or pass "
             "allow_eviction=True"
         )
@@ -99,7 +139,25 @@ def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> 
     return layout, *_core.size_for(layout, capacity, fpr, scheme)
 
 
-def planned(cells: WireCells, new: Manifest, server: Server, batch: int = _LARGE_BATCH) -> Plan:
+def placed(names: Names, cells: WireCells, said: Server) -> Steps[list[Node]]:
+    """Ask each node that gets a part of a filter what it has; a server alone has ``said`` it."""
+    parts: dict[str, list[int]] = {}
+    keys: dict[str, bytes] = {}
+    for key, shard in ((names.manifest, None), *zip(names.bits, range(len(names.bits)), strict=True)):
+        (at,) = yield [Where(key)]
+        keys.setdefault(at, key)
+        parts.setdefault(at, []).extend([] if shard is None else [shard])
+    nodes = []
+    for at, shards_ in parts.items():
+        told = (yield from server.asked(keys[at])) if at else said
+        nbytes = sum(cells.range(shard)[1] + MARK_BYTES for shard in shards_)
+        nodes.append(
+            Node(at, len(shards_), nbytes, told.maxmemory, told.used_memory, told.policy, told.evicts)
+        )
+    return nodes
+
+
+def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH) -> Plan:
     """Return the plan for these cells."""
     keys = list(Names("name", cells.shards).bits)
     sizes = [cells.range(shard)[1] + MARK_BYTES for shard in range(cells.shards)]
@@ -107,7 +165,8 @@ def planned(cells: WireCells, new: Manifest, server: Server, batch: int = _LARGE
     for adding in (False, True):
         some = cells.keys(range(batch), adding=adding).batch(0, batch)
         sent.append(some.exchange([(shard, keys[shard]) for shard in some.shards]))
-    limit, used = server.maxmemory, server.used_memory
+    least = min(nodes, key=lambda node: node.room)
+    evicting = next((node for node in nodes if node.evicts), least)
     return Plan(
         backend=new.backend,
         layout=new.layout,
@@ -116,15 +175,16 @@ def planned(cells: WireCells, new: Manifest, server: Server, batch: int = _LARGE
         shards=cells.shards,
         shard_bytes=max(sizes),
         nbytes=sum(sizes),
-        maxmemory=limit,
-        used_memory=used,
-        policy=server.policy,
-        fits=not limit or used is None or used + sum(sizes) <= limit,
-        evicts=server.evicts,
+        maxmemory=least.maxmemory,
+        used_memory=least.used_memory,
+        policy=evicting.policy,
+        fits=least.room >= 0,
+        evicts=evicting.evicts,
         batch=batch,
         round_trips=1,
         bytes_to_check=len(sent[0].buffer),
         bytes_checked=batch * (cells.line_bytes + 7) if cells.has_lines else batch * cells.num_hashes * 4,
         bytes_to_add=len(sent[1].buffer),
         bytes_added=batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0)),
+        nodes=tuple(nodes),
     )

@@ -36,12 +36,12 @@ class Server:
         return bool(self.maxmemory) and (self.policy or "").startswith("allkeys")
 
 
-def asked() -> Steps[Server]:
-    """Ask the server."""
+def asked(key: bytes | None = None) -> Steps[Server]:
+    """Ask a server, the node that has ``key``."""
     said: dict[str, Any] = {}
     for section in (b"server", b"memory"):
         try:
-            said |= _pairs((yield from call(None, b"INFO", section)))
+            said |= _pairs((yield from call(key, b"INFO", section)))
         except EngineRefused:  # this user may not know
             continue
     return Server(
@@ -50,7 +50,7 @@ def asked() -> Steps[Server]:
         maxmemory=_number(said.get("maxmemory")),
         used_memory=_number(said.get("used_memory")),
         policy=_text(said.get("maxmemory_policy")),
-        module=(yield from knows(MODULE)),
+        module=(yield from knows(MODULE, key)),
     )
 
 
@@ -65,10 +65,10 @@ def run_ids(names: Names, *, whole: bool) -> Steps[tuple[str | None, ...]]:
     return tuple(told)
 
 
-def knows(commands: tuple[bytes, ...]) -> Steps[bool]:
+def knows(commands: tuple[bytes, ...], key: bytes | None = None) -> Steps[bool]:
     """Ask whether the server has all of these commands."""
     try:
-        told = yield from call(None, b"COMMAND", b"INFO", *commands)
+        told = yield from call(key, b"COMMAND", b"INFO", *commands)
     except EngineError:
         return False
     if isinstance(told, dict):  # as redis-py has it

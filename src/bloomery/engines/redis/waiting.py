@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Pause
+from bloomery.engines.redis.asks import Call, Pause, Where
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
 from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
@@ -123,9 +123,14 @@ class AsyncTransport:
         if isinstance(ask, Pause):
             return await asyncio.sleep(ask.seconds)
         try:
+            if isinstance(ask, Where):
+                return self._where(ask.key)
             return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
         except RAISED as error:
             raise translated(self.name, error) from None
+
+    def _where(self, _key: bytes) -> str:
+        return ""
 
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
@@ -157,6 +162,9 @@ class AsyncClusterTransport(AsyncTransport):
 
     def _node(self, key: bytes | None) -> Any:
         return self.client.get_default_node() if key is None else self.client.get_node_from_key(key.decode())
+
+    def _where(self, key: bytes) -> str:
+        return str(self._node(key).name)
 
     async def _called(self, ask: Call) -> Any:
         await self.client.initialize()

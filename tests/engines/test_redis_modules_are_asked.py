@@ -1,43 +1,74 @@
 """Filters that a server has of its own, behind the same class, where it answers that it has them.
 
-BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM
-a valkey-server and its module.
+The package's own service is one of them, with keyed filters and, plain, with RedisBloom's.
+BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM a
+valkey-server and its module.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
 import uuid
 from math import inf
 
 import numpy as np
 import pytest
+import redis
 from engines import servers
 from engines.servers import Server, needs_redis
+from service.conftest import Running
 
 from bloomery import IncompatibleFilters, ParameterError, hash_key
-from bloomery.engines.redis import RedisBloomFilter, opening
+from bloomery.engines.redis import (
+    AsyncRedisBloomFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+    opening,
+)
 from bloomery.engines.redis.opening import Wanted
 from bloomery.engines.redis.transport import Transport
-from bloomery.errors import EngineError, FilterLost
+from bloomery.errors import EngineError, EngineRefused, EngineTimeout, FilterLost
 
-pytestmark = needs_redis
-
+SERVICES = {"service": (), "plain service": ("--plain",)}
 PROGRAMS = {
     "redisbloom": (servers.REDIS, os.environ.get("BLOOMERY_REDISBLOOM")),
     "valkey-bloom": (os.environ.get("BLOOMERY_VALKEY"), os.environ.get("BLOOMERY_VALKEY_BLOOM")),
 }
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
+class Service(Running):
+    """`bloomery serve`, as the tests have servers."""
+
+    def __init__(self, folder, *options, **environment):
+        super().__init__(folder, *options, BLOOMERY_RESP_FLUSH="true", **environment)
+
+    @property
+    def port(self):
+        return int(self.resp.rpartition(":")[2])
+
+    def client(self, **options):
+        return redis.Redis(port=self.port, **options)
+
+
+@pytest.fixture(scope="module", params=[*PROGRAMS, *SERVICES])
 def running(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("module")
+    if request.param in SERVICES:
+        pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+        started = Service(folder, *SERVICES[request.param])
+        yield started
+        started.kill()
+        return
     program, module = PROGRAMS[request.param]
     if not program or not module:
         pytest.skip("needs BLOOMERY_REDISBLOOM, or BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(servers, "REDIS", program)
-        started = Server(tmp_path_factory.mktemp("module"), loadmodule=module)
+        started = Server(folder, loadmodule=module)
         yield started
         started.kill()
 
@@ -47,6 +78,21 @@ def client(request, running):
     with running.client(protocol=request.param) as made:
         made.flushall()
         yield made
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A function that starts a service for one test."""
+    pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+    started = []
+
+    def start(*options):
+        started.append(Service(tmp_path / f"service{len(started)}", *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
 
 
 def test_keys_of_every_kind_are_told_by_their_hash(client):
@@ -171,6 +217,7 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
         assert killed > 8
 
 
+@needs_redis
 @pytest.mark.parametrize("backend", ["auto", "module"])
 def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
     name = f"f{uuid.uuid4().hex}"
@@ -183,3 +230,191 @@ def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
             assert not list(plain.scan_iter(f"{name}*"))
     with pytest.raises(ParameterError, match="backend"):
         RedisBloomFilter(plain, name, 1000, backend="guess")
+
+
+def test_tasks_have_it_as_threads_do(running, client):
+    protocol = client.connection_pool.connection_kwargs["protocol"]
+
+    async def told():
+        async with redis.asyncio.Redis(port=running.port, protocol=protocol) as waiting:
+            f = await AsyncRedisBloomFilter.open(waiting, "f", 10_000, 0.001, backend="auto", seed=5)
+            assert f.manifest.backend == "module"
+            assert await f.add("a")
+            assert not await f.add("a")
+            assert await f.add_many(["a", 7, 7]) == [False, True, False]
+            assert await f.contains_many(["a", 7, "absent"]) == [True, True, False]
+            new = await asyncio.gather(*(f.add(key) for key in range(1000)))
+            assert sum(new) >= 990
+            assert all(await asyncio.gather(*(f.contains(key) for key in range(1000))))
+            assert await f.verify()
+            with pytest.raises(EngineError, match="backend='strings'"):
+                await f.dump()
+            again = await AsyncRedisBloomFilter.open(waiting, "f", seed=5)
+            await again.clear()
+            assert await f.contains_many(range(100)) == [False] * 100
+            assert await f.verify()
+            with pytest.raises(IncompatibleFilters, match="capacity"):
+                await AsyncRedisBloomFilter.open(waiting, "f", 20_000, seed=5)
+            assert await f.delete()
+
+    asyncio.run(told())
+    assert RedisBloomFilter.find(client, "f") is None
+
+
+def test_of_two_who_make_it_unlike_one_is_told(running, client):
+    met, told = threading.Barrier(2), []
+
+    def make(capacity):
+        with running.client() as own:
+            own.ping()
+            met.wait()
+            try:
+                told.append(RedisBloomFilter(own, "f", capacity, backend="module").capacity)
+            except IncompatibleFilters as error:
+                told.append(str(error))
+
+    for _ in range(5):
+        threads = [threading.Thread(target=make, args=(capacity,)) for capacity in (1000, 2000)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (made,), (refused,) = ([one for one in told if isinstance(one, kind)] for kind in (int, str))
+        assert f"capacity ({made} there, {3000 - made} asked for)" in refused
+        f = RedisBloomFilter(client, "f")
+        assert f.add("a")
+        f.delete()
+        told.clear()
+        assert list(client.scan_iter()) == []
+
+
+def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
+    from bloomery.engines.redis import creation
+
+    with monkeypatch.context() as patch:
+        patch.setattr(creation, "_BUILT_WITHIN", 300)
+        patch.setattr(creation, "_undone", lambda *_: iter(()))
+
+        def stop(*_):
+            raise EngineError("stopped")
+            yield
+
+        patch.setattr(creation, "_closed", stop)
+        with pytest.raises(EngineError, match="stopped"):
+            RedisBloomFilter(client, "f", 1000, backend="module")
+        assert client.exists("f:bloomery")
+    # Who comes meanwhile waits until it is gone, or brings it to its end.
+    f = RedisBloomFilter(client, "f", 1000, backend="module")
+    assert f.add("a")
+    assert all(client.pttl(key) == -1 for key in client.scan_iter())
+
+
+def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
+    from bloomery.engines.redis import creation
+
+    new = Wanted("f", 1000, backend="module").manifest("module")
+    client.set("f:bloomery", new.to_bytes(), nx=True, px=400)
+    assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
+    client.delete("f:bloomery")
+    client.set("f:bloomery", new.to_bytes(), nx=True, px=60_000)
+    monkeypatch.setattr(creation, "_WAITS", 2)
+    with pytest.raises(EngineTimeout):
+        RedisBloomFilter(client, "f", 1000, backend="module")
+
+
+@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
+def test_a_service_that_keeps_what_it_acknowledged_has_lost_nothing(service, options):
+    running = service("--durability", "always", *options)
+    f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
+    f.update(range(5000))
+    f.clear()
+    f.update(range(5000))
+    running.kill()
+    running.start()
+    again = RedisBloomFilter(running.client(), "f")
+    assert again.manifest == f.manifest
+    assert again.contains_many(range(5000)) == [True] * 5000
+    f._transport.client = running.client()  # the port is another one
+    told = f.verify()
+    assert told
+    assert told.restarted
+    assert told.keys_checked == 4096
+
+
+@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
+def test_a_service_that_keeps_less_has_lost_the_last_keys_and_says_so(service, options):
+    running = service("--durability", "off", *options)
+    f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
+    f.update(range(3000))
+    running.client().save()
+    f.update(range(10**6, 10**6 + 500))
+    late = RedisBloomFilter(running.client(), "late", 1000, backend="auto")
+    late.update(["a", "b", "c"])
+    running.kill()
+    running.start()
+    f._transport.client = late._transport.client = running.client()
+    told = f.verify()
+    assert not told
+    assert told.restarted
+    assert told.shards_lost == ()
+    assert 480 <= told.keys_lost <= 500  # at most 1 %, and six deviations of 500 trials
+    assert f.contains_many(range(3000)) == [True] * 3000
+    assert not late.verify()
+    assert late.verify().replaced
+    with pytest.raises(FilterLost):
+        late.add("d")
+
+
+@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
+def test_a_service_has_no_strings_and_says_what_to_take(service, options):
+    client = service(*options).client()
+    for backend, asked in (
+        (None, {}),
+        ("strings", {}),
+        ("auto", {"shards": 2}),
+        ("auto", {"layout": "classic"}),
+    ):
+        with pytest.raises(EngineError, match=r"no strings that hold cells .* take backend='module'"):
+            RedisBloomFilter(client, "f", 1000, backend=backend, **asked)
+    for kind, asked in ((RedisCountingFilter, {}), (RedisRollingFilter, {"window": 60})):
+        with pytest.raises(EngineError):
+            kind(client, "f", 1000, **asked)
+    assert client.dbsize() == 0
+    with pytest.raises(EngineError, match="1 to 128"):
+        RedisBloomFilter(client, "a/b", 1000, backend="module")
+    assert client.dbsize() == 0
+
+
+def test_a_service_asks_who_comes_and_refuses_what_a_token_may_not(service):
+    running = service()
+    made = running.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
+    bearer = {"authorization": f"Bearer {made['token']}"}
+    tokens = {
+        name: running.http.post("/v1/tokens", headers=bearer, json={"name": name, **rights}).json()["token"]
+        for name, rights in {
+            "reader": {"scopes": ["read"]},
+            "tenant": {"scopes": ["read", "write"], "patterns": ["mine:*", "{mine:*"]},
+        }.items()
+    }
+    with pytest.raises(EngineRefused, match="password"):
+        RedisBloomFilter(running.client(), "mine:f", 1000, backend="module")
+    with pytest.raises(EngineRefused, match="does not know this user") as told:
+        RedisBloomFilter(running.client(password="not-this-one"), "mine:f", 1000, backend="module")
+    assert "not-this-one" not in str(told.value)
+    reader = running.client(password=tokens["reader"])
+    with pytest.raises(EngineRefused, match="does not allow"):
+        RedisBloomFilter(reader, "mine:f", 1000, backend="module")
+    tenant = running.client(password=tokens["tenant"])
+    with pytest.raises(EngineRefused, match="does not allow"):
+        RedisBloomFilter(tenant, "theirs:f", 1000, backend="module")
+    f = RedisBloomFilter(tenant, "mine:f", 1000, backend="module")
+    assert f.add("a")
+    f.clear()
+    assert f.add("a")
+    looked = RedisBloomFilter(reader, "mine:f")
+    assert "a" in looked
+    with pytest.raises(EngineRefused, match="does not allow"):
+        looked.add("b")
+    assert looked.verify()
+    with running.client(password=made["token"]) as admin:
+        assert {key.decode() for key in admin.scan_iter("theirs*")} == set()

@@ -12,6 +12,7 @@ import threading
 import time
 
 import pytest
+import redis
 
 SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
 
@@ -37,6 +38,9 @@ def test_a_copy_comes_back(start, tmp_path):
     for name, capacity in SIZES.items():
         service.create(name, capacity=capacity, fpr=1e-6)
         service.http.post(f"/v1/filters/{name}/add", json={"keys": [name, "both"]})
+    host, _, port = service.resp.rpartition(":")
+    with redis.Redis(host=host, port=int(port)) as client:
+        client.set("note", "text")
     stop = threading.Event()
 
     def go_on():
@@ -67,6 +71,9 @@ def test_a_copy_comes_back(start, tmp_path):
     second = start(folder="other")
     for name in SIZES:
         assert found(second, name, [name, "both", "after"]) == [True, True, False]
+    host, _, port = second.resp.rpartition(":")
+    with redis.Redis(host=host, port=int(port)) as client:
+        assert client.get("note") == b"text"
     assert second.node == service.node
     assert bloomery("restore", copy, "--data", tmp_path / "other" / "data").returncode == 2
     assert not list((service.folder / "data").glob("backup-*"))

@@ -162,3 +162,63 @@ def test_no_change_of_another_client_comes_between_the_commands_of_exec(service)
 def counted(stats):
     """Names of filters and what was added to each, of an answer of BLOOM.STATS."""
     return {name: facts[b"num_added"] for name, facts in stats.items()}
+
+
+def test_notes_of_resp_are_no_filters_over_http(service):
+    service.create("beside")
+    before = service.http.get("/v1/service").json()["filters"]
+    with resp(service, decode_responses=True) as client:
+        assert client.set("note", "text")
+        assert client.set("note", "again", xx=True, ex=1000)
+        path = "/v1/filters/note"
+        answers = [
+            service.http.get(path),
+            service.http.post(f"{path}/check", json={"keys": ["a"]}),
+            service.http.post(f"{path}/add", json={"keys": ["a"]}),
+            service.http.post(f"{path}/clear"),
+            service.http.get(f"{path}/dump"),
+            service.http.get(f"{path}/secret"),
+            service.http.get(f"{path}/history"),
+            service.http.post(f"{path}/clone", json={"name": "other"}),
+            service.http.patch(path, json={"name": "other"}),
+            service.http.patch(path, json={"expire": 5}),
+            service.http.delete(path),
+            service.http.post("/v1/filters/beside/merge", json={"source": "note"}),
+        ]
+        assert {answer.status_code for answer in answers} == {404}, [a.text for a in answers]
+        made = service.http.post("/v1/filters", json={"name": "note", "capacity": 10})
+        copied = service.http.post("/v1/filters/beside/clone", json={"name": "note", "replace": True})
+        renamed = service.http.patch("/v1/filters/beside", json={"name": "note", "replace": True})
+        file = service.http.get("/v1/filters/beside/dump").content
+        put = service.http.put("/v1/filters/note/dump?replace=true", content=file)
+        for answer in (made, copied, renamed, put):
+            assert answer.status_code == 409, answer.text
+            assert "note" in answer.text
+        assert client.get("note") == "again"
+        names = [row["name"] for row in service.http.get("/v1/filters").json()["filters"]]
+        assert "beside" in names
+        assert "note" not in names
+        assert service.http.get("/v1/service").json()["filters"] == before
+        # A filter may have the name once the note is gone, and a filter that has it hides no note.
+        assert client.delete("note")
+        service.create("note")
+        assert client.type("note") == "bloomery"
+        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+            client.get("note")
+    assert service.http.delete("/v1/filters/note").status_code in {200, 204}
+
+
+def test_notes_come_back_after_a_kill(start):
+    service = start("--durability", "always")
+    with resp(service) as client:
+        client.set("short", "1")
+        client.set("long", b"x" * 60_000)
+        client.execute_command("SAVE")
+        client.execute_command("BF.ADD", "filter", "a")
+        client.set("short", "2")
+    service.kill()
+    service.start()
+    with resp(service) as client:
+        assert (client.get("short"), client.get("long")) == (b"2", b"x" * 60_000)
+        assert client.execute_command("BF.EXISTS", "filter", "a") == 1
+    assert [row["name"] for row in service.http.get("/v1/filters").json()["filters"]] == ["filter"]

@@ -43,12 +43,17 @@ def _copy_registry(node: Node, path: Path) -> None:
 
 
 def _files(manifest: Path) -> dict[str, tuple[str, int, int]]:
-    """Return where each filter lies, as the manifest says: file, first byte, bytes (0: the whole file)."""
+    """Return where each filter lies, as the manifest says: file, first byte, bytes (0: the whole file).
+
+    Notes are none: they come back with the folder.
+    """
     found = {}
     for line in manifest.read_text("ascii").splitlines():
         what, *words = line.split(" ")
         if what == "filter":
-            number, _, file, at, length, _, name, *_ = words
+            number, _, file, at, length, _, name, _, made_by, *_ = words
+            if made_by == "note":
+                continue
             path = f"{file}.bundle" if int(length) else f"{number}-{file}.bloom"
             found[name] = (f"{STORE}/filters/{path}", int(at), int(length))
     return found

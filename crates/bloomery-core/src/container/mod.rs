@@ -142,5 +142,6 @@ numbers! {
         RESTS = 78, "Cells of a zone: one for each rest of each prime.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
         FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
+        NOTE = 91, "The text of a note, which a service keeps beside its filters.";
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * `declared`: the trait for each row of the registry, with what its capabilities allow;
 //! * [`foreign`]: the trait for filters as other programs keep them; [`exchange`]: how these go there and come back;
-//! * `making`: a filter of either sort, new or from a file;
+//! * `making`: a filter of either sort, new or from a file; [`note`]: a small text, which is none;
 //! * [`keying`]: how a text becomes the words by which a filter is asked;
 //! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
 
@@ -19,6 +19,7 @@ pub mod exchange;
 pub mod foreign;
 pub mod keying;
 mod making;
+pub mod note;
 pub mod settings;
 pub mod spec;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod tests;
 pub use exchange::Exchange;
 pub use keying::Keying;
 pub use making::{by_name, create, load, nbytes_for, open};
+pub use note::Note;
 pub use settings::{Flavour, Settings};
 pub use spec::Spec;
 

@@ -14,6 +14,8 @@ pub enum Flavour {
     Cuckoo,
     /// Made by name of its kind.
     Any,
+    /// No filter: a note.
+    Note,
 }
 
 impl Flavour {
@@ -23,12 +25,14 @@ impl Flavour {
             Flavour::Bloom => "bf",
             Flavour::Cuckoo => "cf",
             Flavour::Any => "any",
+            Flavour::Note => "note",
         }
     }
 
     /// Reads [`Flavour::name`].
     pub fn parse(name: &str) -> Option<Self> {
-        [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any].into_iter().find(|flavour| flavour.name() == name)
+        let all = [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any, Flavour::Note];
+        all.into_iter().find(|flavour| flavour.name() == name)
     }
 }
 

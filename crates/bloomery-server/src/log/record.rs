@@ -3,7 +3,8 @@
 //! ```text
 //! u32 length of what follows | u8 operation | u64 filter | body
 //! ```
-//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each.
+//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each; that of a note the time when it is
+//! dropped, the length of its settings (8 bytes each), these, and its text.
 
 use crate::fault::{Code, Fault, Result};
 
@@ -35,6 +36,9 @@ pub enum Record<'a> {
     Piece { id: u64, number: i64, bytes: &'a [u8] },
     /// Room was made where keys were removed.
     Compact { id: u64 },
+    /// A note was set, in place of the one that had its name: its settings as a line, its text, and when it is dropped,
+    /// in milliseconds since 1970; 0 never.
+    Note { id: u64, expires: u64, line: &'a str, text: &'a [u8] },
 }
 
 /// A record as read back: its hashes are its own.
@@ -64,6 +68,7 @@ pub mod op {
     pub const CREATE_WHOLE: u8 = 11;
     pub const PIECE: u8 = 12;
     pub const COMPACT: u8 = 13;
+    pub const NOTE: u8 = 14;
 }
 
 /// Bytes of length, operation and filter.
@@ -119,6 +124,12 @@ impl Record<'_> {
                 (op::PIECE, *id)
             }
             Record::Compact { id } => (op::COMPACT, *id),
+            Record::Note { id, expires, line, text } => {
+                words(out, &[*expires, line.len() as u64]);
+                out.extend_from_slice(line.as_bytes());
+                out.extend_from_slice(text);
+                (op::NOTE, *id)
+            }
         };
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -151,6 +162,16 @@ impl Read {
         matches!(self.op, op::REPLACED | op::CREATE_WHOLE).then(|| self.words().first().copied())?
     }
 
+    /// Of a note: when it is dropped, its settings as a line, its text.
+    pub fn note(&self) -> Result<(u64, &str, &[u8])> {
+        let wrong = || Fault::new(Code::Format, "a record of a note does not read");
+        let (words, rest) = self.body.split_first_chunk::<16>().ok_or_else(wrong)?;
+        let word = |at: usize| words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let length = usize::try_from(word(8)).map_err(|_| wrong())?;
+        let (line, text) = rest.split_at_checked(length).ok_or_else(wrong)?;
+        Ok((word(0), std::str::from_utf8(line).map_err(|_| wrong())?, text))
+    }
+
     /// The body as text.
     pub fn text(&self) -> Result<&str> {
         std::str::from_utf8(&self.body).map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
@@ -173,6 +194,12 @@ mod tests {
         for cut in 1..length {
             assert!(Read::next(&bytes[..cut]).is_err(), "{cut}");
         }
+        let mut bytes = Vec::new();
+        Record::Note { id: 9, expires: 5, line: "a line", text: b"a text" }.write(&mut bytes);
+        let (mut note, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        assert_eq!((note.op, note.id, note.note()?), (op::NOTE, 9, (5, "a line", b"a text".as_slice())));
+        note.body.truncate(21);
+        assert!(note.note().is_err());
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use bloomery_core::container::{Parsed, Verify};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::names::free_of_notes;
 use super::{Service, Versions};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};
@@ -44,7 +45,7 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
 impl Service {
     /// A filter as the bytes of a file, which `bloomery.open` and `restore` read.
     fn dump<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.ask(py, |store| bytes_of(store.get(name.as_bytes())?.look().as_ref()))?;
+        let bytes = self.ask(py, |store| bytes_of(store.filter(name.as_bytes())?.look().as_ref()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -52,6 +53,7 @@ impl Service {
     #[pyo3(signature = (name, bytes, *, replace=false, versions=None))]
     fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
+            free_of_notes(store, name)?;
             let (settings, filter) = read(store, bytes)?;
             let versions = versions.as_deref();
             store.restore_at(name.as_bytes(), settings, filter, replace, versions).map(|(entry, lsn)| (entry.id, lsn))
@@ -62,9 +64,9 @@ impl Service {
     #[pyo3(signature = (name, source, *, versions=None))]
     fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             // A copy: two locks at once, in any order, could wait for each other.
-            let other = store.get(source.as_bytes())?.look().duplicate()?;
+            let other = store.filter(source.as_bytes())?.look().duplicate()?;
             store.merge(entry.at(versions.as_deref()), other.as_ref()).map(|lsn| ((), lsn))
         })
     }
@@ -73,7 +75,8 @@ impl Service {
     #[pyo3(signature = (name, source, *, replace=false, versions=None))]
     fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
-            let entry = store.get(source.as_bytes())?;
+            free_of_notes(store, name)?;
+            let entry = store.filter(source.as_bytes())?;
             let copy = {
                 let filter = entry.look();
                 entry.at(versions.as_deref()).check()?;

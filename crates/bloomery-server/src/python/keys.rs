@@ -130,7 +130,7 @@ impl Service {
     /// True or false for one text; None while the filter is being changed, for the caller not to wait.
     fn check_one(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Option<bool>> {
         self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hash = of_one(&entry, &store.options.limits, key)?;
             let mut found = [0];
             Ok(store.contains_now(&entry, &hash, &mut found).then_some(found[0] == 1))
@@ -149,7 +149,7 @@ impl Service {
         versions: Versions,
     ) -> PyResult<Answers<'py>> {
         let new = self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut new = each(&entry, &hashes);
             let lsn = store.add(entry.at(versions.as_deref()), &hashes, &mut new)?;
@@ -170,7 +170,7 @@ impl Service {
         wait: bool,
     ) -> PyResult<Option<Answers<'py>>> {
         let found = self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut found = each(&entry, &hashes);
             if wait {
@@ -195,7 +195,7 @@ impl Service {
         versions: Versions,
     ) -> PyResult<Answers<'py>> {
         let removed = self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut removed = each(&entry, &hashes);
             let lsn = store.remove(entry.at(versions.as_deref()), &hashes, &mut removed)?;
@@ -207,7 +207,7 @@ impl Service {
     /// Occurrences of each key.
     fn count(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
         self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut counts = each(&entry, &hashes);
             entry.look().count(&hashes, &mut counts)?;
@@ -227,7 +227,7 @@ impl Service {
         versions: Versions,
     ) -> PyResult<usize> {
         self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             if hashes.len() != values.len() {
                 let text = format!("there are {} keys and {} values; give one for each", hashes.len(), values.len());
@@ -240,7 +240,7 @@ impl Service {
     /// The label or value of each key.
     fn values(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
         self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hashes = hashes(store, &entry, self::form(form)?, body)?;
             let mut values = each(&entry, &hashes);
             entry.look().values(&hashes, &mut values)?;
@@ -251,7 +251,7 @@ impl Service {
     /// The cells of one text.
     fn positions(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Vec<u64>> {
         self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let hash = of_one(&entry, &store.options.limits, key)?;
             entry.look().positions(hash[0])
         })
@@ -261,7 +261,7 @@ impl Service {
     #[pyo3(signature = (name, *, versions=None))]
     fn clear(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             store.clear(entry.at(versions.as_deref())).map(|lsn| ((), lsn))
         })
     }
@@ -270,7 +270,7 @@ impl Service {
     #[pyo3(signature = (name, now, *, versions=None))]
     fn advance(&self, py: Python<'_>, name: &str, now: f64, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             store.advance(entry.at(versions.as_deref()), now).map(|lsn| ((), lsn))
         })
     }

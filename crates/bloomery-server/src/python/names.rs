@@ -6,8 +6,20 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::{Service, Versions};
+use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Spec};
-use crate::store::Settings;
+use crate::store::{Settings, Store};
+
+/// Refuses a name under which RESP clients keep a note: over HTTP none is seen, and none replaced.
+pub(super) fn free_of_notes(store: &Store, name: &str) -> Result<()> {
+    match store.get(name.as_bytes()) {
+        Ok(entry) if entry.is_note() => {
+            let text = "the name is that of a note (SET); choose another name, or drop the note with DEL over RESP";
+            Err(Fault::new(Code::Exists, text))
+        }
+        _ => Ok(()),
+    }
+}
 
 #[pymethods]
 impl Service {
@@ -28,6 +40,7 @@ impl Service {
         let spec = Spec { kind: kind.to_string().into(), options: Arc::new(options), seed, keyed };
         self.change(py, |store| {
             kind::by_name(&spec.kind)?;
+            free_of_notes(store, name)?;
             let (entry, mut lsn) = store.create(name.as_bytes(), Settings { strict, ..Settings::of(spec) })?;
             if expires.is_some() {
                 lsn = store.expire(&entry, expires)?;
@@ -42,7 +55,7 @@ impl Service {
         let store = &self.store;
         py.detach(|| {
             let wanted = |name: &String| name.starts_with(prefix) && name.as_str() > after;
-            let mut names: Vec<String> = store.entries().iter().map(|entry| entry.name()).filter(wanted).collect();
+            let mut names: Vec<String> = store.filters().iter().map(|entry| entry.name()).filter(wanted).collect();
             names.sort_unstable();
             names.truncate(most);
             names
@@ -51,7 +64,7 @@ impl Service {
 
     /// How many filters there are.
     fn __len__(&self) -> usize {
-        self.store.len()
+        self.store.num_filters()
     }
 
     /// Counts changes of the catalogue.
@@ -71,6 +84,9 @@ impl Service {
     fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<bool> {
         let lsn = self.ask(py, |store| {
             let _turn = store.turn.read();
+            if store.get(name.as_bytes()).is_ok_and(|entry| entry.is_note()) {
+                return Ok(None);
+            }
             store.drop_at(name.as_bytes(), versions.as_deref())
         })?;
         match lsn {
@@ -83,8 +99,10 @@ impl Service {
     #[pyo3(signature = (old, new, *, replace=false, versions=None))]
     fn rename(&self, py: Python<'_>, old: &str, new: &str, replace: bool, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
+            store.filter(old.as_bytes())?;
+            free_of_notes(store, new)?;
             if !replace && old != new && store.get(new.as_bytes()).is_ok() {
-                return Err(crate::fault::Fault::new(crate::fault::Code::Exists, "item exists"));
+                return Err(Fault::new(Code::Exists, "item exists"));
             }
             store.rename_at(old.as_bytes(), new.as_bytes(), versions.as_deref()).map(|lsn| ((), lsn))
         })
@@ -94,7 +112,7 @@ impl Service {
     #[pyo3(signature = (name, at, *, versions=None))]
     fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             store.expire(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
         })
     }

@@ -94,7 +94,7 @@ impl Service {
     #[pyo3(signature = (name, *, counted=true))]
     fn info<'py>(&self, py: Python<'py>, name: &str, counted: bool) -> PyResult<Bound<'py, PyDict>> {
         let (entry, told) = self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             let told = tell(&entry, counted);
             Ok((entry, told))
         })?;
@@ -115,7 +115,7 @@ impl Service {
     fn largest(&self, py: Python<'_>, most: usize) -> Vec<u64> {
         let store = &self.store;
         py.detach(|| {
-            let mut entries = store.entries();
+            let mut entries = store.filters();
             entries.sort_by_key(|entry| Reverse(entry.nbytes()));
             entries.iter().take(most).map(|entry| entry.id).collect()
         })
@@ -124,14 +124,14 @@ impl Service {
     /// Number and name of every filter.
     fn held(&self, py: Python<'_>) -> Vec<(u64, String)> {
         let store = &self.store;
-        py.detach(|| store.entries().iter().map(|entry| (entry.id, entry.name())).collect())
+        py.detach(|| store.filters().iter().map(|entry| (entry.id, entry.name())).collect())
     }
 
     /// Numbers of the filters that were changed or asked since they were [`Service::sampled`], each with what tells.
     fn due(&self, py: Python<'_>) -> Vec<(u64, u64)> {
         let store = &self.store;
         py.detach(|| {
-            let entries = store.entries();
+            let entries = store.filters();
             let due = entries.iter().filter(|entry| entry.moves() != entry.sampled.load(Ordering::Relaxed));
             due.map(|entry| (entry.id, entry.moves())).collect()
         })
@@ -151,12 +151,12 @@ impl Service {
 
     /// Changes with every change of the filter.
     fn version(&self, py: Python<'_>, name: &str) -> PyResult<(u64, u64)> {
-        self.ask(py, |store| store.get(name.as_bytes()).map(|entry| (entry.id, entry.version())))
+        self.ask(py, |store| store.filter(name.as_bytes()).map(|entry| (entry.id, entry.version())))
     }
 
     /// True where keys may come as hashes of the key rule.
     fn takes_hashes(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        self.ask(py, |store| store.get(name.as_bytes()).map(|entry| entry.text.is_own()))
+        self.ask(py, |store| store.filter(name.as_bytes()).map(|entry| entry.text.is_own()))
     }
 
     /// The secret of keyed filters of a seed.
@@ -167,7 +167,7 @@ impl Service {
     /// Seed, secret where it has one, and base of a filter's key hash: with them `bloomery` hashes as the service does.
     fn hashing<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(u64, Option<Bound<'py, PyBytes>>, &'static str)> {
         let (seed, secret, base) = self.ask(py, |store| {
-            let entry = store.get(name.as_bytes())?;
+            let entry = store.filter(name.as_bytes())?;
             entry.check_hashes()?;
             let spec = &entry.settings.spec;
             let secret = spec.keyed.then(|| store.master().secret_of(spec.seed));

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 
 use super::clients::Clients;
 use super::gate::Gate;
@@ -85,8 +86,17 @@ pub struct Server {
     /// Filters that clients are sent, or send, in pieces.
     pub transfers: Transfers,
     pub(super) clients: Arc<Clients>,
+    /// Another one after each start: 40 hexadecimal digits.
+    pub(super) run_id: String,
     port: u16,
     spare: Mutex<Vec<Buffers>>,
+}
+
+/// What no other start has: process, time and port, shortened.
+fn run_id(port: u16) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let digest = Sha256::digest(format!("{} {} {port}", std::process::id(), since.as_nanos()));
+    digest.iter().take(20).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Server {
@@ -102,6 +112,7 @@ impl Server {
             saved: AtomicU64::new(now / 1000),
             transfers: Transfers::default(),
             clients: Arc::default(),
+            run_id: run_id(port),
             port,
             spare: Mutex::new(Vec::new()),
         }

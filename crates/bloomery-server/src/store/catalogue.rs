@@ -11,17 +11,22 @@ use crate::log::Record;
 /// Longest name.
 const NAME: usize = 128;
 
-/// A name, if it is one: 1 to 128 of A-Z a-z 0-9 . _ : -
+/// A name, if it is one: 1 to 128 of A-Z a-z 0-9 . _ : - { }. Braces, since clients of clusters have tags in them.
 pub(super) fn check_name(name: &[u8]) -> Result<&str> {
-    let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
+    let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'{' | b'}');
     if name.is_empty() || name.len() > NAME || !name.iter().all(plain) {
-        return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : -"));
+        return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : - { }"));
     }
     std::str::from_utf8(name).map_err(|_| Fault::invalid("a name is ASCII"))
 }
 
 impl Store {
-    /// The filter of this name, unless its time has come.
+    /// The filter of this name, unless its time has come; a note is none.
+    pub fn filter(&self, name: &[u8]) -> Result<Arc<Entry>> {
+        self.get(name).and_then(|entry| if entry.is_note() { Err(Fault::missing()) } else { Ok(entry) })
+    }
+
+    /// The filter or note of this name, unless its time has come.
     pub fn get(&self, name: &[u8]) -> Result<Arc<Entry>> {
         let name = std::str::from_utf8(name).map_err(|_| Fault::missing())?;
         if let Some(entry) = self.names.read().get(name) {
@@ -35,8 +40,13 @@ impl Store {
         self.drop_filter(name.as_bytes()).and(Err(Fault::missing()))
     }
 
+    /// What has a name here, whether its time has come or not.
+    pub(super) fn standing(&self, name: &str) -> Option<Arc<Entry>> {
+        self.names.read().get(name).cloned()
+    }
+
     /// Refuses a name that lives on another node, and says on which.
-    fn check_here(&self, name: &str) -> Result<()> {
+    pub(super) fn check_here(&self, name: &str) -> Result<()> {
         match self.elsewhere.read().get(name) {
             None => Ok(()),
             Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} lives on {node}"))),
@@ -48,7 +58,14 @@ impl Store {
         *self.elsewhere.write() = names.into_iter().collect();
     }
 
-    /// All filters whose time has not come, in order of their numbers.
+    /// All filters whose time has not come, in order of their numbers; notes are none.
+    pub fn filters(&self) -> Vec<Arc<Entry>> {
+        let mut entries = self.entries();
+        entries.retain(|entry| !entry.is_note());
+        entries
+    }
+
+    /// All filters and notes whose time has not come, in order of their numbers.
     pub fn entries(&self) -> Vec<Arc<Entry>> {
         let now = now();
         self.names.read().entries().filter(|entry| entry.lives(now)).cloned().collect()
@@ -72,7 +89,13 @@ impl Store {
         (page, next)
     }
 
-    /// How many there are.
+    /// How many filters there are.
+    pub fn num_filters(&self) -> usize {
+        let names = self.names.read();
+        names.len() - names.notes()
+    }
+
+    /// How many filters and notes there are.
     pub fn len(&self) -> usize {
         self.names.read().len()
     }
@@ -129,15 +152,23 @@ impl Store {
         if taken { Err(Fault::new(Code::Exists, "item exists")) } else { Ok(()) }
     }
 
+    /// Refuses one with so many bytes more.
+    pub(super) fn check_room(&self, nbytes: u64) -> Result<()> {
+        self.check_bytes(nbytes)?;
+        let most = self.options.limits.filters;
+        if self.len() < most {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Limit, format!("the service holds {} filters, its most", most)))
+    }
+
     /// Refuses so many bytes more.
-    fn check_room(&self, nbytes: u64) -> Result<()> {
+    pub(super) fn check_bytes(&self, nbytes: u64) -> Result<()> {
         let limits = &self.options.limits;
         let (cap, whose) = if nbytes > limits.filter_bytes {
             (limits.filter_bytes, "one filter")
         } else if self.nbytes().saturating_add(nbytes) > limits.total_bytes {
             (limits.total_bytes, "all filters")
-        } else if self.len() >= limits.filters {
-            return Err(Fault::new(Code::Limit, format!("the service holds {} filters, its most", limits.filters)));
         } else {
             return Ok(());
         };
@@ -160,10 +191,15 @@ impl Store {
         Ok((entry, Lsn(lsn)))
     }
 
-    pub(super) fn put(&self, entry: Arc<Entry>) {
+    /// Takes one up under its name: what lost the name to it.
+    pub(super) fn put(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         self.nbytes.fetch_add(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.names.write().insert(entry);
+        let before = self.names.write().insert(entry);
+        if let Some(before) = &before {
+            self.nbytes.fetch_sub(before.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         self.epoch.fetch_add(1, Ordering::Release);
+        before
     }
 
     pub(super) fn take(&self, name: &str) -> Option<Arc<Entry>> {
@@ -200,21 +236,35 @@ impl Store {
     /// [`Store::rename`] of one of these versions, if any are given.
     pub fn rename_at(&self, from: &[u8], to: &[u8], versions: Option<&[(u64, u64)]>) -> Result<Lsn> {
         let to = check_name(to)?;
+        self.check_here(to)?;
         let entry = self.get(from)?;
-        entry.at(versions).check()?;
-        if from != to.as_bytes() {
-            self.drop_filter(to.as_bytes())?;
-        }
         let _one = self.changing.lock();
+        // Another client may have dropped it, or set another in its place.
+        let from = entry.key();
+        if self.standing(&from).is_none_or(|standing| standing.id != entry.id) {
+            return Err(Fault::missing());
+        }
         self.log.admit()?;
-        let _still = entry.look();
+        let replaced = self.standing(to).filter(|standing| standing.id != entry.id);
+        let (_still, _replaced) = (entry.look(), replaced.as_ref().map(|replaced| replaced.look()));
         entry.at(versions).check()?;
         let lsn = self.log.append(&Record::Rename { id: entry.id, name: to.to_string() })?;
-        if let Some(entry) = self.take(&entry.name()) {
-            entry.rename(to);
-            self.put(entry);
-        }
+        // In one step for whoever looks: there is never nothing under a name that had something.
+        self.move_to(&from, to);
         Ok(Lsn(lsn))
+    }
+
+    /// Moves what is under one name to another: what lost the name to it.
+    pub(super) fn move_to(&self, from: &str, to: &str) -> Option<Arc<Entry>> {
+        let mut names = self.names.write();
+        let entry = names.remove(from)?;
+        entry.rename(to);
+        let before = names.insert(entry);
+        if let Some(before) = &before {
+            self.nbytes.fetch_sub(before.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.epoch.fetch_add(1, Ordering::Release);
+        before
     }
 
     /// Says when a filter is dropped, in milliseconds since 1970, or that it is not.

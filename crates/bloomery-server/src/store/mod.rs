@@ -1,7 +1,8 @@
 //! [`Store`]: named filters, and every operation on them; what changes them is logged first come, first written.
 //!
 //! * [`entry`]: one named filter;
-//! * `catalogue`: making, dropping, renaming; `names`: where filters are found; `alike`: what many have in common; `names`: where they are found; `alike`: what many have in common;
+//! * `catalogue`: making, dropping, renaming; `names`: where filters are found; `alike`: what many have in common;
+//! * `notes`: small texts beside the filters;
 //! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
 //! * `secrets`: what keyed filters are keyed with;
 //! * `reading`: what is told without waiting;
@@ -27,6 +28,9 @@ pub mod entry;
 mod folder;
 mod manifest;
 mod names;
+mod notes;
+#[cfg(test)]
+mod notes_tests;
 mod operations;
 mod reading;
 mod replay;
@@ -38,6 +42,7 @@ mod writing;
 
 pub use crate::kind::{Flavour, Settings};
 pub use entry::{Entry, Traffic};
+pub use notes::{Noted, Until};
 pub use operations::Lsn;
 pub use secrets::Master;
 pub use target::Target;

@@ -10,6 +10,7 @@ use super::Entry;
 pub(super) struct Names {
     by_name: HashMap<Arc<str>, Arc<Entry>>,
     by_number: BTreeMap<u64, Arc<Entry>>,
+    notes: usize,
 }
 
 impl Names {
@@ -29,6 +30,11 @@ impl Names {
         self.by_name.len()
     }
 
+    /// How many of them are notes.
+    pub(super) fn notes(&self) -> usize {
+        self.notes
+    }
+
     /// All, in order of their numbers.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.by_number.values()
@@ -43,16 +49,22 @@ impl Names {
     pub(super) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         let before = self.by_name.insert(entry.key(), entry.clone());
         if let Some(before) = &before {
-            self.by_number.remove(&before.id);
+            self.forget(before);
         }
+        self.notes += usize::from(entry.is_note());
         self.by_number.insert(entry.id, entry);
         before
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.by_name.remove(name)?;
-        self.by_number.remove(&entry.id);
+        self.forget(&entry);
         Some(entry)
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        self.by_number.remove(&entry.id);
+        self.notes -= usize::from(entry.is_note());
     }
 }
 

@@ -14,7 +14,7 @@ use super::folder::{filters, logs, numbered};
 use super::manifest::{Manifest, Row};
 use super::{Entry, Master, Options, Store};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Spec};
+use crate::kind::{self, Flavour, Note, Settings};
 use crate::log::Log;
 use crate::log::record::{Read, op};
 use crate::log::segment::{self, End};
@@ -67,14 +67,17 @@ impl Store {
     }
 
     /// The secret of a filter, if it has one.
-    pub(super) fn secret_of(&self, spec: &Spec) -> Option<[u8; 16]> {
-        spec.keyed.then(|| self.master().secret_of(spec.seed))
+    fn secret_of(&self, settings: &Settings) -> Option<[u8; 16]> {
+        settings.spec.keyed.then(|| self.master().secret_of(settings.spec.seed))
     }
 
     /// The filter in a file of the folder.
-    fn read_file(&self, folder: &Path, id: u64, file: u64, spec: &Spec) -> Result<Box<dyn kind::Kind>> {
+    fn read_file(&self, folder: &Path, id: u64, file: u64, settings: &Settings) -> Result<Box<dyn kind::Kind>> {
         let path = Place::own(file).path(folder, id);
-        kind::open(&path, self.secret_of(spec), self.options.limits.filter_bytes)
+        match settings.flavour {
+            Flavour::Note => Note::open(&path),
+            _ => kind::open(&path, self.secret_of(settings), self.options.limits.filter_bytes),
+        }
     }
 
     fn read_files(&mut self, folder: &Path, manifest: &Manifest) -> Result<()> {
@@ -82,14 +85,14 @@ impl Store {
         let results = Mutex::new(Vec::with_capacity(manifest.rows.len()));
         workers::queue(manifest.rows.iter(), THREADS, |row| {
             let filter = match row.place.len {
-                0 => self.read_file(folder, row.id, row.place.file, &row.settings.spec),
+                0 => self.read_file(folder, row.id, row.place.file, &row.settings),
                 _ => self.read_bundled(&bundles, row),
             };
             results.lock().push((row, filter));
         });
         for (row, filter) in results.into_inner() {
             match filter {
-                Ok(filter) => self.put(self.restored(row, filter)),
+                Ok(filter) => drop(self.put(self.restored(row, filter))),
                 Err(fault) => {
                     // A bundle stays: others lie in it. What is left out of it is gone with the next checkpoint.
                     let file = row.place.path(folder, row.id);
@@ -120,7 +123,10 @@ impl Store {
         let end = row.place.at.saturating_add(row.place.len);
         let range = usize::try_from(row.place.at).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
         let bytes = bytes.get(range).ok_or_else(|| Fault::new(Code::Format, "the bundle is cut short"))?;
-        kind::load(bytes, self.secret_of(&row.settings.spec), self.options.limits.filter_bytes)
+        match row.settings.flavour {
+            Flavour::Note => Note::load(bytes),
+            _ => kind::load(bytes, self.secret_of(&row.settings), self.options.limits.filter_bytes),
+        }
     }
 
     /// [`Store::leave_out`] of a part of a file.
@@ -205,7 +211,7 @@ impl Store {
         number: u64,
         record: &Read,
     ) -> Result<()> {
-        if matches!(record.op, op::CREATE | op::CREATE_WHOLE | op::DROP | op::RENAME | op::EXPIRE) {
+        if matches!(record.op, op::CREATE | op::CREATE_WHOLE | op::DROP | op::RENAME | op::EXPIRE | op::NOTE) {
             return if number > manifest.known { self.redo_catalogue(folder, by_id, number, record) } else { Ok(()) };
         }
         let Some(entry) = by_id.get(&record.id).filter(|entry| entry.lsn.load(Ordering::Relaxed) < number) else {
@@ -226,7 +232,7 @@ impl Store {
             },
             op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
-                *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings.spec)?;
+                *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings)?;
                 Ok(())
             }
             other => {
@@ -253,29 +259,44 @@ impl Store {
                 let (name, created, settings) = kind::settings::parse(line)?;
                 let mut filter = match file {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
-                    Some(file) => self.read_file(folder, record.id, file, &settings.spec)?,
+                    Some(file) => self.read_file(folder, record.id, file, &settings)?,
                 };
                 filter.bound(self.options.limits.filter_bytes);
                 let settings = self.alike.lock().shared(settings);
-                let entry = Arc::new(Entry::new(record.id, &name, settings, created, filter));
-                entry.lsn.store(number, Ordering::Relaxed);
-                self.next_id.fetch_max(record.id + 1, Ordering::Relaxed);
-                by_id.insert(record.id, entry.clone());
-                self.put(entry);
+                self.put_again(by_id, number, Entry::new(record.id, &name, settings, created, filter));
+            }
+            (op::NOTE, None) => {
+                let (expires, line, text) = record.note()?;
+                let (name, created, settings) = kind::settings::parse(line)?;
+                let settings = self.alike.lock().shared(settings);
+                let entry = Entry::new(record.id, &name, settings, created, Box::new(Note::new(text)?));
+                entry.set_expires(Some(expires).filter(|&at| at != 0));
+                self.put_again(by_id, number, entry);
             }
             (op::DROP, Some(entry)) => {
                 by_id.remove(&record.id);
                 self.take(&entry.name());
             }
             (op::RENAME, Some(entry)) => {
-                self.take(&entry.name());
-                entry.rename(record.text()?);
-                self.put(entry);
+                if let Some(replaced) = self.move_to(&entry.key(), record.text()?) {
+                    by_id.remove(&replaced.id);
+                }
             }
             (op::EXPIRE, Some(entry)) => entry.set_expires(record.words().first().copied().filter(|&at| at != 0)),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes up what a record made, in place of what had its name.
+    fn put_again(&self, by_id: &mut HashMap<u64, Arc<Entry>>, number: u64, entry: Entry) {
+        entry.lsn.store(number, Ordering::Relaxed);
+        self.next_id.fetch_max(entry.id + 1, Ordering::Relaxed);
+        let entry = Arc::new(entry);
+        by_id.insert(entry.id, entry.clone());
+        if let Some(replaced) = self.put(entry) {
+            by_id.remove(&replaced.id);
+        }
     }
 }
 

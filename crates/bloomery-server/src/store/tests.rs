@@ -10,22 +10,22 @@ use crate::log::Durability;
 use bloomery_core::registry::VARIANTS;
 
 /// A generator that every run of the tests draws the same from.
-struct Draws(u64);
+pub(super) struct Draws(pub(super) u64);
 
 impl Draws {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 }
 
-fn opened(folder: &Path) -> Result<Store> {
+pub(super) fn opened(folder: &Path) -> Result<Store> {
     Store::open(Options {
         folder: Some(folder.to_owned()),
         durability: Durability::Always,
@@ -34,12 +34,12 @@ fn opened(folder: &Path) -> Result<Store> {
     })
 }
 
-fn temporary() -> tempfile::TempDir {
+pub(super) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap_or_else(|error| unreachable!("no temporary folder: {error}"))
 }
 
 /// A copy of a folder as a crash would leave it: files in the order that is worst, the log last.
-fn copied(from: &Path) -> tempfile::TempDir {
+pub(super) fn copied(from: &Path) -> tempfile::TempDir {
     let copy = temporary();
     let io = |done: std::io::Result<()>| done.unwrap_or_else(|error| unreachable!("{error}"));
     for part in ["", "filters", "log"] {
@@ -54,7 +54,7 @@ fn copied(from: &Path) -> tempfile::TempDir {
 }
 
 /// Everything that can be seen of a store.
-fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
+pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     let mut all: Vec<_> = store
         .entries()
         .iter()

@@ -60,6 +60,7 @@ class AsyncRedisBloomFilter(Held):
         seed: int | None = None,
         secret: bytes | None = None,
         ttl: float | None = None,
+        backend: str | None = None,
         allow_eviction: bool = False,
     ) -> Self:
         """Open or make the filter; parameters and errors are those of `RedisBloomFilter`."""
@@ -75,6 +76,7 @@ class AsyncRedisBloomFilter(Held):
             secret,
             allow_eviction=allow_eviction,
             ttl=ttl,
+            backend=backend,
         )
         return await cls._opened(client, wanted)
 

@@ -161,7 +161,7 @@ def fingerprint(number: int) -> str:
     return f"{number:016x}" if number else ""
 
 
-def _backend(wanted: Wanted, said: server.Server) -> str:
+def _chosen(wanted: Wanted, said: server.Server) -> str:
     """Return who holds the cells of a new filter, by what the server says it has."""
     if wanted.backend in {None, STRINGS}:
         return STRINGS
@@ -180,6 +180,17 @@ def _backend(wanted: Wanted, said: server.Server) -> str:
             "take backend='strings', or 'auto'"
         )
     return MODULE
+
+
+def _backend(wanted: Wanted, said: server.Server) -> str:
+    """Return who holds the cells, which the server must say it can."""
+    backend = _chosen(wanted, said)
+    if backend == STRINGS and not said.strings:
+        raise EngineError(
+            f"filter {wanted.name!r}: the server has no strings that hold cells (SETRANGE, BITFIELD, ...)"
+            + ("; take backend='module'" if said.module else "; it is no Redis or Valkey server")
+        )
+    return backend
 
 
 def plan(wanted: Wanted, batch: int) -> Steps[Plan]:

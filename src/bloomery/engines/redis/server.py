@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What a filter of the server's own takes.
 MODULE = (b"BF.RESERVE", b"BF.INSERT", b"BF.MEXISTS", b"BF.CARD")
+#: What one in strings takes.
+STRINGS = (b"SETRANGE", b"GETRANGE", b"BITFIELD", b"BITCOUNT")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Server:
     policy: str | None
     #: True when it knows the commands BF.RESERVE, BF.INSERT, BF.MEXISTS and BF.CARD.
     module: bool
+    #: False when it says that it has none of the commands for strings that hold cells.
+    strings: bool = True
 
     @property
     def evicts(self) -> bool:
@@ -44,13 +48,15 @@ def asked(key: bytes | None = None) -> Steps[Server]:
             said |= _pairs((yield from call(key, b"INFO", section)))
         except EngineRefused:  # this user may not know
             continue
+    commands = yield from _commands(MODULE + STRINGS, key)
     return Server(
         version=_text(said.get("redis_version")),
         run_id=_text(said.get("run_id")),
         maxmemory=_number(said.get("maxmemory")),
         used_memory=_number(said.get("used_memory")),
         policy=_text(said.get("maxmemory_policy")),
-        module=(yield from knows(MODULE, key)),
+        module=commands is not None and commands >= set(MODULE),
+        strings=commands is None or commands >= set(STRINGS),
     )
 
 
@@ -65,16 +71,17 @@ def run_ids(names: Names, *, whole: bool) -> Steps[tuple[str | None, ...]]:
     return tuple(told)
 
 
-def knows(commands: tuple[bytes, ...], key: bytes | None = None) -> Steps[bool]:
-    """Ask whether the server has all of these commands."""
+def _commands(asked_for: tuple[bytes, ...], key: bytes | None) -> Steps[set[bytes] | None]:
+    """Ask which of these commands the server has; None where this user may not know."""
     try:
-        told = yield from call(key, b"COMMAND", b"INFO", *commands)
+        told = yield from call(key, b"COMMAND", b"INFO", *asked_for)
     except EngineError:
-        return False
+        return None
     if isinstance(told, dict):  # as redis-py has it
-        names = {str(name).upper() for name, about in told.items() if about}
-        return names >= {command.decode() for command in commands}
-    return isinstance(told, list) and len(told) == len(commands) and all(told)
+        return {str(name).upper().encode() for name, about in told.items() if about}
+    if isinstance(told, list) and len(told) == len(asked_for):
+        return {name for name, about in zip(asked_for, told, strict=True) if about}
+    return None
 
 
 def _pairs(told: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-NAME = r"^[A-Za-z0-9._:-]{1,128}$"
-Name = Annotated[str, Field(pattern=NAME, max_length=128, description="1 to 128 of A-Z a-z 0-9 . _ : -")]
+NAME = r"^[A-Za-z0-9._:{}-]{1,128}$"
+Name = Annotated[str, Field(pattern=NAME, max_length=128, description="1 to 128 of A-Z a-z 0-9 . _ : - { }")]
 NameInPath = Annotated[str, Path(pattern=NAME, max_length=128)]
 #: The largest number of 64 bits with a sign: beyond what any filter holds.
 _MOST = (1 << 63) - 1

@@ -92,6 +92,6 @@ pub fn of_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Set
             let notes = numbers.iter().map(|(name, number)| (name.to_string(), u64::from(*number))).collect();
             Ok((Settings { notes: Arc::new(notes), ..settings }, Box::new(filter)))
         }
-        Flavour::Any => Err(Fault::new(Code::Format, "no header tells of such a filter")),
+        Flavour::Any | Flavour::Note => Err(Fault::new(Code::Format, "no header tells of such a filter")),
     }
 }

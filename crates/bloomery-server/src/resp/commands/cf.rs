@@ -250,7 +250,7 @@ fn exist(session: &mut Session, args: Args<'_>) -> Done {
 
 /// The filter of this name, if there is one and it is none of `BF.*`.
 fn only(session: &mut Session, name: &[u8]) -> Done<Option<Arc<Entry>>> {
-    Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom))
+    Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom && !entry.is_note()))
 }
 
 fn remove(session: &mut Session, args: Args<'_>) -> Done {

@@ -80,6 +80,7 @@ fn sort_of(entry: &Entry) -> &'static str {
         Flavour::Bloom => "MBbloom--",
         Flavour::Cuckoo => "MBbloomCF",
         Flavour::Any => "bloomery",
+        Flavour::Note => "string",
     }
 }
 

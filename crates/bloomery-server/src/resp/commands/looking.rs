@@ -7,7 +7,7 @@ use crate::kind::Flavour;
 
 /// Looks for the keys after the name; the session's flags tell.
 fn look(session: &mut Session, args: Args<'_>, other: Flavour) -> Done {
-    match session.find(args.at(1))?.filter(|entry| entry.settings.flavour != other) {
+    match session.find(args.at(1))?.filter(|entry| entry.settings.flavour != other && !entry.is_note()) {
         None => {
             session.flags.clear();
             session.flags.resize(args.len() - 2, 0);

@@ -16,6 +16,7 @@ mod keyspace;
 mod looking;
 mod making;
 mod named;
+mod notes;
 mod packed;
 mod service;
 mod transaction;
@@ -24,11 +25,12 @@ mod transaction;
 pub(super) fn table() -> &'static Table<Session> {
     static TABLE: OnceLock<Table<Session>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Command<Session>]; 10] = [
+        let families: [&[Command<Session>]; 11] = [
             connection::COMMANDS,
             describe::COMMANDS,
             service::COMMANDS,
             keyspace::COMMANDS,
+            notes::COMMANDS,
             transaction::COMMANDS,
             bf::COMMANDS,
             cf::COMMANDS,

@@ -145,7 +145,7 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
 fn stats(session: &mut Session, args: Args<'_>) -> Done {
     let grant = session.grant.clone().unwrap_or_default();
     let mut entries: Vec<Arc<Entry>> = if args.len() == 1 {
-        session.server.store.entries()
+        session.server.store.filters()
     } else {
         args.from(1).iter().map(|name| session.get(name)).collect::<Done<_>>()?
     };

@@ -66,6 +66,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
                 ("bloomery_version", text(env!("CARGO_PKG_VERSION"))),
                 ("os", text(std::env::consts::OS)),
                 ("arch_bits", text("64")),
+                ("run_id", server.run_id.clone()),
                 ("process_id", std::process::id().to_string()),
                 ("tcp_port", server.port().to_string()),
                 ("uptime_in_seconds", seconds.to_string()),

@@ -11,7 +11,7 @@ use crate::kind::Flavour;
 use crate::store::{self, Entry, Lsn};
 
 impl Session {
-    /// The filter of this name, if there is one.
+    /// The filter or note of this name, if there is one.
     #[inline]
     pub(in crate::resp) fn find(&mut self, name: &[u8]) -> Done<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
@@ -44,7 +44,10 @@ impl Session {
 
     /// The filter of this name.
     pub(in crate::resp) fn get(&mut self, name: &[u8]) -> Done<Arc<Entry>> {
-        self.find(name)?.ok_or_else(|| Fault::missing().into())
+        match self.find(name)? {
+            Some(entry) if entry.is_note() => Err(Halt::text(WRONG_TYPE)),
+            found => found.ok_or_else(|| Fault::missing().into()),
+        }
     }
 
     /// Before a change of a filter.

@@ -1,0 +1,106 @@
+//! `SET` and `GET`: notes, small texts beside the filters.
+
+use super::super::command::{Command, ONE, command, flag};
+use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, WRONG_TYPE};
+use super::super::parse::Args;
+use super::super::session::Session;
+use super::arguments::{an_integer, is};
+use crate::kind::Note;
+use crate::store::{self, Entry, Until};
+
+pub(super) const COMMANDS: &[Command<Session>] = &[
+    command(
+        "set",
+        -3,
+        flag::WRITE | flag::FAST,
+        ONE,
+        Scope::Write,
+        set,
+        "Sets a note, a small text beside the filters",
+    ),
+    command("get", 2, flag::FAST, ONE, Scope::Read, get, "The text of a note"),
+];
+
+/// What `SET` is told beside the text.
+#[derive(Default)]
+struct Options {
+    present: Option<bool>,
+    get: bool,
+    until: Option<Until>,
+}
+
+impl Options {
+    fn read(words: Args<'_>) -> Done<Self> {
+        let (mut options, mut at) = (Options::default(), 0);
+        let syntax = || Halt::text("ERR syntax error");
+        while at < words.len() {
+            let word = words.at(at);
+            at += 1;
+            let present = [("NX", false), ("XX", true)].iter().find(|(name, _)| is(word, name)).map(|(_, yes)| *yes);
+            if present.is_some() && options.present.is_none_or(|known| Some(known) == present) {
+                options.present = present;
+            } else if is(word, "GET") {
+                options.get = true;
+            } else if is(word, "KEEPTTL") && options.until.is_none_or(|until| until == Until::Kept) {
+                options.until = Some(Until::Kept);
+            } else if options.until.is_none() && at < words.len() && TIMES.iter().any(|(name, ..)| is(word, name)) {
+                options.until = Some(Until::At(due(word, words.at(at))?));
+                at += 1;
+            } else {
+                return Err(syntax());
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Times, with the milliseconds of one, and whether they are counted from now.
+const TIMES: [(&str, i64, bool); 4] = [("EX", 1000, true), ("PX", 1, true), ("EXAT", 1000, false), ("PXAT", 1, false)];
+
+/// When a note is to be dropped, in milliseconds since 1970.
+fn due(option: &[u8], word: &[u8]) -> Done<u64> {
+    let number = an_integer(word)?;
+    let (_, unit, relative) = *TIMES.iter().find(|(name, ..)| is(option, name)).unwrap_or(&TIMES[0]);
+    let from = if relative { store::now() as i64 } else { 0 };
+    let due = number.checked_mul(unit).and_then(|span| span.checked_add(from)).filter(|_| number > 0);
+    due.map(|due| due as u64).ok_or_else(|| Halt::text("ERR invalid expire time in 'set' command"))
+}
+
+fn set(session: &mut Session, args: Args<'_>) -> Done {
+    let options = Options::read(args.from(3))?;
+    // One whose time has come is dropped, and in the log, before another takes its place.
+    session.find(args.at(1))?;
+    let until = options.until.unwrap_or(Until::Always);
+    let noted = session.server.store.set_note(args.at(1), args.at(2), options.present, until)?;
+    let is_filter = noted.before.as_ref().is_some_and(|before| !before.is_note());
+    if is_filter && (options.get || options.present != Some(false)) {
+        return Err(Halt::text(WRONG_TYPE));
+    }
+    if let Some(lsn) = noted.lsn {
+        session.note(lsn);
+        session.rest();
+    }
+    match noted.lsn {
+        _ if options.get => tell(session, noted.before.as_deref()),
+        Some(_) => session.reply.ok(),
+        None => session.reply.null(),
+    }
+    Ok(())
+}
+
+fn get(session: &mut Session, args: Args<'_>) -> Done {
+    match session.find(args.at(1))? {
+        Some(entry) if !entry.is_note() => return Err(Halt::text(WRONG_TYPE)),
+        found => tell(session, found.as_deref()),
+    }
+    Ok(())
+}
+
+/// Answers with the text of a note.
+fn tell(session: &mut Session, note: Option<&Entry>) {
+    match note {
+        None => session.reply.null(),
+        Some(entry) => session.reply.bulk(Note::text_of(entry.look().as_ref()).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,72 @@
+//! Notes: small texts under names, beside the filters.
+//!
+//! A note is never changed: another text is another entry that takes its name over, in one record of the log, so that a
+//! crash leaves the one or the other.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::catalogue::check_name;
+use super::{Entry, Flavour, Lsn, Store, now};
+use crate::fault::Result;
+use crate::kind::{Note, settings};
+use crate::log::Record;
+
+/// When a note is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Never.
+    Always,
+    /// At a time, in milliseconds since 1970.
+    At(u64),
+    /// When the one before it would have been.
+    Kept,
+}
+
+/// What came of setting a note.
+pub struct Noted {
+    /// What had the name before: a filter stays, whatever was asked for.
+    pub before: Option<Arc<Entry>>,
+    /// The change; none where it was not made.
+    pub lsn: Option<Lsn>,
+}
+
+impl Entry {
+    /// True of a note, which is no filter.
+    pub fn is_note(&self) -> bool {
+        self.settings.flavour == Flavour::Note
+    }
+}
+
+impl Store {
+    /// Sets a note; `present` says whether there must be one of its name (true), must be none (false), or either.
+    pub fn set_note(&self, name: &[u8], text: &[u8], present: Option<bool>, until: Until) -> Result<Noted> {
+        let name = check_name(name)?;
+        let note = Note::new(text)?;
+        let _one = self.changing.lock();
+        self.check_here(name)?;
+        let before = self.standing(name).filter(|entry| entry.lives(now()));
+        let stays = before.as_ref().is_some_and(|entry| !entry.is_note());
+        if stays || present.is_some_and(|present| present != before.is_some()) {
+            return Ok(Noted { before, lsn: None });
+        }
+        match &before {
+            None => self.check_room(text.len() as u64)?,
+            Some(entry) => self.check_bytes((text.len() as u64).saturating_sub(entry.nbytes()))?,
+        }
+        self.log.admit()?;
+        let expires = match until {
+            Until::Always => None,
+            Until::At(at) => Some(at),
+            Until::Kept => before.as_ref().and_then(|entry| entry.expires()),
+        };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let entry = Entry::new(id, name, self.alike.lock().shared(Note::settings()), now(), Box::new(note));
+        entry.set_expires(expires);
+        let line = settings::line(name, entry.created, &entry.settings);
+        let lsn = self.log.append(&Record::Note { id, expires: expires.unwrap_or(0), line: &line, text })?;
+        entry.lsn.store(lsn, Ordering::Relaxed);
+        self.put(Arc::new(entry));
+        Ok(Noted { before, lsn: Some(Lsn(lsn)) })
+    }
+}

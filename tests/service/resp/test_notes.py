@@ -219,7 +219,7 @@ def test_a_reader_gets_and_does_not_set(start):
     assert admin.get("r:note") == b"x"
 
 
-@pytest.mark.parametrize(("mode", "kept"), [("always", True), ("everysec", None), ("off", False)])
+@pytest.mark.parametrize(("mode", "kept"), [("always", True), ("everysec", False), ("off", False)])
 def test_notes_survive_a_kill_as_filters_do(start, tmp_path, mode, kept):
     one = start(tmp_path / "data", mode)
     client = one.client()
@@ -232,11 +232,9 @@ def test_notes_survive_a_kill_as_filters_do(start, tmp_path, mode, kept):
     one.kill()
     client = start(tmp_path / "data", mode).client()
     found = client.get("saved"), client.get("later"), client.bf().exists("f", "y")
-    before, after = (b"1", None, 0), (b"2", b"3", 1)
-    assert (
-        found
-        in {True: [after], False: [before], None: [before, (b"2", None, 0), (b"2", b"3", 0), after]}[kept]
-    )
+    # In their order: what is kept is a beginning of what was acknowledged, all of it in the mode "always".
+    states = [(b"1", None, 0), (b"2", None, 0), (b"2", b"3", 0), (b"2", b"3", 1)]
+    assert found in states[3 if kept else 0 :]
     if kept:
         assert 0 < client.ttl("later") <= 1000
         assert client.ttl("saved") == -1

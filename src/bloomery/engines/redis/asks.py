@@ -43,13 +43,22 @@ class Where(NamedTuple):
     key: bytes
 
 
+class Whole(NamedTuple):
+    """Commands about one key that the server does as one (MULTI).
+
+    Its answer is a list of replies as the client reads them, errors among them.
+    """
+
+    calls: tuple[Call, ...]
+
+
 class Pause(NamedTuple):
     """A while to wait; its answer is None."""
 
     seconds: float
 
 
-Ask = Call | Send | Where | Pause
+Ask = Call | Whole | Send | Where | Pause
 #: A generator of questions that returns a T.
 Steps = Generator[list[Ask], list[Any], T]
 

@@ -198,7 +198,8 @@ def opened(wanted: Wanted, spread: int) -> Steps[Counters]:
     if stood is None:
         new = wanted.manifest(spread)
         cells = cast("WireCells", Counters(name, new, wanted.secret).cells)  # raises what does not fit
-        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=wanted.allow_eviction)
+        said = (yield from server.asked()).for_cells(name)
+        planning.refuse_evicting(said, name, allow_eviction=wanted.allow_eviction)
         stood = yield from creation.made(name, new, cells)
     stood.check(name, wanted.stated())
     if not stood.counter_bits:

@@ -1,15 +1,15 @@
 """How long strings stand on a server: for good, for a minute while they are made, or to the end of a term.
 
 Renaming a string and setting its time to live are two commands, and whoever is stopped between them would
-leave a string that vanishes too early, or never. So they go as one script; where the server takes none, one
-after the other.
+leave a string that vanishes too early, or never. So they go as one script; where the server takes none, as
+one transaction; and where it takes none of those either, one after the other.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis.asks import call
+from bloomery.engines.redis.asks import Call, Whole, call
 from bloomery.errors import EngineError, EngineTimeout, EngineUnavailable
 
 if TYPE_CHECKING:
@@ -46,10 +46,18 @@ def timed(key: bytes, how: Lasts, *words: bytes | int, others: tuple[bytes, ...]
         return (yield from call(key, b"EVAL", _SCRIPT, 1 + len(others), key, *others, name, when, *words))
     except (EngineTimeout, EngineUnavailable):
         raise
-    except EngineError:  # no scripts for this user; or what the words are refused for, which they tell now
+    except EngineError:  # no scripts; or what the words are refused for, which they tell now
+        both = Call(key, words), Call(key, (name, key, *how[1:]))
+    try:
+        ((answer, _),) = yield [Whole(both)]
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:  # no transactions either
         answer = yield from call(key, *words)
         yield from call(key, name, key, *how[1:])
-        return answer
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def now(key: bytes) -> Steps[int]:

@@ -185,11 +185,8 @@ def _chosen(wanted: Wanted, said: server.Server) -> str:
 def _backend(wanted: Wanted, said: server.Server) -> str:
     """Return who holds the cells, which the server must say it can."""
     backend = _chosen(wanted, said)
-    if backend == STRINGS and not said.strings:
-        raise EngineError(
-            f"filter {wanted.name!r}: the server has no strings that hold cells (SETRANGE, BITFIELD, ...)"
-            + ("; take backend='module'" if said.module else "; it is no Redis or Valkey server")
-        )
+    if backend == STRINGS:
+        said.for_cells(wanted.name)
     return backend
 
 

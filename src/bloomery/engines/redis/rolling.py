@@ -120,7 +120,8 @@ def _opened(
     if stood is None:
         new = _new(name, stated, print_)
         Window(name, new, secret)  # raises what does not fit a string
-        planning.refuse_evicting((yield from server.asked()), name, allow_eviction=allow_eviction)
+        said = (yield from server.asked()).for_cells(name)
+        planning.refuse_evicting(said, name, allow_eviction=allow_eviction)
         key = Names(name).manifest
         # All there is: strings come with their first keys.
         yield from call(key, b"SET", key, new.to_bytes(), b"NX")

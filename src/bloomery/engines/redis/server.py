@@ -39,6 +39,15 @@ class Server:
         """True when it may delete keys that have no time to live."""
         return bool(self.maxmemory) and (self.policy or "").startswith("allkeys")
 
+    def for_cells(self, name: str) -> Server:
+        """Return it; EngineError where it has no strings for the cells of a filter."""
+        if not self.strings:
+            raise EngineError(
+                f"filter {name!r}: the server has no strings that hold cells (SETRANGE, BITFIELD, ...); "
+                + ("take backend='module'" if self.module else "it is no Redis or Valkey server")
+            )
+        return self
+
 
 def asked(key: bytes | None = None) -> Steps[Server]:
     """Ask a server, the node that has ``key``."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Pause, Where
-from bloomery.errors import BloomeryError, ParameterTypeError
+from bloomery.engines.redis.asks import Call, Pause, Where, Whole
+from bloomery.errors import BloomeryError, EngineError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,16 @@ def translated(name: str, error: Exception) -> Exception:
     if isinstance(error, refusals.ResponseError):
         return failures.refused(name, text_of(error))
     return error
+
+
+def told(name: str, replies: list[Any]) -> list[Any]:
+    """Return a transaction's replies, with the package's errors."""
+    return [translated(name, one) if isinstance(one, Exception) else one for one in replies]
+
+
+def no_transactions(name: str) -> EngineError:
+    """Return the error for clients of clusters, of which not all have transactions."""
+    return EngineError(f"filter {name!r}: no transactions over a client of a cluster")
 
 
 def idle(connection: Any) -> Any:
@@ -145,6 +155,8 @@ class Transport:
         try:
             if isinstance(ask, Where):
                 return self._where(ask.key)
+            if isinstance(ask, Whole):
+                return self._done_whole(ask)
             return self._called(ask) if isinstance(ask, Call) else self._sent(ask)
         except RAISED as error:
             raise translated(self.name, error) from None
@@ -154,6 +166,15 @@ class Transport:
 
     def _called(self, ask: Call) -> Any:
         return self.client.execute_command(*ask.words, NEVER_DECODE=True)
+
+    def _done_whole(self, ask: Whole) -> list[Any]:
+        if not self.whole:
+            raise no_transactions(self.name)
+        with self.client.pipeline(transaction=True) as pipe:
+            for one in ask.calls:
+                pipe.execute_command(*one.words)
+            replies: list[Any] = pipe.execute(raise_on_error=False)
+        return told(self.name, replies)
 
     def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Pause, Where
+from bloomery.engines.redis.asks import Call, Pause, Where, Whole
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
-from bloomery.engines.redis.transport import RAISED, RECEIVED, check_loaded, text_of, translated
+from bloomery.engines.redis.transport import (
+    RAISED,
+    RECEIVED,
+    check_loaded,
+    no_transactions,
+    text_of,
+    told,
+    translated,
+)
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -125,6 +133,8 @@ class AsyncTransport:
         try:
             if isinstance(ask, Where):
                 return self._where(ask.key)
+            if isinstance(ask, Whole):
+                return await self._done_whole(ask)
             return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
         except RAISED as error:
             raise translated(self.name, error) from None
@@ -134,6 +144,15 @@ class AsyncTransport:
 
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
+
+    async def _done_whole(self, ask: Whole) -> list[Any]:
+        if not self.whole:
+            raise no_transactions(self.name)
+        async with self.client.pipeline(transaction=True) as pipe:
+            for one in ask.calls:
+                pipe.execute_command(*one.words)
+            replies: list[Any] = await pipe.execute(raise_on_error=False)
+        return told(self.name, replies)
 
     async def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""

@@ -1,12 +1,14 @@
 """One client, one server, 1 % at a million keys: batches of 1,000 and single keys, by turns in one run.
 
 Beside `RedisBloomFilter` in strings stand the client's own pipelines of GETBIT and SETBIT, one a bit, on
-bits of the same shape and size, and, where BLOOMERY_REDISBLOOM names the module, filters of the server's own.
+bits of the same shape and size, and filters of the server's own: of `bloomery serve`, keyed and plain, and,
+where BLOOMERY_REDISBLOOM names the module, of RedisBloom.
 Keys a second: the median of turns.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import statistics
@@ -17,6 +19,7 @@ import numpy as np
 import redis
 
 from benchmarks.engines.servers import server
+from benchmarks.service.running import running
 from bloomery import BloomFilter
 from bloomery.engines.redis import RedisBloomFilter
 
@@ -68,7 +71,7 @@ def rate(call: Callable[[Any], Any], batches: list[Any]) -> float:
 
 
 def contenders(
-    client: redis.Redis, like: BloomFilter
+    client: redis.Redis, services: dict[str, redis.Redis], like: BloomFilter
 ) -> dict[str, tuple[int, dict[str, Callable[[Any], Any]]]]:
     """Name, batches a turn, and what checks and adds."""
     found = {"GETBIT, SETBIT of redis-py": (FEW, pipelines(client, like))}
@@ -77,18 +80,21 @@ def contenders(
     made["classic"] = RedisBloomFilter(client, "classic", CAPACITY, FPR, layout="classic")
     if os.environ.get("BLOOMERY_REDISBLOOM"):
         made["module"] = RedisBloomFilter(client, "module", CAPACITY, FPR, backend="module")
+    for name, service in services.items():
+        RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module").delete()
+        made[name] = RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module")
     for name, filter_ in made.items():
         found[name] = (MANY, {"check": filter_.contains_many, "add": filter_.add_many})
     return found
 
 
-def batches(client: redis.Redis) -> Iterator[str]:
+def batches(client: redis.Redis, services: dict[str, redis.Redis]) -> Iterator[str]:
     """Rates of batches."""
     like = BloomFilter(CAPACITY, FPR, layout="blocked")
     for kind in (integers, texts):
         rates: dict[tuple[str, str], list[float]] = {}
         numbers = itertools.count()
-        rivals = contenders(client, like)
+        rivals = contenders(client, services, like)
         for _ in range(TURNS):
             for name, (many, calls) in rivals.items():
                 fresh = [range(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, many)]
@@ -134,4 +140,13 @@ def run(folder: Path) -> Iterator[str]:
         redis.Redis(port=port) as client,
     ):
         yield from single(client)
-        yield from batches(client)
+        with contextlib.ExitStack() as stack:
+            services = {}
+            for name, flags in {"service": (), "plain service": ("--plain",)}.items():
+                place = folder / name
+                place.mkdir()
+                host, _, number = (
+                    stack.enter_context(running(place, *flags)).addresses["resp"].rpartition(":")
+                )
+                services[name] = stack.enter_context(redis.Redis(host=host, port=int(number)))
+            yield from batches(client, services)

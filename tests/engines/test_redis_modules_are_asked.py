@@ -436,3 +436,45 @@ def test_a_service_asks_who_comes_and_refuses_what_a_token_may_not(service):
     assert looked.verify()
     with running.client(password=made["token"]) as admin:
         assert {key.decode() for key in admin.scan_iter("theirs*")} == set()
+
+
+def test_it_is_there_at_every_moment_while_it_is_cleared(running, client):
+    f = RedisBloomFilter(client, "f", 1000, backend="module")
+    stop, told = threading.Event(), []
+
+    def go_on():
+        with running.client() as own:
+            g = RedisBloomFilter(own, "f")
+            try:
+                while not stop.is_set():
+                    g.add_many(range(50))
+                    g.contains_many(range(50))
+            except EngineError as error:
+                told.append(error)
+
+    threads = [threading.Thread(target=go_on) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        f.clear()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not told
+
+
+def test_names_on_a_service_have_room_for_the_keys_made_of_them(service):
+    client = service().client()
+    f = RedisBloomFilter(client, "n" * 83, 1000, backend="module")
+    f.add("a")
+    f.clear()
+    assert f.add("a")
+    f = RedisBloomFilter(client, "n" * 84, 1000, backend="module")
+    f.add("a")
+    with pytest.raises(EngineError, match="a name is 1 to 128"):
+        f.clear()
+    assert "a" in f
+    assert f.verify()
+    tagged = RedisBloomFilter(client, "{tenant}:seen", 1000, backend="module")
+    tagged.clear()
+    assert tagged.add("a")

@@ -30,7 +30,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
 
 
 def client_of(args: argparse.Namespace) -> Any:
-    """Return a client for the address."""
+    """Return a client for the address, of a cluster where a node of one answers there."""
     url, hidden = args.url, args.url.startswith(_FROM_ENVIRONMENT)
     if hidden:
         variable = url.removeprefix(_FROM_ENVIRONMENT)
@@ -48,13 +48,14 @@ def client_of(args: argparse.Namespace) -> Any:
                 "or the "
                 "address into a variable and give env:VARIABLE"
             )
-        from bloomery.engines.redis.transport import connected
+        from bloomery.engines.redis.cluster import reached
     except ValueError:
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
     except ImportError:
         raise Refusal("this needs the Redis client: pip install 'bloomery[redis]'") from None
     try:
         password = os.environ.get(PASSWORD)
-        return connected(url) if parts.password or password is None else connected(url, password=password)
+        options: dict[str, Any] = {} if parts.password or password is None else {"password": password}
+        return reached(url, args.name, **options)
     except ValueError:  # whose text repeats the address
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None

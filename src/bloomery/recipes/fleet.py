@@ -46,9 +46,9 @@ class Fleet:
         Raises what ``RedisBloomFilter`` does, ``ValueError`` for a URL that is none.
         """
         from bloomery.engines.redis import RedisBloomFilter
-        from bloomery.engines.redis.transport import connected
+        from bloomery.engines.redis.cluster import reached
 
-        client = connected(url, patience=_PATIENCE)
+        client = reached(url, name, patience=_PATIENCE)
         try:
             RedisBloomFilter(client, name)
         except FilterLost:  # there is none

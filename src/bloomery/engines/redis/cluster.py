@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Shards for each primary of a new filter: even, however names fall on slots, within a quarter.
 SHARDS_A_PRIMARY = 16
+#: Seconds between tries while a replica takes over, and how many there are.
+_FAILOVER_PAUSE = 1.0
+_FAILOVER_TRIES = 4
 
 
 def patience(client: Any) -> int:
@@ -128,6 +131,49 @@ class ClusterTransport(Transport):
 
 def _as_moved(need: Moved) -> refusals.MovedError:
     return refusals.MovedError(f"{need.slot} {need.host}:{need.port}")
+
+
+def reached(url: str, name: str, *, patience: float | None = None, **options: Any) -> Any:
+    """Return a client of a URL: one for clusters where the server says that it is a node of one.
+
+    Asks it; raises EngineError and its kin, which name the filter ``name``; ValueError for a URL that is
+    none.
+    patience: seconds for an answer; what breaks off is sent again for some seconds, so that a failover is
+    ridden out.
+    """
+    client = transport.connected(url, patience=patience, **options)
+    try:
+        return _chosen(client, url, patience, options)
+    except RAISED as error:
+        raise transport.translated(name, error) from None
+
+
+def _chosen(client: Any, url: str, patience: float | None, options: dict[str, Any]) -> Any:
+    from redis.backoff import ConstantBackoff
+    from redis.cluster import RedisCluster
+    from redis.retry import Retry
+
+    try:
+        is_node = bool(client.info("cluster").get("cluster_enabled"))
+    except refusals.ResponseError:  # this user may not know
+        return client
+    if not is_node:
+        return client
+    client.close()
+    if patience is not None:
+        times = {"socket_timeout": patience, "socket_connect_timeout": patience}
+        options = {"retry": Retry(ConstantBackoff(_FAILOVER_PAUSE), _FAILOVER_TRIES), **times, **options}
+    return RedisCluster.from_url(url, **options)
+
+
+def answers(client: Any) -> bool:
+    """Tell whether the server does, or a primary of the cluster."""
+    if not hasattr(client, "nodes_manager"):
+        return bool(client.ping())
+    for node in client.get_primaries():
+        with suppress(*RAISED):
+            return bool(client.get_redis_connection(node).ping())
+    return False
 
 
 def transport_of(client: Any, name: str) -> Transport:

@@ -72,7 +72,7 @@ class RedisFilters:
         self, name: str, kind: str, options: dict[str, str], *, seed: int, keyed: bool, **rest: Any
     ) -> Asked:
         """Make a filter. The name is free again where that fails; rest: strict, expires."""
-        client = self._handles.connected()
+        client = self._handles.connected(name)
         chosen = parameters(kind, options, strict=rest["strict"])
         capacity, fpr = chosen.pop("capacity"), chosen.pop("fpr")
         secret = secrets.token_bytes(16) if keyed else None
@@ -90,7 +90,7 @@ class RedisFilters:
             "place": place,
             "secret": secret,
         }
-        self._check_size(capacity, fpr, chosen)
+        self._check_size(client, place, capacity, fpr, chosen)
         number = self._rows.claim(row)
         if number is None:
             raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
@@ -109,7 +109,7 @@ class RedisFilters:
         row = self._handles.find(name)
         if row is None:
             return False
-        self._handles.connected()
+        self._handles.connected(name)
         try:
             self._handles.opened(row).delete()
         except FilterLost:
@@ -130,17 +130,15 @@ class RedisFilters:
                     _LOG.warning("not dropped yet", extra={"filter": name, "error": error.code})
                     return
 
-    def _check_size(self, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
+    def _check_size(self, client: Any, place: str, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
         shape = {key: value for key, value in chosen.items() if key in {"shards", "layout", "scheme"}}
         try:
-            nbytes = (
-                self._handles.engine().plan(self._handles.connected(), capacity, fpr, batch=1, **shape).nbytes
-            )
+            plan = self._handles.engine().plan(client, capacity, fpr, batch=1, name=place, **shape)
         except BloomeryError as error:
             raise refused(error) from None
         most = self._settings.limits.filter_bytes
-        if nbytes > most:
-            raise Refused("limit", f"the filter would take {nbytes} bytes; one may take {most}")
+        if plan.nbytes > most:
+            raise Refused("limit", f"the filter would take {plan.nbytes} bytes; one may take {most}")
 
     def _note(self, number: int, handle: Any) -> None:
         info = handle.info()

@@ -7,8 +7,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bloomery.errors import BloomeryError
 from bloomery.service.failures import Refused, StartError
-from bloomery.service.redis.refusals import missing
+from bloomery.service.redis.refusals import missing, refused
 from bloomery.service.redis.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Handles:
         """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
         self.rows, self.limits = registry.shared_filters, settings.limits
         self.client = client_of(settings)
+        self._settings = settings
+        #: True once the server has said whether it is a node of a cluster, and the client is one for that.
+        self._reached = False
         self.known: dict[str, dict[str, Any]] = {}
         #: Their names, in order.
         self.names: list[str] = []
@@ -49,8 +53,12 @@ class Handles:
 
     def answers(self) -> bool:
         """Tell whether the server does, where there is one."""
+        if self.client is None:
+            return True
+        from bloomery.engines.redis.cluster import answers
+
         try:
-            return self.client is None or bool(self.client.ping())
+            return answers(self.client)
         except Exception:  # noqa: BLE001 - whatever keeps it from answering
             return False
 
@@ -89,10 +97,18 @@ class Handles:
         with self._one:
             self._forget(name)
 
-    def connected(self) -> Any:
-        """Return the client; refuses where the settings name no server."""
-        if self.client is None:
+    def connected(self, name: str) -> Any:
+        """Return the client; refuses where the settings name no server, or the first time it is away."""
+        if self.client is None or self._settings.redis is None:
             raise Refused("unavailable", "filters in Redis need its address: bloomery serve --redis URL")
+        if not self._reached:
+            from bloomery.engines.redis.cluster import reached
+
+            try:
+                self.client = reached(self._settings.redis.get_secret_value(), name, patience=_PATIENCE)
+            except BloomeryError as error:
+                raise refused(error) from None
+            self._reached = True
         return self.client
 
     @staticmethod
@@ -104,7 +120,7 @@ class Handles:
 
     def opened(self, row: dict[str, Any]) -> Any:
         """Open the filter of a row."""
-        client = self.connected()
+        client = self.connected(row["name"])
         return self.engine()(client, row["place"], seed=int(row["seed"]), secret=row["secret"])
 
     def handle(self, row: dict[str, Any]) -> One:

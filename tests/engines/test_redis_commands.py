@@ -66,6 +66,8 @@ def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
         (("redis-info", "env:SERVER", "words"), {"SERVER": "http://right-password"}, "redis://"),
         (("redis-info", "env:SERVER", "words"), {"SERVER": "redis://:right-password@[x/0"}, "no address"),
         (("redis-info", "env:SERVER", "words"), {"SERVER": "redis://:right-password@h:port/0"}, "no address"),
+        (("redis-info", "redis://127.0.0.1:1/words", "words"), {}, "no address"),
+        (("redis-save", plain, "words", "f"), {"REDISCLI_AUTH": "right-password"}, "redis-load puts one"),
         (("redis-load", growing, "env:SERVER", "g"), {"SERVER": hidden}, "a server takes a BloomFilter"),
         (("redis-info", "redis://127.0.0.1:1/0", "words"), {}, "cannot be reached"),
     ]

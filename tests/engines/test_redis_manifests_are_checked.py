@@ -8,9 +8,9 @@ import threading
 import pytest
 from engines.servers import needs_redis
 
-from bloomery import FormatError, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter
-from bloomery.errors import EngineNameTaken, EngineTimeout, FilterLost
+from bloomery import FormatError, IncompatibleFilters, ParameterError, ScalableBloomFilter
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from bloomery.errors import EngineNameTaken, EngineTimeout, FilterLost, ParameterTypeError
 
 pytestmark = needs_redis
 
@@ -240,3 +240,31 @@ def test_plans_say_what_will_be_and_refuse_what_cannot(client):
     assert RedisBloomFilter.plan(client, 1_000_000_000, 0.01).shards == 3
     with pytest.raises(ParameterError, match="blocked"):
         RedisBloomFilter(client, "g", 1_000_000_000, 0.01, layout="classic")
+
+
+def test_a_filter_of_another_kind_is_told_with_its_class(client):
+    makes = {
+        RedisBloomFilter: {"capacity": 100},
+        RedisRollingFilter: {"capacity": 100, "window": 60},
+        RedisCountingFilter: {"capacity": 100},
+    }
+    for made, options in makes.items():
+        made(client, made.__name__, **options)
+        for other in makes.keys() - {made}:
+            with pytest.raises(IncompatibleFilters, match=f"is a {made.__name__}; open it with that class"):
+                other(client, made.__name__)
+
+
+@pytest.mark.parametrize("given", [5, "file.bloom", None, ScalableBloomFilter(10)])
+def test_what_is_no_filter_in_memory_is_refused_by_its_type(client, given):
+    f = RedisBloomFilter(client, "f", 1000)
+    for take in (f.load, lambda given: RedisBloomFilter.from_filter(client, "g", given)):
+        with pytest.raises(ParameterTypeError, match=f"BloomFilter in memory .* got {type(given).__name__}"):
+            take(given)
+    assert not client.exists("g:bloomery")
+
+
+@pytest.mark.parametrize("batch", [0, -1, 1.5, "x"])
+def test_a_plan_of_no_batch_is_refused(client, batch):
+    with pytest.raises(ParameterError, match=r"batch must be a whole number"):
+        RedisBloomFilter.plan(client, 1000, batch=batch)

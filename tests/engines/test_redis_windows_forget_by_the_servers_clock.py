@@ -156,8 +156,8 @@ def test_what_is_wrong_is_named(client, name):
     RedisRollingFilter(client, name, 1000, window=60)
     with pytest.raises(IncompatibleFilters, match=r"window .60.0 there, 61.0 asked for"):
         RedisRollingFilter(client, name, window=61)
-    with pytest.raises(IncompatibleFilters, match="window"):
+    with pytest.raises(IncompatibleFilters, match="is a RedisRollingFilter"):
         RedisBloomFilter(client, name)
     RedisBloomFilter(client, name + "2", 100)
-    with pytest.raises(IncompatibleFilters, match="window"):
+    with pytest.raises(IncompatibleFilters, match="is a RedisBloomFilter"):
         RedisRollingFilter(client, name + "2")

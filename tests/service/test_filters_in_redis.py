@@ -276,6 +276,20 @@ def test_resp_says_where_it_is(two, name):
         assert "lives on Redis: the HTTP port asks for it" in eventually(refused)
 
 
+def test_resp_makes_none_and_says_who_does(two, name):
+    host, _, port = two[0].resp.rpartition(":")
+    with redis.Redis(host, int(port)) as client:
+        for words in (
+            ("BLOOM.CREATE", name, "KIND", "bloom", "CAPACITY", 1000, "BACKEND", "redis"),
+            ("BF.RESERVE", name, 0.01, 1000, "BACKEND", "redis"),
+        ):
+            with pytest.raises(redis.ResponseError, match="filters in memory; ask the HTTP port"):
+                client.execute_command(*words)
+            assert not client.exists(name)
+        words = ("BLOOM.CREATE", name, "KIND", "bloom", "CAPACITY", 1000, "BACKEND", "memory")
+        assert client.execute_command(*words) in (b"OK", "OK")
+
+
 def test_statistics_are_those_of_all_processes(two, name):
     first, second = two
     make(first, name)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bloomery.cli.options import add_secret
-from bloomery.cli.redis_server import add_server, client_of
+from bloomery.cli.redis_server import add_server, found
 from bloomery.cli.report import report, valued
 
 if TYPE_CHECKING:
@@ -26,12 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask the server and print what it says."""
-    from bloomery.cli.filters.secret import secret_from
-
-    client = client_of(args)
-    from bloomery.engines.redis import RedisBloomFilter
-
-    there = RedisBloomFilter(client, args.name, secret=secret_from(args.secret_file))
+    there = found(args)
     whole = there.verify()
     stats: dict[str, Any] = {**there.info(), "whole": whole.ok}
     width = max(map(len, stats))

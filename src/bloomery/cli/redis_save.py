@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.cli.options import add_secret
-from bloomery.cli.redis_server import add_server, client_of
+from bloomery.cli.redis_server import add_server, found
 from bloomery.cli.report import report
 
 if TYPE_CHECKING:
@@ -27,14 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fetch the cells, then give the file its name."""
     from bloomery.cli.filters.files import save
-    from bloomery.cli.filters.secret import secret_from
 
-    client = client_of(args)
-    from bloomery.engines.redis import RedisBloomFilter
-
-    found = RedisBloomFilter(client, args.name, secret=secret_from(args.secret_file)).dump()
-    save(found, args.file)
-    stats = {"file": args.file, **found.info()}
+    there = found(args).dump()
+    save(there, args.file)
+    stats = {"file": args.file, **there.info()}
     line = f"{args.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
     report(args, stats, [line], stdout_is_free=True)
     return 0

@@ -59,3 +59,16 @@ def client_of(args: argparse.Namespace) -> Any:
         return reached(url, args.name, **options)
     except ValueError:  # whose text repeats the address
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
+
+
+def found(args: argparse.Namespace) -> Any:
+    """Return the filter on the server."""
+    from bloomery.cli.filters.secret import secret_from
+
+    client = client_of(args)
+    from bloomery.engines.redis import RedisBloomFilter
+
+    there = RedisBloomFilter.find(client, args.name, secret=secret_from(args.secret_file))
+    if there is None:
+        raise Refusal(f"there is no filter {args.name!r} on the server; redis-load puts one there")
+    return there

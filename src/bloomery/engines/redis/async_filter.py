@@ -160,6 +160,7 @@ class AsyncRedisBloomFilter(Held):
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server."""
+        opening.check_in_memory(filter)
         await self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 
     async def clear(self) -> None:

@@ -219,6 +219,7 @@ class RedisBloomFilter(Held):
         Each string changes at once. The end of a filter with a ttl stays where it is.
         """
         self._there.need_cells("load()")
+        opening.check_in_memory(filter)
         self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 
     def clear(self) -> None:

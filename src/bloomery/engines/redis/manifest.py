@@ -87,6 +87,13 @@ class Manifest:
         id_ = bytes.fromhex(self.id)[:_ID_BYTES]
         return id_ + self.generation.to_bytes(4, "little") + shard.to_bytes(4, "little")
 
+    @property
+    def kind(self) -> str:
+        """The class that opens it."""
+        if self.window:
+            return "RedisRollingFilter"
+        return "RedisCountingFilter" if self.counter_bits else "RedisBloomFilter"
+
     def at(self, state: str) -> Manifest:
         """Return it in another state."""
         return replace(self, state=state)
@@ -101,7 +108,14 @@ class Manifest:
         return replace(self, generation=self.generation + 1, expires=when)
 
     def check(self, name: str, wanted: dict[str, Any]) -> None:
-        """Raise IncompatibleFilters where ``wanted`` has another value."""
+        """Raise IncompatibleFilters where ``wanted`` has another value, or is of another kind."""
+        kinds = ("window", "counter_bits")
+        asked = [field for field in kinds if wanted.get(field) is not None]
+        if any(bool(getattr(self, field)) != bool(wanted[field]) for field in asked):
+            raise IncompatibleFilters(
+                f"the filter {name!r} on the server is a {self.kind}; open it with that class, or choose "
+                "another name"
+            )
         parts = [
             f"{field} ({_shown(field, getattr(self, field))} there, {_shown(field, value)} asked for)"
             for field, value in wanted.items()

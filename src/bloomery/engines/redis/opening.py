@@ -12,7 +12,7 @@ from bloomery.engines.redis.manifest import LEAST_TTL, MODULE, MOST_TTL, STRINGS
 from bloomery.engines.redis.module import Module
 from bloomery.engines.redis.names import Names, refused
 from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import EngineError, FilterLost, ParameterError
+from bloomery.errors import EngineError, FilterLost, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
@@ -70,6 +70,7 @@ class Wanted:
         ttl: float | None = None,
     ) -> Wanted:
         """Return what a filter in memory is."""
+        check_in_memory(filter_)
         info = filter_.info()
         return cls(
             name,
@@ -142,6 +143,15 @@ class Wanted:
         )
 
 
+def check_in_memory(filter_: Any) -> None:
+    """Raise ParameterTypeError for what is no plain filter in memory."""
+    if not isinstance(filter_, _core.BloomFilter):
+        raise ParameterTypeError(
+            f"filter must be a BloomFilter in memory (bloomery.open has one of a file), got "
+            f"{type(filter_).__name__}"
+        )
+
+
 def _checked(ttl: Any) -> float:
     """Return the seconds of a ttl; ParameterError for what is none."""
     if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) and LEAST_TTL <= ttl <= MOST_TTL:
@@ -192,6 +202,8 @@ def _backend(wanted: Wanted, said: server.Server) -> str:
 
 def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
     """Return the plan of a new filter."""
+    if type(batch) is not int or batch < 1:
+        raise ParameterError(f"batch must be a whole number of keys, 1 or more, got {batch!r}")
     said = yield from server.asked()
     new = wanted.manifest(_backend(wanted, said))
     cells = cells_of(new, wanted.secret)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import redis.exceptions as refusals
 
@@ -105,6 +106,10 @@ def connected(url: str, *, patience: float | None = None, **options: Any) -> Any
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
+    parts = urlsplit(url)
+    database = parts.path.strip("/")
+    if database and parts.scheme != "unix" and not database.isdecimal():
+        raise ValueError("the database of a server is a number")  # which the client would take for 0
     if patience is not None:
         times = {"socket_timeout": patience, "socket_connect_timeout": patience}
         options = {"retry": Retry(NoBackoff(), 1), **times, **options}

@@ -111,6 +111,11 @@ fn reserve(session: &mut Session, args: Args<'_>) -> Done {
         return Err(Halt::text(format!("ERR capacity must be in the range [1, {MOST}]")));
     }
     let place = |word: &str| args.iter().skip(4).position(|arg| is(arg, word)).map(|at| at + 4);
+    if place("BACKEND").is_some() {
+        return Err(Halt::text(
+            "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+        ));
+    }
     let mut made = Made { error, capacity, scaling: place("NONSCALING").is_none(), ..Made::default() };
     if let Some(at) = place("EXPANSION") {
         if at + 1 == args.len() {

@@ -89,6 +89,12 @@ fn create(session: &mut Session, args: Args<'_>) -> Done {
                 let due = due.filter(|_| seconds > 0);
                 expires = Some(due.ok_or_else(|| Halt::text("ERR invalid expire time in 'bloom.create' command"))?);
             }
+            "backend" if !is(value, "memory") => {
+                return Err(Halt::text(
+                    "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+                ));
+            }
+            "backend" => {}
             _ => settings.spec.add(name, text(value)?),
         }
     }

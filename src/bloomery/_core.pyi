@@ -9576,9 +9576,15 @@ class WireBatch:
         """
         How many keys were found, or new.
         """
-    def exchange(self, /, shards: list[tuple[int, bytes]], *, asking: bool = False) -> WireExchange:
+    def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The commands for some of its shards: (number, name of the string). With `asking` each goes behind an ASKING.
+        The commands for some of its shards: (number, name of the string, a name on the same node for bits on their way).
+        With `asking` each goes behind an ASKING.
+        """
+    def go_by_key(self, /, *, always: bool = False) -> None:
+        """
+        Sends each key by itself from here on, where it might have gone with all others of its shard; those of later
+        batches, too, if `always`.
         """
     @property
     def hashes(self, /) -> bytes:
@@ -9700,9 +9706,9 @@ class WireCounterBatch:
     Hashes that are sent together, by shard.
     """
     def __len__(self, /) -> int: ...
-    def exchange(self, /, shards: list[tuple[int, bytes]], *, asking: bool = False) -> WireExchange:
+    def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The commands for some of its shards, (number, name of the string), without keys of which a reply has come. With
+        The commands for some of its shards, (number, name of the string, one beside it), without keys of which a reply has come. With
         `asking` each goes behind an ASKING.
         """
     def hashes(self, /, *, all: bool) -> bytes:
@@ -9838,6 +9844,11 @@ class WireExchange:
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """
         Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
+        """
+    @property
+    def is_whole(self, /) -> bool:
+        """
+        True when keys go together as one string of bits, which a server may refuse that takes them one by one.
         """
     @property
     def refusals(self, /) -> list[tuple[int, str]]:

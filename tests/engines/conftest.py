@@ -6,6 +6,9 @@ import pytest
 from engines.fleet import Cluster
 from engines.servers import Server
 
+from bloomery.engines.redis import strings
+from bloomery.engines.redis.asks import Send
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -20,6 +23,19 @@ def client(server):
     """A client of it."""
     with server.client() as made:
         yield made
+
+
+@pytest.fixture(params=["together", "by key"])
+def way(request, monkeypatch):
+    """Keys that are added go together where that pays, or each by itself: no caller sees which."""
+
+    def by_key(batch, shards):
+        batch.go_by_key()
+        return Send(batch, shards)
+
+    if request.param == "by key":
+        monkeypatch.setattr(strings, "Send", by_key)
+    return request.param
 
 
 @pytest.fixture

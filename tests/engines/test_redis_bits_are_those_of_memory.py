@@ -19,7 +19,7 @@ from engines.servers import needs_redis
 from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError, hash_many
 from bloomery.engines.redis import RedisBloomFilter
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 SHAPES = [
     ({}, 1),

@@ -161,7 +161,7 @@ def test_an_answer_that_stalls_is_a_time_out_and_no_later_answer_is_mistaken(ser
     proxy = Stalling(server.port)
     try:
         client = redis.Redis(port=proxy.port, socket_timeout=0.7, retry=None)
-        f = RedisBloomFilter(client, f"stall{passed}", 10_000)
+        f = RedisBloomFilter(client, f"stall{passed}", 100_000)
         f.update(range(1000))
         for ask in (lambda: f.contains_many(range(2000)), lambda: f.add_many(range(1000, 2000))):
             proxy.left = passed

@@ -17,7 +17,7 @@ from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, resh
 from bloomery.engines.redis.asks import Pause
 from bloomery.engines.redis.transport import Transport
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 
 @pytest.fixture

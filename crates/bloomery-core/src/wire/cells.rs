@@ -1,5 +1,8 @@
 //! [`Cells`]: the cells of a plain filter as strings of a server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use super::command;
 use super::cut::Cut;
 use super::reply::{Reply, items};
@@ -25,6 +28,8 @@ pub struct Cells {
     unit: u64,
     /// The server has a filter of its own, and cells are its business.
     native: bool,
+    /// Keys are sent one by one: the server does not let them go together.
+    by_key: Arc<AtomicBool>,
 }
 
 /// What one reply says of a key.
@@ -49,7 +54,8 @@ impl Cells {
         }
         let bytes = shape.num_bits.div_ceil(8);
         let unit = unit.unwrap_or(bytes);
-        let cells = Cells { cut: Cut::new(bytes / unit, shards)?, shape, hasher, kernel, unit, native: false };
+        let (cut, by_key) = (Cut::new(bytes / unit, shards)?, Arc::default());
+        let cells = Cells { cut, shape, hasher, kernel, unit, native: false, by_key };
         let longest = cells.range(0).1 + MARK_BYTES;
         if longest > LONGEST {
             let least = || (bytes / unit).div_ceil((LONGEST - MARK_BYTES) / unit);
@@ -70,6 +76,16 @@ impl Cells {
     /// True of a filter that a server has of its own.
     pub fn is_native(&self) -> bool {
         self.native
+    }
+
+    /// Sends keys one by one from here on.
+    pub fn go_by_key(&self) {
+        self.by_key.store(true, Relaxed);
+    }
+
+    /// True when keys are sent one by one, whatever that costs.
+    pub fn is_by_key(&self) -> bool {
+        self.native || self.by_key.load(Relaxed)
     }
 
     /// Bits, probes, layout and scheme.
@@ -179,6 +195,14 @@ impl Cells {
             command::number(out, turned(first * 8 + bit));
             out.extend_from_slice(b"$1\r\n1\r\n");
         });
+    }
+
+    /// Visits the bits of a hash in its shard, by the numbers that a server has for them.
+    pub fn each_bit(&self, hash: u64, mut visit: impl FnMut(u64)) {
+        match self.line(hash) {
+            Some((_, first, line)) => line.each(|bit| visit(turned(first * 8 + bit))),
+            None => self.each_position(hash, visit),
+        }
     }
 
     fn each_position(&self, hash: u64, visit: impl FnMut(u64)) {

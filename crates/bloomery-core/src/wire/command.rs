@@ -35,6 +35,17 @@ pub fn word(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends a word of so many bytes, 0 until `fill` writes them.
+pub fn room(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(&mut [u8])) {
+    out.push(b'$');
+    digits(out, len as u64);
+    out.extend_from_slice(b"\r\n");
+    let first = out.len();
+    out.resize(first + len, 0);
+    fill(&mut out[first..]);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Appends a number.
 pub fn number(out: &mut Vec<u8>, number: u64) {
     out.push(b'$');

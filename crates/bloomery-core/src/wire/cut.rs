@@ -1,4 +1,4 @@
-//! [`Cut`]: a filter in shards.
+//! [`Cut`] and [`Shard`]: a filter in shards.
 //!
 //! A shard is a run of consecutive units (lines), and the run of a key follows from its unit. The unit is `hash * units >> 64`:
 //! the shard is the leading digit of that number, and the unit inside of the shard the rest of it, so that neither tells
@@ -49,6 +49,17 @@ impl Cut {
     pub fn range(&self, shard: u64) -> (u64, u64) {
         (shard * self.least + shard.min(self.longer), self.least + u64::from(shard < self.longer))
     }
+}
+
+/// The number of a shard, and its string's name.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    /// Its number.
+    pub number: u64,
+    /// The name of its string.
+    pub key: Vec<u8>,
+    /// A name on the same node, for bits on their way.
+    pub beside: Vec<u8>,
 }
 
 #[cfg(test)]

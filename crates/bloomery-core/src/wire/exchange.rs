@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cells::{Cells, MARK_BYTES, Said};
+use super::cut::Shard;
 use super::reply::{Replies, Reply, items, past};
+use super::whole;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
@@ -13,6 +15,8 @@ use crate::error::{Error, Result};
 pub struct Batch {
     cells: Arc<Cells>,
     adding: bool,
+    /// No shard goes whole: a server refused it.
+    by_key: bool,
     hashes: Vec<u64>,
     /// The place of each hash among those that came; empty when it is its own.
     order: Vec<u32>,
@@ -28,7 +32,8 @@ impl Batch {
         }
         let cells = Arc::clone(cells);
         let answers = zeroed(hashes.len())?;
-        let mut batch = Batch { cells, adding, hashes, order: Vec::new(), groups: Vec::new(), answers };
+        let (order, groups) = (Vec::new(), Vec::new());
+        let mut batch = Batch { cells, adding, by_key: false, hashes, order, groups, answers };
         if batch.cells.shards() > 1 {
             batch.group()?
         } else {
@@ -65,6 +70,15 @@ impl Batch {
         self.groups.iter().map(|(shard, _)| *shard)
     }
 
+    /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of other batches,
+    /// too, if `always`.
+    pub fn go_by_key(&mut self, always: bool) {
+        self.by_key = true;
+        if always {
+            self.cells.go_by_key();
+        }
+    }
+
     /// The commands for the hashes of some shards, whose strings are given.
     ///
     /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
@@ -77,7 +91,9 @@ impl Batch {
             };
             let answers = zeroed(keys.len())?;
             let hashes = self.hashes[keys.clone()].to_vec();
-            work.push(Work { shard, keys: keys.clone(), hashes, answers, mark: Vec::new(), short: false, bits_set: 0 });
+            let whole = self.adding && !self.by_key && !asking && whole::pays(&self.cells, number, hashes.len());
+            let (keys, mark) = (keys.clone(), Vec::new());
+            work.push(Work { shard, keys, whole, hashes, answers, mark, short: false, bits_set: 0 });
         }
         Exchange::new(&self.cells, self.adding, asking, work)
     }
@@ -108,20 +124,13 @@ impl Batch {
     }
 }
 
-/// The number of a shard, and its string's name.
-#[derive(Clone, Debug)]
-pub struct Shard {
-    /// Its number.
-    pub number: u64,
-    /// The name of its string.
-    pub key: Vec<u8>,
-}
-
 /// The keys of one shard.
 #[derive(Debug)]
 struct Work {
     shard: Shard,
     keys: Range<usize>,
+    /// All go as one string of bits.
+    whole: bool,
     hashes: Vec<u64>,
     answers: Vec<u8>,
     mark: Vec<u8>,
@@ -165,7 +174,11 @@ impl Exchange {
         let mut buffer = Vec::new();
         let bits = cells.shape().num_hashes as usize;
         let each = if adding { ASKED + bits * SET } else { ASKED * cells.replies() };
-        for Work { shard, hashes, .. } in &work {
+        for Work { shard, hashes, whole, .. } in &work {
+            if *whole {
+                whole::put(cells, &mut buffer, shard, hashes)?;
+                continue;
+            }
             reserve(&mut buffer, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
             if cells.is_native() {
                 cells.tell(&mut buffer, &shard.key, hashes, adding);
@@ -192,6 +205,11 @@ impl Exchange {
     pub fn due(&self) -> usize {
         let commands = self.work.iter().map(|work| 1 + work.replies(&self.cells)).sum::<usize>();
         commands * (1 + usize::from(self.asking))
+    }
+
+    /// True when some shard's keys go as one string of bits, which a server may refuse that takes them one by one.
+    pub fn is_whole(&self) -> bool {
+        self.work.iter().any(|work| work.whole)
     }
 
     /// Takes bytes that came; true when all replies have.
@@ -236,6 +254,9 @@ impl Exchange {
             }
             return Ok(());
         }
+        if work.whole {
+            return work.take_whole(cells, reply);
+        }
         if step == work.replies(cells) {
             return work.take_mark(reply, cells.is_native());
         }
@@ -278,7 +299,27 @@ impl Exchange {
 impl Work {
     /// Replies to the commands for its keys.
     fn replies(&self, cells: &Cells) -> usize {
-        if cells.is_native() { 1 } else { self.hashes.len() * cells.replies() }
+        match self.whole {
+            true => 0,
+            false if cells.is_native() => 1,
+            false => self.hashes.len() * cells.replies(),
+        }
+    }
+
+    /// Takes the string as it was before.
+    fn take_whole(&mut self, cells: &Cells, reply: Reply<'_>) -> Result<()> {
+        let string = match reply {
+            Reply::Nil => None,
+            Reply::Bulk(string) => Some(string),
+            _ => return Err(unexpected("a reply of another kind")),
+        };
+        let was = whole::split(cells, self.shard.number, string);
+        self.mark = was.map_or_else(Vec::new, |(_, mark)| mark.to_vec());
+        self.short = was.is_none();
+        if let Some((before, _)) = was {
+            self.bits_set += whole::answer(cells, before, &self.hashes, &mut self.answers)?;
+        }
+        Ok(())
     }
 
     /// Takes the answers of a filter that the server has of its own.

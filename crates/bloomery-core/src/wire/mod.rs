@@ -8,6 +8,7 @@
 //! * [`reply`]: replies as they come, in pieces of any length;
 //! * [`cells`]: a shape as strings: what is asked of them for a hash, and what the reply says;
 //! * [`exchange`]: the commands of many hashes, their replies, and where they broke off;
+//! * [`whole`]: many hashes of a short shard as one string of bits;
 //! * [`counters`], [`counted`]: the same of counters, which are never changed twice;
 //! * `groups`: the hashes of a batch by shard.
 //!
@@ -25,7 +26,9 @@ mod groups;
 pub mod reply;
 #[cfg(test)]
 mod tests;
+pub mod whole;
 
 pub use cells::Cells;
 pub use counters::Counters;
-pub use exchange::{Exchange, Shard};
+pub use cut::Shard;
+pub use exchange::Exchange;

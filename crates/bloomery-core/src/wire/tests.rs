@@ -33,6 +33,9 @@ impl Server {
 
     fn run(&mut self, words: &[Vec<u8>], out: &mut Vec<u8>) {
         let parse = |word: &Vec<u8>| std::str::from_utf8(word).unwrap().parse::<usize>().unwrap();
+        if words[0] == b"EVAL" {
+            return self.merge(words, out);
+        }
         let string = self.strings.entry(words[1].clone()).or_default();
         let mut bit = |at: usize, set: bool| {
             if string.len() <= at / 8 {
@@ -64,6 +67,21 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The script of a batch that goes whole.
+    fn merge(&mut self, words: &[Vec<u8>], out: &mut Vec<u8>) {
+        let [_, script, keys, key, beside, bits] = words else { panic!("{}", words.len()) };
+        assert!(script.starts_with(b"local was") && keys == b"2" && beside.starts_with(key));
+        let Some(string) = self.strings.get_mut(key) else { return out.extend_from_slice(b"$-1\r\n") };
+        out.extend_from_slice(format!("${}\r\n", string.len()).as_bytes());
+        out.extend_from_slice(string);
+        out.extend_from_slice(b"\r\n");
+        if string.len() == bits.len() + 16 {
+            string.iter_mut().zip(bits).for_each(|(byte, more)| *byte |= more);
+        }
+    }
+}
+
 fn number(bytes: &mut &[u8], kind: u8) -> usize {
     assert_eq!(bytes[0], kind);
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
@@ -73,7 +91,8 @@ fn number(bytes: &mut &[u8], kind: u8) -> usize {
 }
 
 fn named(shard: u64) -> Shard {
-    Shard { number: shard, key: format!("{{f}}:bits:{shard}").into_bytes() }
+    let name = |end: &str| format!("{{f}}:bits:{shard}{end}").into_bytes();
+    Shard { number: shard, key: name(""), beside: name(":merge") }
 }
 
 fn hashes(from: u64, many: u64) -> Vec<u64> {
@@ -81,11 +100,15 @@ fn hashes(from: u64, many: u64) -> Vec<u64> {
 }
 
 fn run(server: &mut Server, cells: &Arc<Cells>, hashes: &[u64], adding: bool, piece: usize) -> Vec<u8> {
-    let mut batch = Batch::new(cells, hashes.to_vec(), adding).unwrap();
+    exchanged(server, Batch::new(cells, hashes.to_vec(), adding).unwrap(), piece)
+}
+
+fn exchanged(server: &mut Server, mut batch: Batch, piece: usize) -> Vec<u8> {
+    let is_empty = batch.hashes().is_empty();
     let shards: Vec<Shard> = batch.shards().map(named).collect();
     let mut exchange = batch.exchange(shards, false).unwrap();
     let answer = server.answer(exchange.buffer());
-    let mut done = hashes.is_empty();
+    let mut done = is_empty;
     for piece in answer.chunks(piece) {
         assert!(!done);
         done = exchange.feed(piece).unwrap();
@@ -106,7 +129,7 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
         (Layout::Partitioned, 1),
         (Layout::TwoBlock, 1),
     ] {
-        for fpr in [0.1, 0.01, 0.0005] {
+        for (fpr, by_key) in [(0.1, true), (0.01, true), (0.0005, true), (0.01, false), (0.0005, false)] {
             let shape = Shape::for_capacity(layout, None, 3000, fpr).unwrap();
             let mut memory = BloomFilter::new(shape, 3000, fpr, KeyHasher::seeded(0), false).unwrap();
             let cells = Arc::new(Cells::new(shape, KeyHasher::seeded(0), shards).unwrap());
@@ -119,7 +142,14 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
             let twice: Vec<u64> = keys.iter().chain(&keys[..100]).copied().collect();
             let mut new = vec![0; twice.len()];
             memory.add_hashes(&twice, Some(&mut new)).unwrap();
-            assert_eq!(run(&mut server, &cells, &twice, true, 1), new, "{layout:?}");
+            let mut batch = Batch::new(&cells, twice, true).unwrap();
+            if by_key {
+                batch.go_by_key(false);
+            }
+            let exchange = batch.exchange(batch.shards().map(named).collect(), false).unwrap();
+            assert_eq!(exchange.is_whole(), !by_key);
+            assert_eq!(exchange.due() as u64 == shards, !by_key);
+            assert_eq!(exchanged(&mut server, batch, if by_key { 1 } else { 50 }), new, "{layout:?}");
             let asked = hashes(1250, 5000);
             let mut found = vec![0; asked.len()];
             memory.contains_hashes(&asked, &mut found);
@@ -193,6 +223,26 @@ fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
 }
 
 #[test]
+fn keys_that_go_together_touch_no_string_of_another_length() {
+    let cells = small();
+    for len in [None, Some(0), Some(16), Some(cells.range(0).1), Some(cells.range(0).1 + 17)] {
+        let mut server = Server::default();
+        len.map(|len| server.strings.insert(named(0).key, vec![0; len as usize]));
+        let mut batch = Batch::new(&cells, hashes(0, 50), true).unwrap();
+        let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+        assert!(exchange.is_whole() && exchange.feed(&server.answer(exchange.buffer())).unwrap());
+        assert_eq!(exchange.states().collect::<Vec<_>>(), [(0, &b""[..], true, 0)], "{len:?}");
+        batch.take(&exchange);
+        assert!(batch.answers().iter().all(|&new| new == 0));
+        assert!(server.strings.values().flatten().all(|&byte| byte == 0));
+    }
+    for wrong in [&b":1\r\n"[..], b"*0\r\n", b"+OK\r\n"] {
+        let batch = Batch::new(&cells, hashes(0, 50), true).unwrap();
+        assert!(batch.exchange(vec![named(0)], false).unwrap().feed(wrong).is_err());
+    }
+}
+
+#[test]
 fn each_command_may_go_behind_an_asking() {
     for layout in [Layout::Blocked, Layout::Classic] {
         let shape = Shape::for_capacity(layout, None, 100, 0.01).unwrap();
@@ -225,7 +275,8 @@ fn a_filter_of_the_server_is_told_hashes_in_one_command() {
     let shape = Shape::for_capacity(Layout::Blocked, None, 100, 0.01).unwrap();
     let cells = Arc::new(Cells::native(shape, KeyHasher::seeded(0)).unwrap());
     let mut batch = Batch::new(&cells, vec![1, 0x0a0d], true).unwrap();
-    let mut exchange = batch.exchange(vec![Shard { number: 0, key: b"f".to_vec() }], false).unwrap();
+    let mut exchange =
+        batch.exchange(vec![Shard { number: 0, key: b"f".to_vec(), beside: b"g".to_vec() }], false).unwrap();
     let sent = b"*6\r\n$9\r\nBF.INSERT\r\n$1\r\nf\r\n$8\r\nNOCREATE\r\n$5\r\nITEMS\r\n$8\r\n\x01\0\0\0\0\0\0\0\r\n\
                  $8\r\n\r\n\0\0\0\0\0\0\r\n*2\r\n$6\r\nEXISTS\r\n$1\r\nf\r\n";
     assert_eq!(exchange.buffer(), sent);

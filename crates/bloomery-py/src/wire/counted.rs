@@ -141,16 +141,16 @@ impl WireCounterBatch {
         lock(&self.core).shards().collect()
     }
 
-    /// The commands for some of its shards, (number, name of the string), without keys of which a reply has come. With
+    /// The commands for some of its shards, (number, name of the string, one beside it), without keys of which a reply has come. With
     /// `asking` each goes behind an ASKING.
-    #[pyo3(signature = (shards: "list[tuple[int, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
+    #[pyo3(signature = (shards: "list[tuple[int, bytes, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
     fn exchange(
         &self,
         py: Python<'_>,
-        shards: Vec<(u64, Vec<u8>)>,
+        shards: Vec<(u64, Vec<u8>, Vec<u8>)>,
         #[pyo3(from_py_with = arguments::asking)] asking: bool,
     ) -> PyResult<WireExchange> {
-        let shards = shards.into_iter().map(|(number, key)| Shard { number, key }).collect();
+        let shards = shards.into_iter().map(|(number, key, beside)| Shard { number, key, beside }).collect();
         // Locked inside: who waits for a lock holds no interpreter.
         let made = py.detach(|| lock(&self.core).exchange(shards, asking)).or_raise(py)?;
         Ok(WireExchange::new(Talk::Counters(made)))

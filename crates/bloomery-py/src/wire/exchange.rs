@@ -72,6 +72,12 @@ impl WireExchange {
         either!(&*lock(&self.core), one => one.due())
     }
 
+    /// True when keys go together as one string of bits, which a server may refuse that takes them one by one.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        matches!(&*lock(&self.core), Talk::Bits(one) if one.is_whole())
+    }
+
     /// Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
     #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "bool")]
     fn feed(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {

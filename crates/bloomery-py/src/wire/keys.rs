@@ -20,7 +20,7 @@ use crate::keys::batch::{self, Operation};
 use crate::{objects, turns};
 
 mod arguments {
-    crate::classes::declared::readers!(asking: "bool";);
+    crate::classes::declared::readers!(asking: "bool"; always: "bool";);
 
     /// Places in a batch, from 0 on.
     macro_rules! from_zero {
@@ -177,19 +177,27 @@ impl WireBatch {
         lock(&self.core).shards().collect()
     }
 
-    /// The commands for some of its shards: (number, name of the string). With `asking` each goes behind an ASKING.
-    #[pyo3(signature = (shards: "list[tuple[int, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
+    /// The commands for some of its shards: (number, name of the string, a name on the same node for bits on their way).
+    /// With `asking` each goes behind an ASKING.
+    #[pyo3(signature = (shards: "list[tuple[int, bytes, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
     fn exchange(
         &self,
         py: Python<'_>,
-        shards: Vec<(u64, Vec<u8>)>,
+        shards: Vec<(u64, Vec<u8>, Vec<u8>)>,
         #[pyo3(from_py_with = arguments::asking)] asking: bool,
     ) -> PyResult<WireExchange> {
-        let shards = shards.into_iter().map(|(number, key)| Shard { number, key }).collect();
+        let shards = shards.into_iter().map(|(number, key, beside)| Shard { number, key, beside }).collect();
         // Locked inside: who waits for a lock holds no interpreter.
         let make = || lock(&self.core).exchange(shards, asking);
         let made = if lock(&self.core).answers().len() > 64 { py.detach(make) } else { make() };
         Ok(WireExchange::new(Talk::Bits(made.or_raise(py)?)))
+    }
+
+    /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of later
+    /// batches, too, if `always`.
+    #[pyo3(signature = (*, always: "bool" = false) -> "None")]
+    fn go_by_key(&self, #[pyo3(from_py_with = arguments::always)] always: bool) {
+        lock(&self.core).go_by_key(always);
     }
 
     /// Keeps the answers of an exchange; what an earlier one found new stays new.

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from bloomery._core import WireBatch
+
 if TYPE_CHECKING:
-    from bloomery._core import WireBatch, WireCounterBatch
+    from bloomery._core import WireCounterBatch, WireExchange
 
 T = TypeVar("T")
 
@@ -27,14 +29,31 @@ class Call(NamedTuple):
     words: tuple[bytes | int, ...]
 
 
+#: Its number, the name of its string, and a name on the same node for bits on their way to it.
+Shard = tuple[int, bytes, bytes]
+
+
 class Send(NamedTuple):
     """The keys of a batch; its answer is a list of exchanges, one a node, whose replies have all come."""
 
     batch: WireBatch | WireCounterBatch
-    #: Each shard that the batch touches, with the name of its string.
-    shards: list[tuple[int, bytes]]
+    #: Each shard that the batch touches.
+    shards: list[Shard]
     #: Not sent again when a connection breaks, as it may have been done.
     once: bool = False
+
+    def is_refused_whole(self, exchange: WireExchange) -> bool:
+        """Keep what a node answered; True when it has to be asked once more, for each key by itself.
+
+        Keys that go together are a script of the server: it may be forbidden where a BITFIELD is not, or a
+        proxy may not know it, and later batches need not try.
+        """
+        if not (isinstance(self.batch, WireBatch) and exchange.is_whole and exchange.refusals):
+            return False
+        codes = [text.split(" ", 1)[0] for _, text in exchange.refusals]
+        self.batch.take(exchange)
+        self.batch.go_by_key(always=bool({"NOPERM", "ERR"}.intersection(codes)))
+        return True
 
 
 class Where(NamedTuple):

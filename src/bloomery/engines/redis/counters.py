@@ -11,7 +11,7 @@ has come: added a second time a key is there too often, which harms nobody. A re
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomery import _core
@@ -20,7 +20,7 @@ from bloomery.engines.redis.acknowledged import Present
 from bloomery.engines.redis.asks import Send, call
 from bloomery.engines.redis.creation import PIECE
 from bloomery.engines.redis.manifest import MARK_BYTES
-from bloomery.engines.redis.names import Names
+from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import BloomeryError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Counters:
         self.cells = cells_of(stood, self.secret)
         self.acknowledged = Present(stood.shards)
         self.marks = [stood.mark(shard) for shard in range(stood.shards)]
-        self._shards = list(enumerate(self.names.bits))
+        self._shards = list(starmap(shard_of, enumerate(self.names.bits)))
 
     def many(self, keys: Any, do: Do, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
         """Do something with many keys, in order; what was told, in the kind of the keys, if it is wanted."""
@@ -170,7 +170,7 @@ class Counters:
     def cells_there(self) -> Steps[bytes]:
         """Return all counters, byte for byte those of a filter in memory."""
         parts = []
-        for shard, key in self._shards:
+        for shard, key in enumerate(self.names.bits):
             yield from self.marked(shard)
             _, nbytes = self.cells.range(shard)
             for at in range(0, nbytes, PIECE):

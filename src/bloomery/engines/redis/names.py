@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bloomery.engines.redis.manifest import MODULE
 
 if TYPE_CHECKING:
+    from bloomery.engines.redis.asks import Shard
     from bloomery.engines.redis.manifest import Manifest
 
 _LONGEST = 512
@@ -36,6 +37,11 @@ class Names:
         """Return the keys of a filter that stands: those of some have its id."""
         of = stood.id[:_ID_DIGITS] if stood.backend == MODULE or stood.ttl else ""
         return cls(name, stood.shards, stood.cut, of)
+
+
+def shard_of(number: int, key: bytes) -> Shard:
+    """Return a shard whose string is ``key``."""
+    return number, key, beside(key, b"merge")
 
 
 def beside(key: bytes, suffix: bytes) -> bytes:

@@ -10,7 +10,7 @@ from bloomery import _core
 from bloomery.engines.redis import server
 from bloomery.engines.redis.asks import Where
 from bloomery.engines.redis.manifest import MARK_BYTES
-from bloomery.engines.redis.names import Names
+from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import EngineFull, EngineRefused, ParameterError
 
 if TYPE_CHECKING:
@@ -164,9 +164,10 @@ def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LA
     sent = []
     for adding in (False, True):
         some = cells.keys(range(batch), adding=adding).batch(0, batch)
-        sent.append(some.exchange([(shard, keys[shard]) for shard in some.shards]))
+        sent.append(some.exchange([shard_of(number, keys[number]) for number in some.shards]))
     least = min(nodes, key=lambda node: node.room)
     evicting = next((node for node in nodes if node.evicts), least)
+    by_key = batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0))
     return Plan(
         backend=new.backend,
         layout=new.layout,
@@ -185,6 +186,6 @@ def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LA
         bytes_to_check=len(sent[0].buffer),
         bytes_checked=batch * (cells.line_bytes + 7) if cells.has_lines else batch * cells.num_hashes * 4,
         bytes_to_add=len(sent[1].buffer),
-        bytes_added=batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0)),
+        bytes_added=sum(sizes) if sent[1].is_whole else by_key,
         nodes=tuple(nodes),
     )

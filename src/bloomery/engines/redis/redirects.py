@@ -14,8 +14,8 @@ import redis.exceptions as refusals
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from bloomery._core import WireBatch, WireCounterBatch, WireExchange
-    from bloomery.engines.redis.asks import Call, Send
+    from bloomery._core import WireExchange
+    from bloomery.engines.redis.asks import Call, Send, Shard
 
 #: Redirections that a batch follows, as redis-py has it for a command.
 _HOPS = 16
@@ -132,9 +132,9 @@ class _Part:
     """What one node is asked."""
 
     node: Any
-    shards: list[tuple[int, bytes]]
+    shards: list[Shard]
     asking: bool
-    batch: WireBatch | WireCounterBatch
+    send: Send
     made: WireExchange | None = None
 
     @property
@@ -143,7 +143,7 @@ class _Part:
 
     def make(self) -> WireExchange:
         """Write the commands."""
-        self.made = self.batch.exchange(self.shards, asking=self.asking)
+        self.made = self.send.batch.exchange(self.shards, asking=self.asking)
         return self.made
 
 
@@ -152,7 +152,7 @@ class _Detour:
 
     def __init__(self, *, once: bool) -> None:
         self.once = once
-        self.left: list[tuple[int, bytes]] = []
+        self.left: list[Shard] = []
         self.refused: list[WireExchange] = []
         self.broken: list[Any] = []
         self.error: Exception | None = None
@@ -164,7 +164,8 @@ class _Detour:
         """Take in what a node answered; True when the part has to be asked once more."""
         told = [(shard, text.split(" ")) for shard, text in part.exchange.refusals]
         told = [(shard, words) for shard, words in told if words[0] in _ELSEWHERE]
-        if error is None and not told:
+        by_key = part.send.is_refused_whole(part.exchange)
+        if error is None and not told and not by_key:
             return False
         self.left += part.shards
         self.refused.append(part.exchange)
@@ -177,10 +178,10 @@ class _Detour:
             self.is_down |= code in _DOWN
             if code in _TO:
                 move = _moved(rest, part.node)
-                if code == _ASK:
-                    self.asked[shard] = move
-                else:
+                if code != _ASK:
                     self.moves[move.slot] = move
+                elif not by_key:  # which may mean the place beside a string that is where it was
+                    self.asked[shard] = move
         return True
 
     def needs(self, failures: int) -> Generator[Need, Any, None]:
@@ -234,15 +235,16 @@ def routed(
 
 
 def _parts(
-    send: Send, left: list[tuple[int, bytes]], node_of: Callable[[bytes], Any], asked: dict[int, Any]
+    send: Send, left: list[Shard], node_of: Callable[[bytes], Any], asked: dict[int, Any]
 ) -> list[_Part]:
     """One exchange a node, and one more a node that is to be asked although its slot is not there yet."""
-    groups: dict[tuple[Any, bool], list[tuple[int, bytes]]] = {}
-    for shard, key in left:
-        asking = shard in asked
-        node = asked[shard] if asking else node_of(key)
-        groups.setdefault((node, asking), []).append((shard, key))
-    return [_Part(node, shards, asking, send.batch) for (node, asking), shards in groups.items()]
+    groups: dict[tuple[Any, bool], list[Shard]] = {}
+    for shard in left:
+        number, key, _ = shard
+        asking = number in asked
+        node = asked[number] if asking else node_of(key)
+        groups.setdefault((node, asking), []).append(shard)
+    return [_Part(node, shards, asking, send) for (node, asking), shards in groups.items()]
 
 
 def _moved(words: list[str], node: Any) -> Moved:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomery import _core
@@ -17,7 +17,7 @@ from bloomery.engines.redis import failures, manifest, terms
 from bloomery.engines.redis.acknowledged import Acknowledged
 from bloomery.engines.redis.asks import Send, call
 from bloomery.engines.redis.lasting import Expired, now
-from bloomery.engines.redis.names import Names
+from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Strings:
         self.cells = cells_of(stood, self.secret)
         self.acknowledged = Acknowledged(stood.shards)
         self.marks = [stood.mark(shard) for shard in range(stood.shards)]
-        self._shards = list(enumerate(self.names.bits))
+        self._shards = list(starmap(shard_of, enumerate(self.names.bits)))
         #: Of a filter with a ttl: when it is over by this process's clock; None until the server said it.
         self.ends: float | None = None
         #: The strings that keys are written to, too, while the filter goes to another number of shards.
@@ -261,7 +261,7 @@ class Strings:
         """Count the set bits of each shard."""
         yield from self.refreshed()
         counts = []
-        for shard, key in self._shards:
+        for shard, key in enumerate(self.names.bits):
             _, nbytes = self.cells.range(shard)
             counts.append((yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)))
         return counts

@@ -183,6 +183,10 @@ class Transport:
 
     def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
+        exchange = self._exchanged(ask)
+        return [self._exchanged(ask) if ask.is_refused_whole(exchange) else exchange]
+
+    def _exchanged(self, ask: Send) -> WireExchange:
         client, exchange = self.client, ask.batch.exchange(ask.shards)
         kept = client.connection  # a client of one connection, which it locks
         lock = getattr(client, "single_connection_lock", None) if kept is not None else None
@@ -201,7 +205,7 @@ class Transport:
                 lock.release()
             if kept is None:
                 client.connection_pool.release(connection)
-        return [exchange]
+        return exchange
 
 
 def _exchanged(connection: Any, exchange: WireExchange) -> None:

@@ -156,6 +156,10 @@ class AsyncTransport:
 
     async def _sent(self, ask: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
+        exchange = await self._exchanged(ask)
+        return [await self._exchanged(ask) if ask.is_refused_whole(exchange) else exchange]
+
+    async def _exchanged(self, ask: Send) -> WireExchange:
         pool, exchange = self.client.connection_pool, ask.batch.exchange(ask.shards)
         connection = await pool.get_connection()
         try:
@@ -167,7 +171,7 @@ class AsyncTransport:
                 )
         finally:
             await asyncio.shield(pool.release(connection))
-        return [exchange]
+        return exchange
 
 
 class AsyncClusterTransport(AsyncTransport):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bloomery.engines.redis import failures
 from bloomery.engines.redis.asks import Call, Send, call
 from bloomery.engines.redis.manifest import read
-from bloomery.engines.redis.names import Names
+from bloomery.engines.redis.names import Names, shard_of
 from bloomery.engines.redis.strings import PORTION, cells_of, either, iterated
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Window:
         for generation in generations:
             gathered = self.cells.hashed(hashes, adding=adding)
             batches.append(gathered.batch(0, len(gathered)))
-            asks.append(Send(batches[-1], [(0, self.key(generation))]))
+            asks.append(Send(batches[-1], [shard_of(0, self.key(generation))]))
         told: list[list[WireExchange]] = (yield asks) if asks else []
         for generation, batch, exchanges in zip(generations, batches, told, strict=True):
             for exchange in exchanges:

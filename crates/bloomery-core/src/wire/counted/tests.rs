@@ -67,7 +67,10 @@ fn parse<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &[u8]) -> T {
 
 /// Sends a batch; the connection breaks once the server has done some of the commands.
 fn send(server: &mut Server, batch: &mut Batch, some: usize) {
-    let shards = batch.shards().map(|number| Shard { number, key: number.to_string().into_bytes() }).collect();
+    let shards = batch
+        .shards()
+        .map(|number| Shard { number, key: number.to_string().into_bytes(), beside: Vec::new() })
+        .collect();
     let mut exchange = batch.exchange(shards, false).unwrap();
     let (mut at, commands) = (0, exchange.buffer().to_vec());
     for _ in 0..some.min(exchange.due().saturating_sub(1)) {
@@ -134,7 +137,8 @@ fn what_is_no_shape_for_a_server_and_what_is_no_answer_is_refused() {
         (Verb::Add, b"$1\r\n1\r\n"),
     ] {
         let batch = Batch::new(&counters, vec![5], verb).unwrap();
-        let mut exchange = batch.exchange(vec![Shard { number: 0, key: b"f".to_vec() }], false).unwrap();
+        let mut exchange =
+            batch.exchange(vec![Shard { number: 0, key: b"f".to_vec(), beside: Vec::new() }], false).unwrap();
         let whole = if reply == b"$65\r\n" { [reply, &[0; 65], b"\r\n"].concat() } else { reply.to_vec() };
         assert!(exchange.feed(&whole).is_err(), "{verb:?}");
     }

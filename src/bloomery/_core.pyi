@@ -9845,6 +9845,10 @@ class WireExchange:
         """
         Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
         """
+    def feed_part(self, /, data: bytes | bytearray | memoryview) -> int | None:
+        """
+        As feed(), where replies to other commands may follow: how many bytes were left over, None while replies are due.
+        """
     @property
     def is_whole(self, /) -> bool:
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import threading
 import uuid
 
@@ -182,8 +181,11 @@ def broken_off(monkeypatch, after):
         if not left:
             return whole(connected, exchange)
         left.clear()
-        if after:
-            exchange.feed(connected.recv(after, socket.MSG_WAITALL))
+        due = after
+        while due:
+            data = connected.recv(due)
+            exchange.feed(data)
+            due -= len(data)
         raise ConnectionResetError
 
     monkeypatch.setattr(transport, "_received", received)

@@ -9,10 +9,12 @@ import uuid
 
 import numpy as np
 import pytest
+import redis
+from engines.fleet import migrating
 from engines.servers import needs_redis
 
-from bloomery import IncompatibleFilters, ParameterError, RollingBloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter, windows
+from bloomery import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
+from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter, transport, windows
 from bloomery.errors import FilterLost
 
 pytestmark = needs_redis
@@ -35,11 +37,12 @@ class Clock:
 
 
 @pytest.mark.parametrize("generations", [2, 3, 5])
-@pytest.mark.parametrize("apart", [0.0, 7.0])
-def test_the_rule_is_that_of_memory(client, name, generations, apart):
+@pytest.mark.parametrize(("apart", "shards"), [(0.0, 1), (7.0, 1), (0.0, 3)])
+def test_the_rule_is_that_of_memory(client, name, generations, apart, shards):
     stretch, draw = 100, random.Random(generations)
     window = float(stretch * (generations - 1))
-    there = RedisRollingFilter(client, name, 2000, 1e-7, window=window, generations=generations)
+    options = {"window": window, "generations": generations, "shards": shards}
+    there = RedisRollingFilter(client, name, 2000, 1e-7, **options)
     here = RollingBloomFilter(2000, 1e-7, generations=generations, window=window)
     began = (int(time.time()) // stretch + 1) * stretch
     clock = there._there.clock = Clock(began, apart)
@@ -137,14 +140,162 @@ def test_clearing_and_losses(server, name):
             there.add("a")
 
 
-def test_a_cluster_holds_a_window(cluster, name):
+def test_strings_are_those_of_a_filter_in_memory(client, name):
+    there = RedisRollingFilter(client, name, 2000, window=3600, shards=3, seed=4)
+    clock = there._there.clock = Clock(time.time())
+    keys = [f"key {i}" for i in range(2000)]
+    there.update(keys)
+    generation = int(clock.seconds // 1800)
+    strings = [client.get(f"{name}:bits:@{generation}:{shard}") for shard in range(3)]
+    here = BloomFilter(2000, 1 - (1 - 0.01) ** (1 / 3), layout="blocked", seed=4)
+    here.update(keys)
+    assert b"".join(string[:-16] for string in strings) == memoryview(here).tobytes()
+    assert all(client.pttl(f"{name}:bits:@{generation}:{shard}") > 3600_000 for shard in range(3))
+
+
+def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
+    there, log = RedisRollingFilter(client, name, 10_000, window=3600, generations=4), []
+    there.add("first")  # asks for the time, and makes the string
+    for call in ("send", "receive"):
+        real = getattr(transport, call)
+
+        def noted(connection, exchange, real=real, call=call):
+            log.append((call, exchange))
+            return real(connection, exchange)
+
+        monkeypatch.setattr(transport, call, noted)
+    for ask in (lambda: "a" in there, lambda: there.add("a")):
+        log.clear()
+        ask()
+        assert [call for call, _ in log] == ["send", "receive"]
+        assert len(log[0][1].parts) == 4
+    port = client.get_connection_kwargs()["port"]
+    for options in (
+        {"single_connection_client": True},
+        {"connection_pool": redis.BlockingConnectionPool(port=port, max_connections=1, timeout=20)},
+    ):
+        with redis.Redis(port=port, **options) as own:
+            same = RedisRollingFilter(own, name)
+            assert same.contains_many(["a", "c"]) == [True, False]
+            keys = np.arange(5000)
+            same.update(keys)
+            assert not same.add_many(keys).any()
+            with monkeypatch.context() as patched:
+                patched.setattr(transport, "idle", lambda _: None)  # the client's parser reads
+                assert same.contains_many(keys).all()
+                assert same.contains_many(["a", "c"]) == [True, False]
+
+
+@pytest.mark.parametrize("after", [0, 1, 50_000, 100_000])
+def test_what_broke_off_is_asked_once_more(client, name, monkeypatch, after):
+    there = RedisRollingFilter(client, name, 10_000, 1e-6, window=3600)
+    keys = np.arange(3000)
+    there.add_many(keys[:1000])
+    whole, left = transport._received, [True]
+
+    def received(connected, exchange):
+        if left:
+            left.clear()
+            due = after
+            while due:
+                data = connected.recv(due)
+                exchange.feed(data)
+                due -= len(data)
+            raise ConnectionResetError
+        return whole(connected, exchange)
+
+    monkeypatch.setattr(transport, "_received", received)
+    assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
+    left.append(True)
+    told = there.add_many(keys)
+    assert not told[:1000].any()  # the others may be told that they were there
+    assert there.contains_many(keys).all()
+
+
+def test_what_was_lost_is_told(own_server):
+    server = own_server()
+    client = server.client()
+    there = RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
+    clock = there._there.clock = Clock(1_800_000_075)
+    there.update(range(1000))
+    clock.seconds += 150
+    there.update(range(1000, 3000))
+    told = there.verify()
+    assert told
+    assert (told.keys_checked, told.keys_lost, told.restarted, told.shards_lost) == (3000, 0, False, ())
+    assert told.bits_found == told.bits_expected > 0
+    clock.seconds += 300  # the first thousand are forgotten, as they should
+    assert there.verify().keys_checked == 2000
+    there.update(range(3000, 3100))
+    client.save()
+    there.update(range(3100, 3150))
+    server.kill()
+    server.start()
+    told = there.verify()
+    assert not told
+    assert told.restarted
+    assert (told.keys_checked, told.keys_lost) == (2150, 50)
+    assert told.bits_found < told.bits_expected
+    generation = int(clock.seconds // 150)
+    client.delete(f"f:bits:@{generation}")
+    told = there.verify()
+    assert not told
+    assert (told.shards_lost, told.keys_lost) == ((generation,), 150)
+    client.delete("f:bloomery")
+    RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
+    told = there.verify()
+    assert told.replaced
+    assert told.keys_lost == told.keys_checked == 2150
+
+
+def test_what_another_client_cleared_is_not_lost(server, name):
+    with server.client() as one, server.client() as two:
+        there, other = (
+            RedisRollingFilter(client, name, 1000, window=3600, shards=2) for client in (one, two)
+        )
+        there.update(range(500))
+        other.clear()
+        told = there.verify()
+        assert told
+        assert told.keys_checked == 0
+        assert there.add(1)
+        assert there.verify().keys_checked == 1
+        other.clear()
+        # Strings that an add finds gone are made anew, with a time to live.
+        assert all(there.add_many(range(100)))
+        strings = one.keys(f"{name}:bits*")
+        assert strings
+        assert all(one.pttl(key) > 0 for key in strings)
+
+
+def test_a_cluster_holds_a_window_and_a_slot_that_moves_is_followed(cluster, name):
     with cluster.client() as client:
-        there = RedisRollingFilter(client, name, 1000, window=3600)
+        there = RedisRollingFilter(client, name, 20_000, window=3600)
+        assert there.manifest.shards == 48
         assert there.add_many(["a", "b", "a"]) == [True, True, False]
         assert there.contains_many(["a", "c"]) == [True, False]
         there.clear()
         assert "a" not in there
         assert there.delete()
+        assert not client.keys(f"{name}*")
+        there = RedisRollingFilter(client, name, 20_000, 1e-6, window=3600, shards=4)
+        clock, keys = Clock(time.time()), np.arange(9000)
+        there._there.clock = clock
+        there.update(keys[:3000])
+        clock.seconds += 1800
+        there.update(keys[3000:6000])
+        moved = there._there.key(int(clock.seconds // 1800), 1)
+        source = cluster.node_of(client, moved)
+        masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
+        target = next(node for node in masters if node is not source)
+        with migrating(cluster, client.keyslot(moved), source, target) as move:
+            assert there.contains_many(keys[:6000]).all()
+            move(moved)
+            assert there.contains_many(keys[:6000]).all()
+            assert there.add_many(keys[5000:7000]).tolist() == [False] * 1000 + [True] * 1000
+        assert there.contains_many(keys[:7000]).all()
+        assert not there.contains_many(keys[7000:]).any()
+        assert there.verify()
 
 
 def test_what_is_wrong_is_named(client, name):

@@ -214,6 +214,14 @@ impl Exchange {
 
     /// Takes bytes that came; true when all replies have.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool> {
+        match self.feed_part(bytes)? {
+            Some(1..) => Err(unexpected("more replies than commands")),
+            left => Ok(left.is_some()),
+        }
+    }
+
+    /// As [`Self::feed`], where replies to other commands may follow: how many bytes were left over, `None` while replies are due.
+    pub fn feed_part(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         self.replies.feed(bytes)?;
         let mut replies = std::mem::take(&mut self.replies);
         let fed = self.read(&mut replies);
@@ -221,14 +229,16 @@ impl Exchange {
         fed
     }
 
-    fn read(&mut self, replies: &mut Replies) -> Result<bool> {
+    fn read(&mut self, replies: &mut Replies) -> Result<Option<usize>> {
         while !self.is_done() {
             match replies.read()? {
                 Some(reply) => self.accept(reply)?,
-                None => return Ok(false),
+                None => return Ok(None),
             }
         }
-        if replies.has_more() { Err(unexpected("more replies than commands")) } else { Ok(true) }
+        let left = replies.left();
+        replies.clear();
+        Ok(Some(left))
     }
 
     /// True when all replies have come.

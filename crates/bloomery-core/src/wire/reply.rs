@@ -73,9 +73,9 @@ impl Replies {
         Ok(Some(reply))
     }
 
-    /// True when bytes are left.
-    pub fn has_more(&self) -> bool {
-        self.at < self.bytes.len()
+    /// Bytes that were not read yet.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.at
     }
 
     /// Forgets all bytes.

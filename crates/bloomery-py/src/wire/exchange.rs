@@ -49,6 +49,18 @@ impl WireExchange {
         WireExchange { core: Mutex::new(core) }
     }
 
+    /// Hands bytes on, detached from the interpreter if they are many.
+    fn fed<T: Send>(
+        &self,
+        data: &Bound<'_, PyAny>,
+        take: impl Fn(&mut Talk, &[u8]) -> Result<T> + Send + Sync,
+    ) -> PyResult<T> {
+        let py = data.py();
+        let bytes = bytes_of("data", data)?;
+        let fed = || take(&mut lock(&self.core), &bytes);
+        if bytes.len() < DETACHED { fed() } else { py.detach(fed) }.or_raise(py)
+    }
+
     /// Takes the next reply; true when all have come.
     fn taken(&self, py: Python<'_>, reply: Reply<'_>) -> PyResult<bool> {
         either!(&mut *lock(&self.core), one => {
@@ -81,10 +93,13 @@ impl WireExchange {
     /// Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
     #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "bool")]
     fn feed(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = data.py();
-        let bytes = bytes_of("data", data)?;
-        let fed = |bytes: &[u8]| -> Result<bool> { either!(&mut *lock(&self.core), one => one.feed(bytes)) };
-        if bytes.len() < DETACHED { fed(&bytes) } else { py.detach(|| fed(&bytes)) }.or_raise(py)
+        self.fed(data, |talk, bytes| either!(talk, one => one.feed(bytes)))
+    }
+
+    /// As feed(), where replies to other commands may follow: how many bytes were left over, None while replies are due.
+    #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "int | None")]
+    fn feed_part(&self, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        self.fed(data, |talk, bytes| either!(talk, one => one.feed_part(bytes)))
     }
 
     /// Takes the next reply as a client library read it; True when all have come.

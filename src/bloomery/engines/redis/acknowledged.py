@@ -31,7 +31,7 @@ class Verification:
     replaced: bool
     #: The server is another process than the one that this client met first.
     restarted: bool
-    #: Numbers of the shards that are not there, or not whole.
+    #: Numbers of the shards that are not there, or not whole; of a window, of the generations.
     shards_lost: tuple[int, ...]
     #: The last acknowledged keys of this client that were looked for, and how many of them were not found.
     keys_checked: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import transport
-from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
+from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed, side_by_side
 from bloomery.engines.redis.transport import RAISED, Transport
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ class ClusterTransport(Transport):
             routed(ask, self._node, self._node_at, patience(self.client))
         )
         return exchanges
+
+    def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
+        each = [routed(ask, self._node, self._node_at, patience(self.client)) for ask in asks]
+        told: list[list[WireExchange]] = self._driven(side_by_side(each))
+        return told
 
     def _driven(self, steps: Generator[Need, Any, Any]) -> Any:
         try:

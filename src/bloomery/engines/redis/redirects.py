@@ -7,7 +7,8 @@ to be done about the client's map of the cluster, and is sent the outcomes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import redis.exceptions as refusals
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from bloomery._core import WireExchange
     from bloomery.engines.redis.asks import Call, Send, Shard
+
+T = TypeVar("T")
 
 #: Redirections that a batch follows, as redis-py has it for a command.
 _HOPS = 16
@@ -232,6 +235,31 @@ def routed(
         yield from detour.needs(patience.failures)
         asked = {shard: node_at(to.host, to.port) for shard, to in detour.asked.items()}
     return done
+
+
+def side_by_side(steps: list[Generator[Need, Any, T]]) -> Generator[Need, Any, list[T]]:
+    """Drive several batches at once: what they exchange goes out together."""
+    told: dict[int, T] = {}
+    needs: dict[int, Need] = {}
+
+    def go_on(number: int, outcome: Any) -> None:
+        try:
+            needs[number] = steps[number].send(outcome)
+        except StopIteration as stop:
+            needs.pop(number, None)
+            told[number] = stop.value
+
+    for number in range(len(steps)):
+        go_on(number, None)
+    while needs:
+        exchanges = {number: need for number, need in needs.items() if isinstance(need, Exchanges)}
+        for number in set(needs) - set(exchanges):
+            go_on(number, (yield needs[number]))
+        parts = [part for need in exchanges.values() for part in need.parts]
+        outcomes = iter((yield Exchanges(parts)) if parts else ())
+        for number, need in exchanges.items():
+            go_on(number, list(islice(outcomes, len(need.parts))))
+    return [told[number] for number in range(len(steps))]
 
 
 def _parts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,14 @@ from bloomery.engines.redis import creation, planning, server
 from bloomery.engines.redis.asks import call
 from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.held import Held
-from bloomery.engines.redis.manifest import READY, Manifest
+from bloomery.engines.redis.manifest import READY, STRINGS, Manifest
 from bloomery.engines.redis.names import Names, refused
 from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
 from bloomery.engines.redis.windows import Window
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
+    from bloomery.engines.redis.acknowledged import Verification
     from bloomery.engines.redis.asks import Steps
     from bloomery.keys import Key, Keys
 
@@ -35,13 +37,15 @@ class RedisRollingFilter(Held):
     ``window * g / (g - 1)`` at most, with g ``generations`` of strings that take turns: the rule of a
     `RollingBloomFilter` with ``window=``. ``capacity`` is the number of keys that come within the window;
     the rate of false positives is at most ``fpr`` with all generations full, each at
-    ``1 - (1 - fpr)**(1/g)``. Nobody has to turn them, and they vanish by themselves.
+    ``1 - (1 - fpr)**(1/g)``. Nobody has to turn them, and they vanish by themselves. Each is one string, or
+    several (``shards``).
 
     Opens the window ``name``, or makes it if there is none and ``capacity`` and ``window`` are given; given
     parameters must be those that are there. Of clients that add one new key at a time exactly one is told
     True, except while a generation turns. Raises EngineError and its kin; FilterLost when a generation is
-    gone that this client has written to. Cost: g times that of `RedisBloomFilter` to look and to add; the
-    generations of a look are asked one after the other.
+    gone that this client has written to. Cost: one round trip, in which all generations are asked at the
+    same time, each over a connection of its own: so a look takes g times what `RedisBloomFilter` asks of the
+    server, and an add g - 1 looks beside its own.
 
     ``seen = RedisRollingFilter(redis.Redis(), "seen", 1_000_000, window=3600)``
     """
@@ -58,29 +62,24 @@ class RedisRollingFilter(Held):
         *,
         window: float | None = None,
         generations: int | None = None,
+        shards: int | None = None,
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
     ) -> None:
         """Open or make the window."""
-        if why := refused(name):
-            raise ParameterError(why)
-        stated = {
-            "capacity": capacity,
-            "fpr": fpr,
-            "window": None if window is None else float(window),
-            "generations": generations,
-            "seed": seed,
-        }
-        self._run = transport_of(client, name).run
-        self._there = self._run(_opened(name, stated, secret, allow_eviction=allow_eviction))
+        wanted = Wanted(name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction)
+        self._transport = transport_of(client, name)
+        self._run = self._transport.run
+        self._there = self._run(opened(wanted, self._transport.shards()))
+        self._run_ids = self._run(server.run_ids(self._there.names, whole=True))
 
     def add(self, key: Key, /) -> bool:
-        """Add a key; True when it was certainly not in the window. Two round trips."""
+        """Add a key; True when it was certainly not in the window. One round trip."""
         return self._run(self._there.one(key, adding=True))
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key was probably added within the window."""
+        """Tell whether a key was probably added within the window. One round trip."""
         return self._run(self._there.one(key, adding=False))
 
     def update(self, /, *keys: Keys) -> None:
@@ -106,65 +105,101 @@ class RedisRollingFilter(Held):
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits."""
-        absent = 1.0
-        for ones in self._run(self._there.fills()):
-            absent *= 1 - self._there.cells.fpr(ones)
-        return 1 - absent
+        return self._run(self._there.fpr())
+
+    def verify(self) -> Verification:
+        """Look for what this client knows that the server acknowledged; false when some of it is gone.
+
+        Looked for are the window itself and, of each generation within it, the strings, the number of set
+        bits, and the last 4096 keys that this client added; what the window has forgotten since does not
+        count. ``shards_lost`` has the numbers of generations.
+        """
+        now = self._run(server.run_ids(self._there.names, whole=True))
+        return self._run(self._there.verified(restarted=now != self._run_ids))
 
 
-def _opened(
-    name: str, stated: dict[str, Any], secret: bytes | None, *, allow_eviction: bool
-) -> Steps[Window]:
-    print_ = print_of(secret)
+@dataclass(frozen=True)
+class Wanted:
+    """A window as the caller wants it; None stands for what the server says, or for the default."""
+
+    name: str
+    capacity: int | None
+    fpr: float | None
+    window: float | None
+    generations: int | None
+    shards: int | None
+    seed: int | None
+    secret: bytes | None
+    allow_eviction: bool
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if why := refused(self.name):
+            raise ParameterError(why)
+        if self.window is not None:
+            object.__setattr__(self, "window", float(self.window))
+
+    def stated(self) -> dict[str, Any]:
+        """Return what the manifest must say."""
+        fields = ("capacity", "fpr", "window", "generations", "shards", "seed")
+        return {field: getattr(self, field) for field in fields} | {
+            "counter_bits": 0,
+            "secret": print_of(self.secret),
+        }
+
+    def manifest(self, spread: int) -> Manifest:
+        """Return the manifest of a new window, in ``spread`` shards if it has lines for as many."""
+        if self.capacity is None or self.window is None:
+            raise FilterLost(
+                f"there is no filter {self.name!r} on the server; give a capacity and a window and it is made"
+            )
+        generations = _DEFAULT_GENERATIONS if self.generations is None else self.generations
+        if type(generations) is not int or not _LEAST_GENERATIONS <= generations <= _MOST_GENERATIONS:
+            raise ParameterError(
+                f"generations must be {_LEAST_GENERATIONS} to {_MOST_GENERATIONS}, got {generations!r}"
+            )
+        if not isfinite(self.window) or self.window < _LEAST_WINDOW:
+            raise ParameterError(f"window must be {_LEAST_WINDOW} seconds or more, got {self.window!r}")
+        fpr = DEFAULT_FPR if self.fpr is None else self.fpr
+        # Keys may come in bursts: each generation has room for all of them.
+        each = 1 - (1 - fpr) ** (1 / generations)
+        layout, bits, probes = planning.shape(self.capacity, each, None, None)
+        shards = planning.shards(layout, bits, spread) if self.shards is None else self.shards
+        cells = _core.WireCells(bits, probes, layout=layout, shards=shards)
+        return Manifest(
+            id=secrets.token_hex(16),
+            backend=STRINGS,
+            capacity=self.capacity,
+            fpr=float(fpr),
+            layout=layout,
+            scheme=cells.scheme,
+            hash="xxh3",
+            num_bits=cells.num_bits,
+            num_hashes=cells.num_hashes,
+            shards=cells.shards,
+            seed=self.seed or 0,
+            secret=print_of(self.secret),
+            window=self.window,
+            generations=generations,
+            state=READY,
+        )
+
+
+def opened(wanted: Wanted, spread: int) -> Steps[Window]:
+    """Return the window, made if there is none."""
+    name = wanted.name
     stood = yield from creation.standing(name)
     if stood is None:
-        new = _new(name, stated, print_)
-        Window(name, new, secret)  # raises what does not fit a string
+        new = wanted.manifest(spread)
         said = (yield from server.asked()).for_cells(name)
-        planning.refuse_evicting(said, name, allow_eviction=allow_eviction)
+        planning.refuse_evicting(said, name, allow_eviction=wanted.allow_eviction)
         key = Names(name).manifest
         # All there is: strings come with their first keys.
         yield from call(key, b"SET", key, new.to_bytes(), b"NX")
         stood = yield from creation.standing(name)
         if stood is None:
             raise FilterLost(f"filter {name!r}: it was deleted while it was made; try again")
-    stood.check(name, {**stated, "counter_bits": 0, "secret": print_})
+    stood.check(name, wanted.stated())
     if not stood.window:
-        stood.check(name, {"window": stated["window"] or _LEAST_WINDOW})
-    return Window(name, stood, secret)
-
-
-def _new(name: str, stated: dict[str, Any], secret: str) -> Manifest:
-    capacity, window = stated["capacity"], stated["window"]
-    if capacity is None or window is None:
-        raise FilterLost(
-            f"there is no filter {name!r} on the server; give a capacity and a window and it is made"
-        )
-    generations = _DEFAULT_GENERATIONS if stated["generations"] is None else stated["generations"]
-    if not isinstance(generations, int) or not _LEAST_GENERATIONS <= generations <= _MOST_GENERATIONS:
-        raise ParameterError(
-            f"generations must be {_LEAST_GENERATIONS} to {_MOST_GENERATIONS}, got {generations!r}"
-        )
-    if not isfinite(window) or window < _LEAST_WINDOW:
-        raise ParameterError(f"window must be {_LEAST_WINDOW} seconds or more, got {window!r}")
-    fpr = DEFAULT_FPR if stated["fpr"] is None else stated["fpr"]
-    # Keys may come in bursts: each generation has room for all of them.
-    layout, bits, probes = planning.shape(capacity, 1 - (1 - fpr) ** (1 / generations), None, None)
-    cells = _core.WireCells(bits, probes, layout=layout)
-    return Manifest(
-        id=secrets.token_hex(16),
-        backend="strings",
-        capacity=capacity,
-        fpr=float(fpr),
-        layout=layout,
-        scheme=cells.scheme,
-        hash="xxh3",
-        num_bits=cells.num_bits,
-        num_hashes=cells.num_hashes,
-        shards=1,
-        seed=stated["seed"] or 0,
-        secret=secret,
-        window=window,
-        generations=generations,
-        state=READY,
-    )
+        stood.check(name, {"window": _LEAST_WINDOW if wanted.window is None else wanted.window})
+    return Window(name, stood, wanted.secret)

@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Pause, Where, Whole
+from bloomery.engines.redis.asks import Call, Pause, Send, Where, Whole
+from bloomery.engines.redis.joined import Joined, buffers
 from bloomery.errors import BloomeryError, EngineError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Ask, Send, Steps
+    from bloomery.engines.redis.asks import Ask, Steps
 
 T = TypeVar("T")
 
@@ -145,7 +146,7 @@ class Transport:
             asks = next(steps)
             while True:
                 try:
-                    answers = [self._answer(ask) for ask in asks]
+                    answers = self._answers(asks)
                 except BaseException as error:  # noqa: BLE001 - the generator tidies up and raises it again
                     asks = steps.throw(error)
                 else:
@@ -153,6 +154,15 @@ class Transport:
         except StopIteration as stop:
             value: T = stop.value
             return value
+
+    def _answers(self, asks: list[Ask]) -> list[Any]:
+        sends = [ask for ask in asks if isinstance(ask, Send)]
+        if len(asks) == 1 or len(sends) < len(asks):
+            return [self._answer(ask) for ask in asks]
+        try:
+            return self._sent_together(sends)
+        except RAISED as error:
+            raise translated(self.name, error) from None
 
     def _answer(self, ask: Ask) -> Any:
         if isinstance(ask, Pause):
@@ -187,14 +197,29 @@ class Transport:
         return [self._exchanged(ask) if ask.is_refused_whole(exchange) else exchange]
 
     def _exchanged(self, ask: Send) -> WireExchange:
-        client, exchange = self.client, ask.batch.exchange(ask.shards)
+        exchange = ask.batch.exchange(ask.shards)
+        self._over_one(exchange, once=ask.once)
+        return exchange
+
+    def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
+        """Send several batches to the server in one round trip."""
+        joined = Joined(asks)
+        self._over_one(joined, once=any(ask.once for ask in asks))
+        return [
+            [self._exchanged(ask) if ask.is_refused_whole(part) else part]
+            for ask, part in zip(asks, joined.parts, strict=True)
+        ]
+
+    def _over_one(self, exchange: WireExchange | Joined, *, once: bool) -> None:
+        """Exchange over a connection of the client."""
+        client = self.client
         kept = client.connection  # a client of one connection, which it locks
         lock = getattr(client, "single_connection_lock", None) if kept is not None else None
         connection = kept or client.connection_pool.get_connection()
         if lock is not None:
             lock.acquire()
         try:
-            if ask.once:
+            if once:
                 _exchanged(connection, exchange)
             else:
                 connection.retry.call_with_retry(
@@ -205,21 +230,20 @@ class Transport:
                 lock.release()
             if kept is None:
                 client.connection_pool.release(connection)
-        return exchange
 
 
-def _exchanged(connection: Any, exchange: WireExchange) -> None:
+def _exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
     send(connection, exchange)
     receive(connection, exchange)
 
 
-def send(connection: Any, exchange: WireExchange) -> None:
+def send(connection: Any, exchange: WireExchange | Joined) -> None:
     """Send the commands, from the first on."""
     exchange.restart()
-    connection.send_packed_command([exchange.buffer])
+    connection.send_packed_command(buffers(exchange))
 
 
-def receive(connection: Any, exchange: WireExchange) -> None:
+def receive(connection: Any, exchange: WireExchange | Joined) -> None:
     """Read the replies; the connection is closed unless all of them came."""
     try:
         socket = idle(connection)
@@ -239,7 +263,7 @@ def receive(connection: Any, exchange: WireExchange) -> None:
         raise
 
 
-def check_loaded(exchange: WireExchange) -> None:
+def check_loaded(exchange: WireExchange | Joined) -> None:
     """Raise what clients try again after where a server that starts has not read its data yet."""
     if any(text.startswith("LOADING") for _, text in exchange.refusals):
         raise refusals.BusyLoadingError("the server is loading its data")
@@ -281,7 +305,7 @@ def together(parts: list[tuple[Any, Callable[[], WireExchange]]]) -> list[Except
     return errors
 
 
-def _received(socket: Any, exchange: WireExchange) -> None:
+def _received(socket: Any, exchange: WireExchange | Joined) -> None:
     while True:
         data = socket.recv(RECEIVED)
         if not data:
@@ -290,7 +314,7 @@ def _received(socket: Any, exchange: WireExchange) -> None:
             return
 
 
-def _parsed(connection: Any, exchange: WireExchange) -> None:
+def _parsed(connection: Any, exchange: WireExchange | Joined) -> None:
     done = False
     while not done:
         try:

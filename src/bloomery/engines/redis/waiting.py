@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Pause, Where, Whole
+from bloomery.engines.redis.asks import Call, Pause, Send, Where, Whole
 from bloomery.engines.redis.cluster import patience, pause_of, spread
+from bloomery.engines.redis.joined import Joined, buffers
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
 from bloomery.engines.redis.transport import (
     RAISED,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Ask, Send, Steps
+    from bloomery.engines.redis.asks import Ask, Steps
     from bloomery.engines.redis.redirects import Need
 
 T = TypeVar("T")
@@ -48,11 +49,11 @@ def stream(connection: Any) -> Any:
     return reader if buffer == b"" else None
 
 
-async def exchanged(connection: Any, exchange: WireExchange) -> None:
+async def exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
     """Send the commands and read their replies; the connection is closed unless all of them came."""
     exchange.restart()
     try:
-        await connection.send_packed_command([exchange.buffer])
+        await connection.send_packed_command(buffers(exchange))
         async with asyncio.timeout(connection.socket_timeout or None):
             reader = stream(connection)
             if reader is None:
@@ -71,7 +72,7 @@ async def exchanged(connection: Any, exchange: WireExchange) -> None:
         raise
 
 
-async def _received(reader: Any, exchange: WireExchange) -> None:
+async def _received(reader: Any, exchange: WireExchange | Joined) -> None:
     while True:
         data = await reader.read(RECEIVED)
         if not data:
@@ -80,7 +81,7 @@ async def _received(reader: Any, exchange: WireExchange) -> None:
             return
 
 
-async def _parsed(connection: Any, exchange: WireExchange) -> None:
+async def _parsed(connection: Any, exchange: WireExchange | Joined) -> None:
     done = False
     while not done:
         try:
@@ -123,6 +124,12 @@ class AsyncTransport:
     async def _answers(self, asks: list[Ask]) -> list[Any]:
         if len(asks) == 1:
             return [await self._answer(asks[0])]
+        sends = [ask for ask in asks if isinstance(ask, Send)]
+        if self.whole and len(sends) == len(asks):
+            try:
+                return await self._sent_together(sends)
+            except RAISED as error:
+                raise translated(self.name, error) from None
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._answer(ask)) for ask in asks]
         return [task.result() for task in tasks]
@@ -160,10 +167,25 @@ class AsyncTransport:
         return [await self._exchanged(ask) if ask.is_refused_whole(exchange) else exchange]
 
     async def _exchanged(self, ask: Send) -> WireExchange:
-        pool, exchange = self.client.connection_pool, ask.batch.exchange(ask.shards)
+        exchange = ask.batch.exchange(ask.shards)
+        await self._over_one(exchange, once=ask.once)
+        return exchange
+
+    async def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
+        """Send several batches to the server in one round trip."""
+        joined = Joined(asks)
+        await self._over_one(joined, once=any(ask.once for ask in asks))
+        return [
+            [await self._exchanged(ask) if ask.is_refused_whole(part) else part]
+            for ask, part in zip(asks, joined.parts, strict=True)
+        ]
+
+    async def _over_one(self, exchange: WireExchange | Joined, *, once: bool) -> None:
+        """Exchange over a connection of the client."""
+        pool = self.client.connection_pool
         connection = await pool.get_connection()
         try:
-            if ask.once:
+            if once:
                 await exchanged(connection, exchange)
             else:
                 await connection.retry.call_with_retry(
@@ -171,7 +193,6 @@ class AsyncTransport:
                 )
         finally:
             await asyncio.shield(pool.release(connection))
-        return exchange
 
 
 class AsyncClusterTransport(AsyncTransport):

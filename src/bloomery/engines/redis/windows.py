@@ -18,14 +18,19 @@ import time
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from bloomery import _core
 from bloomery.engines.redis import failures
+from bloomery.engines.redis.acknowledged import Acknowledged, Verification
 from bloomery.engines.redis.asks import Call, Send, call
 from bloomery.engines.redis.manifest import read
 from bloomery.engines.redis.names import Names, shard_of
 from bloomery.engines.redis.strings import PORTION, cells_of, either, iterated
+from bloomery.errors import FilterLost
 
 if TYPE_CHECKING:
-    from bloomery._core import WireBatch, WireExchange, WireKeys
+    from collections.abc import Sequence
+
+    from bloomery._core import WireBatch, WireCells, WireExchange
     from bloomery.engines.redis.asks import Ask, Steps
     from bloomery.engines.redis.manifest import Manifest
 
@@ -35,6 +40,9 @@ _ASKED_EVERY = 1.0
 _SLACK = 0.001
 #: Seconds for which strings outlive their last use: the nodes of a cluster may have clocks of their own.
 _KEPT = 60
+#: Turns 0 into 1 and 1 into 0.
+_OTHER = bytes([1, 0]) + bytes(254)
+_WORD = 8
 
 
 class Clock:
@@ -64,19 +72,25 @@ class Window:
     def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
         """Take what stands on the server."""
         self.name, self.cells = name, cells_of(stood, secret)
-        self.clock = Clock(Names(name).manifest)
+        #: Hashes keys and keeps their order, which cells in shards do not.
+        self.hasher = _core.WireCells(512, 8, seed=stood.seed, secret=secret)
+        self.names = Names(name)
+        self.clock = Clock(self.names.manifest)
         self.stretch = stood.window / (stood.generations - 1)
         self.adopt(stood)
 
     def adopt(self, stood: Manifest) -> None:
         """Go by this manifest: that before was cleared."""
-        self.manifest, self._mark = stood, stood.mark(0)
-        #: Generations whose strings this client has made.
-        self._made: set[int] = set()
+        self.manifest = stood
+        #: Strings that this client has made: generation and shard.
+        self._made: set[tuple[int, int]] = set()
+        #: What was acknowledged, by generation.
+        self._noted: dict[int, Acknowledged] = {}
 
-    def key(self, generation: int) -> bytes:
-        """Return the name of a generation's string."""
-        return b"%s:bits:@%d" % (self.name.encode(), generation)
+    def key(self, generation: int, shard: int = 0) -> bytes:
+        """Return the name of a string."""
+        whole = b"%s:bits:@%d" % (self.names.name, generation)
+        return whole if self.manifest.shards == 1 else b"%s:%d" % (whole, shard)
 
     def _at(self, seconds: float) -> int:
         return int(seconds // self.stretch)
@@ -88,129 +102,217 @@ class Window:
 
     def one(self, key: Any, *, adding: bool) -> Steps[bool]:
         """Look for one key, or add it: True when it was found, or new."""
-        answers = yield from self.each(self.cells.one(key).hashes, adding=adding)
+        answers = yield from self.each(self.hasher.one(key).hashes, adding=adding)
         return bool(answers[0])
 
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
             return (yield from iterated(self.many, keys, adding=adding, answer=answer))
-        gathered = self.cells.keys(keys, adding=adding)
-        told = yield from self._portions(gathered, adding=adding)
+        gathered = self.hasher.keys(keys)
+        told = yield from self.each(gathered.batch(0, len(gathered)).hashes, adding=adding)
+        if not answer:
+            return None
         gathered.give(told)
-        return gathered.answers(keys) if answer else None
+        return gathered.answers(keys)
 
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look for ready hashes, or add them; a byte for each, as `one` answers."""
-        return (yield from self._portions(self.cells.hashed(hashes, adding=adding), adding=adding))
-
-    def _portions(self, gathered: WireKeys, *, adding: bool) -> Steps[bytes]:
-        ask = self._added if adding else self._found
-        told = b""
-        for start in range(0, len(gathered), PORTION):
-            batch = gathered.batch(start, start + PORTION)
+        told, size = b"", _WORD * PORTION
+        for start in range(0, len(hashes), size):
+            portion = _Portion(self.cells, hashes[start : start + size])
             while True:
                 try:
-                    told += yield from ask(batch.hashes)
+                    told += yield from (self._added(portion) if adding else self._found(portion))
                 except _Cleared:
                     continue
                 break
         return told
 
-    def _found(self, hashes: bytes) -> Steps[bytes]:
+    def _found(self, portion: _Portion) -> Steps[bytes]:
         alive = yield from self._alive()
-        answers = yield from self._asked(hashes, alive, adding=False)
-        return either(answers)
+        return either((yield from self._asked(portion, alive, ())))
 
-    def _added(self, hashes: bytes) -> Steps[bytes]:
+    def _added(self, portion: _Portion) -> Steps[bytes]:
         """Add to the present, and look in what is older: new is what is new there and nowhere here."""
-        known, written = bytes(len(hashes) // 8), set[int]()
+        told: list[bytes] | None = None
+        written = set[int]()
         while True:
             earliest, latest = yield from self.clock.now()
             present = {self._at(earliest), self._at(latest)} - written
             if not present:
-                return bytes(1 - one for one in known)
-            first = not written
-            if first:
-                older = range(min(present) - self.manifest.generations + 1, min(present))
-                known = either([known, *(yield from self._asked(hashes, older, adding=False))])
-            for generation in sorted(present):
-                yield from self._prepared(generation)
-                (new,) = yield from self._asked(hashes, [generation], adding=True)
-                if first:  # later ones have what was just added
-                    known = either([known, bytes(1 - one for one in new)])
-                written.add(generation)
+                return either([portion.new, either(told or []).translate(_OTHER)])
+            for generation in present:
+                yield from self._prepared(portion.shards, generation)
+            first = min(present)
+            older = range(first - self.manifest.generations + 1, first) if told is None else range(0)
+            answers = yield from self._asked(portion, older, sorted(present))
+            for generation in present:
+                self._noted.setdefault(generation, Acknowledged(1)).note(portion.hashes)
+            if told is None:  # later generations have what was just added
+                known, new = answers[: len(older)], answers[len(older) :]
+                told = [*known, *(one.translate(_OTHER) for one in new)]
+            written |= present
 
-    def _prepared(self, generation: int) -> Steps[None]:
-        """Make the string of a generation if it is not there: whoever does, it is the same."""
-        if generation in self._made:
+    def _prepared(self, shards: list[int], generation: int) -> Steps[None]:
+        """Make strings of a generation where they are not there: whoever does, they are the same."""
+        missing = [shard for shard in shards if (generation, shard) not in self._made]
+        if not missing:
             return
-        key, (_, nbytes) = self.key(generation), self.cells.range(0)
         ends = ceil(((generation + self.manifest.generations) * self.stretch + _KEPT) * 1000)
-        yield from call(key, b"SETRANGE", key, nbytes, self._mark)
-        yield from call(key, b"PEXPIREAT", key, ends)
-        alive = range(generation - self.manifest.generations, generation + 1)
-        self._made = {one for one in self._made if one in alive} | {generation}
-
-    def _asked(self, hashes: bytes, generations: Any, *, adding: bool) -> Steps[list[bytes]]:
-        """Ask generations at the same time; a byte a hash of each."""
-        batches: list[WireBatch] = []
         asks: list[Ask] = []
-        for generation in generations:
-            gathered = self.cells.hashed(hashes, adding=adding)
-            batches.append(gathered.batch(0, len(gathered)))
-            asks.append(Send(batches[-1], [shard_of(0, self.key(generation))]))
+        for shard in missing:
+            key, (_, nbytes) = self.key(generation, shard), self.cells.range(shard)
+            asks.append(Call(key, (b"SETRANGE", key, nbytes, self.manifest.mark(shard))))
+            asks.append(Call(key, (b"PEXPIREAT", key, ends)))
+        yield asks[::2]
+        yield asks[1::2]
+        alive = range(generation - self.manifest.generations, generation + 1)
+        self._made = {made for made in self._made if made[0] in alive}
+        self._made.update((generation, shard) for shard in missing)
+        self._noted = {noted: of for noted, of in self._noted.items() if noted in alive}
+
+    def _asked(self, portion: _Portion, looked: Sequence[int], added: Sequence[int]) -> Steps[list[bytes]]:
+        """Look in some generations and add to others, at the same time; a byte a hash of each."""
+        each = [(generation, portion.looked) for generation in looked]
+        each += [(generation, portion.added()) for generation in added]
+        asks: list[Ask] = [
+            Send(batch, [shard_of(shard, self.key(generation, shard)) for shard in portion.shards])
+            for generation, batch in each
+        ]
         told: list[list[WireExchange]] = (yield asks) if asks else []
-        for generation, batch, exchanges in zip(generations, batches, told, strict=True):
+        answers, missing, there = list[bytes](), list[tuple[int, int, bool]](), 0
+        for number, ((generation, batch), exchanges) in enumerate(zip(each, told, strict=True)):
+            adding, before = number >= len(looked), len(missing)
             for exchange in exchanges:
                 if exchange.refusals:
                     raise failures.refused(self.name, exchange.refusals[0][1])
-                for _, mark, _, _ in exchange.states:
-                    if mark[:8] != self._mark[:8]:
-                        yield from self._missed(generation)
                 batch.take(exchange)
-        return [batch.answers for batch in batches]
+                for shard, mark, _, bits in exchange.states:
+                    if mark[:8] != self.manifest.mark(shard)[:8]:
+                        missing.append((generation, shard, adding))
+                    else:
+                        there += 1
+                    if adding:
+                        self._noted.setdefault(generation, Acknowledged(1)).bits[0] += bits
+            answers.append(batch.answers)
+            if adding and len(missing) > before:
+                # What was new in a string that is not marked was nowhere before.
+                portion.new = either([portion.new, batch.answers])
+        # A mark that was found tells that the window stands: other strings were not written to yet.
+        if missing and (not there or any(adding or (g, s) in self._made for g, s, adding in missing)):
+            yield from self._missed(missing)
+        return answers
 
-    def _missed(self, generation: int) -> Steps[None]:
-        """Find out why a string is not there: nobody wrote to it, it was cleared, or it was lost."""
-        key = Names(self.name).manifest
+    def _stands(self) -> Steps[Manifest | None]:
+        """Return the manifest, if it is still that of this window."""
+        key = self.names.manifest
         data = yield from call(key, b"GET", key)
         stood = None if data is None else read(self.name, data)
-        if stood is None or stood.id != self.manifest.id:
+        return stood if stood is not None and stood.id == self.manifest.id else None
+
+    def _missed(self, missing: list[tuple[int, int, bool]]) -> Steps[None]:
+        """Find out why strings are not there: nobody wrote to them, they were cleared, or lost."""
+        stood = yield from self._stands()
+        if stood is None:
             raise failures.lost(self.name, "its manifest, or another filter has its name")
         if stood.generation != self.manifest.generation:
             self.adopt(stood)
             raise _Cleared
-        if generation in self._made:
-            self._made.discard(generation)
+        made = {(generation, shard) for generation, shard, _ in missing} & self._made
+        self._made -= made
+        if made:
             raise failures.lost(self.name, "a generation")
+        if any(adding for _, _, adding in missing):
+            raise _Cleared  # as another task or thread found out in between
+
+    def verified(self, *, restarted: bool) -> Steps[Verification]:
+        """Compare what the server has with what this client knows that it acknowledged."""
+        stood = yield from self._stands()
+        if stood is not None and stood.generation != self.manifest.generation:
+            self.adopt(stood)
+        lost, checked, found, bits, ones = list[int](), 0, 0, 0, 0
+        for generation, noted in sorted(self._noted.items()):
+            hashes, least = noted.hashes(), noted.bits[0]
+            told, there = b"", 0
+            if stood is not None:
+                try:
+                    (told,) = yield from self._asked(_Portion(self.cells, hashes), [generation], ())
+                    there = yield from self._ones(generation)
+                except FilterLost:
+                    lost.append(generation)
+                except _Cleared:
+                    return (yield from self.verified(restarted=restarted))
+            if generation not in (yield from self._alive()):
+                continue  # it has been forgotten, as it should
+            checked, found, bits, ones = (
+                checked + len(hashes) // _WORD,
+                found + sum(told),
+                bits + least,
+                ones + there,
+            )
+            if there >= least:
+                noted.bits[0] = there
+        ok = stood is not None and not lost and found == checked and ones >= bits
+        return Verification(ok, stood is None, restarted, tuple(lost), checked, checked - found, bits, ones)
+
+    def _ones(self, generation: int) -> Steps[int]:
+        ones = 0
+        for shard in range(self.manifest.shards):
+            key, (_, nbytes) = self.key(generation, shard), self.cells.range(shard)
+            ones += yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)
+        return ones
 
     def fills(self) -> Steps[list[int]]:
         """Count the set bits of each generation, oldest first."""
-        counts = []
-        _, nbytes = self.cells.range(0)
+        counts = list[int]()
         for generation in (yield from self._alive()):
-            key = self.key(generation)
-            counts.append((yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)))
+            ones = yield from self._ones(generation)
+            counts.append(ones)
         return counts
+
+    def fpr(self) -> Steps[float]:
+        """Compute the rate of false positives at the present load."""
+        absent = 1.0
+        for ones in (yield from self.fills()):
+            absent *= 1 - self.cells.fpr(ones)
+        return 1 - absent
 
     def cleared(self) -> Steps[None]:
         """Forget every key. Who finds strings gone finds the next generation of the manifest."""
-        key, after = Names(self.name).manifest, self.manifest.next()
+        key, after = self.names.manifest, self.manifest.next()
         yield from call(key, b"SET", key, after.to_bytes(), b"XX")
         yield from self._unlinked()
         self.adopt(after)
 
     def _unlinked(self) -> Steps[None]:
         alive = yield from self._alive()
-        yield [Call(self.key(generation), (b"UNLINK", self.key(generation))) for generation in alive]
+        keys = [self.key(generation, shard) for generation in alive for shard in range(self.manifest.shards)]
+        yield [Call(key, (b"UNLINK", key)) for key in keys]
 
     def deleted(self) -> Steps[bool]:
         """Delete the window; True when it was there."""
-        key = Names(self.name).manifest
+        key = self.names.manifest
         was = yield from call(key, b"DEL", key)
         yield from self._unlinked()
         return bool(was)
+
+
+class _Portion:
+    """Hashes that are asked of several generations."""
+
+    def __init__(self, cells: WireCells, hashes: bytes) -> None:
+        """Take hashes of 8 bytes each."""
+        self._cells, self.hashes = cells, hashes
+        #: To be looked for: its answers are those of the exchange that it took last.
+        self.looked = cells.hashed(hashes).batch(0, PORTION)
+        self.shards = self.looked.shards
+        #: Those that were new when it was found out that the window was cleared.
+        self.new = bytes(len(hashes) // _WORD)
+
+    def added(self) -> WireBatch:
+        """Return them as a batch of its own, to be added."""
+        return self._cells.hashed(self.hashes, adding=True).batch(0, PORTION)
 
 
 class _Cleared(Exception):

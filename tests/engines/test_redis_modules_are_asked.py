@@ -1,16 +1,8 @@
-"""Filters that a server has of its own, behind the same class, where it answers that it has them.
-
-The package's own service is one of them, with keyed filters and, plain, with RedisBloom's.
-BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM a
-valkey-server and its module.
-"""
+"""Filters that a server has of its own, behind the same class, where it answers that it has them."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import threading
 import time
 import uuid
 from math import inf
@@ -18,82 +10,17 @@ from math import inf
 import numpy as np
 import pytest
 import redis
-from engines import servers
-from engines.servers import Server, needs_redis
-from service.conftest import Running
+from engines.modules import Service, client, running
+from engines.servers import needs_redis
 
 from bloomery import IncompatibleFilters, ParameterError, hash_key
 from bloomery.engines.redis import (
     AsyncRedisBloomFilter,
     RedisBloomFilter,
-    RedisCountingFilter,
-    RedisRollingFilter,
-    opening,
 )
-from bloomery.engines.redis.opening import Wanted
-from bloomery.engines.redis.transport import Transport
-from bloomery.errors import EngineError, EngineRefused, EngineTimeout, FilterLost
+from bloomery.errors import EngineError, FilterLost
 
-SERVICES = {"service": (), "plain service": ("--plain",)}
-PROGRAMS = {
-    "redisbloom": (servers.REDIS, os.environ.get("BLOOMERY_REDISBLOOM")),
-    "valkey-bloom": (os.environ.get("BLOOMERY_VALKEY"), os.environ.get("BLOOMERY_VALKEY_BLOOM")),
-}
-
-
-class Service(Running):
-    """`bloomery serve`, as the tests have servers."""
-
-    def __init__(self, folder, *options, **environment):
-        super().__init__(folder, *options, BLOOMERY_RESP_FLUSH="true", **environment)
-
-    @property
-    def port(self):
-        return int(self.resp.rpartition(":")[2])
-
-    def client(self, **options):
-        return redis.Redis(port=self.port, **options)
-
-
-@pytest.fixture(scope="module", params=[*PROGRAMS, *SERVICES])
-def running(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("module")
-    if request.param in SERVICES:
-        pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
-        started = Service(folder, *SERVICES[request.param])
-        yield started
-        started.kill()
-        return
-    program, module = PROGRAMS[request.param]
-    if not program or not module:
-        pytest.skip("needs BLOOMERY_REDISBLOOM, or BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(servers, "REDIS", program)
-        started = Server(folder, loadmodule=module)
-        yield started
-        started.kill()
-
-
-@pytest.fixture(params=[2, 3])
-def client(request, running):
-    with running.client(protocol=request.param) as made:
-        made.flushall()
-        yield made
-
-
-@pytest.fixture
-def service(tmp_path):
-    """A function that starts a service for one test."""
-    pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
-    started = []
-
-    def start(*options):
-        started.append(Service(tmp_path / f"service{len(started)}", *options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
+__all__ = ["client", "running"]  # fixtures
 
 
 def test_keys_of_every_kind_are_told_by_their_hash(client):
@@ -199,29 +126,6 @@ def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
     assert client.pexpiretime(f._there.names.bits[0]) == f.manifest.expires > before
 
 
-@pytest.mark.parametrize("killed", range(1, 12))
-def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client, killed):
-    transport, sent = Transport(client, "f"), []
-
-    class Died(BaseException):
-        pass
-
-    def asked(ask):
-        if len(sent) == killed:
-            raise Died
-        sent.append(ask.words[0])
-        return Transport._called(transport, ask)
-
-    transport._called = asked
-    try:
-        transport.run(opening.opened(Wanted("f", 1000, backend="module")))
-    except Died:
-        closing = b"closing" in (client.get("f:bloomery") or b"")
-        assert closing or all(client.pttl(key) > 0 for key in client.scan_iter()), sent
-    else:
-        assert killed > 8
-
-
 @needs_redis
 @pytest.mark.parametrize("backend", ["auto", "module"])
 def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
@@ -264,217 +168,3 @@ def test_tasks_have_it_as_threads_do(running, client):
 
     asyncio.run(told())
     assert RedisBloomFilter.find(client, "f") is None
-
-
-def test_of_two_who_make_it_unlike_one_is_told(running, client):
-    met, told = threading.Barrier(2), []
-
-    def make(capacity):
-        with running.client() as own:
-            own.ping()
-            met.wait()
-            try:
-                told.append(RedisBloomFilter(own, "f", capacity, backend="module").capacity)
-            except IncompatibleFilters as error:
-                told.append(str(error))
-
-    for _ in range(5):
-        threads = [threading.Thread(target=make, args=(capacity,)) for capacity in (1000, 2000)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        (made,), (refused,) = ([one for one in told if isinstance(one, kind)] for kind in (int, str))
-        assert f"capacity ({made} there, {3000 - made} asked for)" in refused
-        f = RedisBloomFilter(client, "f")
-        assert f.add("a")
-        f.delete()
-        told.clear()
-        assert list(client.scan_iter()) == []
-
-
-def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
-    from bloomery.engines.redis import creation
-
-    with monkeypatch.context() as patch:
-        patch.setattr(creation, "_BUILT_WITHIN", 300)
-        patch.setattr(creation, "_undone", lambda *_: iter(()))
-
-        def stop(*_):
-            raise EngineError("stopped")
-            yield
-
-        patch.setattr(creation, "_closed", stop)
-        with pytest.raises(EngineError, match="stopped"):
-            RedisBloomFilter(client, "f", 1000, backend="module")
-        assert client.exists("f:bloomery")
-    # Who comes meanwhile waits until it is gone, or brings it to its end.
-    f = RedisBloomFilter(client, "f", 1000, backend="module")
-    assert f.add("a")
-    assert all(client.pttl(key) == -1 for key in client.scan_iter())
-
-
-def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
-    from bloomery.engines.redis import creation
-
-    new = Wanted("f", 1000, backend="module").manifest("module")
-    client.set("f:bloomery", new.to_bytes(), nx=True, px=400)
-    assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
-    client.delete("f:bloomery")
-    client.set("f:bloomery", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(creation, "_WAITS", 2)
-    with pytest.raises(EngineTimeout):
-        RedisBloomFilter(client, "f", 1000, backend="module")
-
-
-@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_that_keeps_what_it_acknowledged_has_lost_nothing(service, options):
-    running = service("--durability", "always", *options)
-    f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
-    f.update(range(5000))
-    f.clear()
-    f.update(range(5000))
-    running.kill()
-    running.start()
-    again = RedisBloomFilter(running.client(), "f")
-    assert again.manifest == f.manifest
-    assert again.contains_many(range(5000)) == [True] * 5000
-    f._transport.client = running.client()  # the port is another one
-    told = f.verify()
-    assert told
-    assert told.restarted
-    assert told.keys_checked == 4096
-
-
-@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_that_comes_back_as_it_was_before_has_lost_the_last_keys_and_says_so(service, options):
-    running = service(*options)
-    f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
-    f.update(range(3000))
-    running.client().save()
-    data, copy = running.folder / "data", running.folder / "copy"
-    shutil.copytree(data, copy, ignore=shutil.ignore_patterns("*.sock"))
-    f.update(range(10**6, 10**6 + 500))
-    late = RedisBloomFilter(running.client(), "late", 1000, backend="auto")
-    late.update(["a", "b", "c"])
-    running.kill()
-    shutil.rmtree(data)
-    copy.rename(data)
-    running.start()
-    f._transport.client = late._transport.client = running.client()
-    told = f.verify()
-    assert not told
-    assert told.restarted
-    assert told.shards_lost == ()
-    assert 480 <= told.keys_lost <= 500  # at most 1 %, and six deviations of 500 trials
-    assert f.contains_many(range(3000)) == [True] * 3000
-    assert not late.verify()
-    assert late.verify().replaced
-    with pytest.raises(FilterLost):
-        late.add("d")
-    running.kill()
-    shutil.rmtree(data)  # nothing was kept
-    running.start()
-    f._transport.client = running.client()
-    told = f.verify()
-    assert told.replaced
-    assert told.keys_lost == told.keys_checked == 3500
-    with pytest.raises(FilterLost):
-        f.add("d")
-
-
-@pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_has_no_strings_and_says_what_to_take(service, options):
-    client = service(*options).client()
-    for backend, asked in (
-        (None, {}),
-        ("strings", {}),
-        ("auto", {"shards": 2}),
-        ("auto", {"layout": "classic"}),
-    ):
-        with pytest.raises(EngineError, match=r"no strings that hold cells .* take backend='module'"):
-            RedisBloomFilter(client, "f", 1000, backend=backend, **asked)
-    for kind, asked in ((RedisCountingFilter, {}), (RedisRollingFilter, {"window": 60})):
-        with pytest.raises(EngineError, match="no strings that hold cells"):
-            kind(client, "f", 1000, **asked)
-    assert client.dbsize() == 0
-    with pytest.raises(EngineError, match="1 to 128"):
-        RedisBloomFilter(client, "a/b", 1000, backend="module")
-    assert client.dbsize() == 0
-
-
-def test_a_service_asks_who_comes_and_refuses_what_a_token_may_not(service):
-    running = service()
-    made = running.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
-    bearer = {"authorization": f"Bearer {made['token']}"}
-    tokens = {
-        name: running.http.post("/v1/tokens", headers=bearer, json={"name": name, **rights}).json()["token"]
-        for name, rights in {
-            "reader": {"scopes": ["read"]},
-            "tenant": {"scopes": ["read", "write"], "patterns": ["mine:*", "{mine:*"]},
-        }.items()
-    }
-    with pytest.raises(EngineRefused, match="password"):
-        RedisBloomFilter(running.client(), "mine:f", 1000, backend="module")
-    with pytest.raises(EngineRefused, match="does not know this user") as told:
-        RedisBloomFilter(running.client(password="not-this-one"), "mine:f", 1000, backend="module")
-    assert "not-this-one" not in str(told.value)
-    reader = running.client(password=tokens["reader"])
-    with pytest.raises(EngineRefused, match="does not allow"):
-        RedisBloomFilter(reader, "mine:f", 1000, backend="module")
-    tenant = running.client(password=tokens["tenant"])
-    with pytest.raises(EngineRefused, match="does not allow"):
-        RedisBloomFilter(tenant, "theirs:f", 1000, backend="module")
-    f = RedisBloomFilter(tenant, "mine:f", 1000, backend="module")
-    assert f.add("a")
-    f.clear()
-    assert f.add("a")
-    looked = RedisBloomFilter(reader, "mine:f")
-    assert "a" in looked
-    with pytest.raises(EngineRefused, match="does not allow"):
-        looked.add("b")
-    assert looked.verify()
-    with running.client(password=made["token"]) as admin:
-        assert {key.decode() for key in admin.scan_iter("theirs*")} == set()
-
-
-def test_it_is_there_at_every_moment_while_it_is_cleared(running, client):
-    f = RedisBloomFilter(client, "f", 1000, backend="module")
-    stop, told = threading.Event(), []
-
-    def go_on():
-        with running.client() as own:
-            g = RedisBloomFilter(own, "f")
-            try:
-                while not stop.is_set():
-                    g.add_many(range(50))
-                    g.contains_many(range(50))
-            except EngineError as error:
-                told.append(error)
-
-    threads = [threading.Thread(target=go_on) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for _ in range(30):
-        f.clear()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not told
-
-
-def test_names_on_a_service_have_room_for_the_keys_made_of_them(service):
-    client = service().client()
-    f = RedisBloomFilter(client, "n" * 83, 1000, backend="module")
-    f.add("a")
-    f.clear()
-    assert f.add("a")
-    f = RedisBloomFilter(client, "n" * 84, 1000, backend="module")
-    f.add("a")
-    with pytest.raises(EngineError, match="a name is 1 to 128"):
-        f.clear()
-    assert "a" in f
-    assert f.verify()
-    tagged = RedisBloomFilter(client, "{tenant}:seen", 1000, backend="module")
-    tagged.clear()
-    assert tagged.add("a")

@@ -196,7 +196,9 @@ def _backend(wanted: Wanted, said: server.Server) -> str:
     """Return who holds the cells, which the server must say it can."""
     backend = _chosen(wanted, said)
     if backend == STRINGS:
-        said.for_cells(wanted.name)
+        # The module takes no bits, so that a filter in memory has no place there.
+        own = ["take backend='module'"] if said.module and wanted.shape is None else []
+        said.for_cells(wanted.name, *own)
     return backend
 
 

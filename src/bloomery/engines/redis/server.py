@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bloomery.engines.redis.asks import call
-from bloomery.errors import EngineError, EngineRefused
+from bloomery.errors import EngineError, EngineRefused, EngineTimeout, EngineUnavailable
 
 if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
@@ -39,14 +39,13 @@ class Server:
         """True when it may delete keys that have no time to live."""
         return bool(self.maxmemory) and (self.policy or "").startswith("allkeys")
 
-    def for_cells(self, name: str) -> Server:
+    def for_cells(self, name: str, remedy: str = "take a Redis or Valkey server") -> Server:
         """Return it; EngineError where it has no strings for the cells of a filter."""
-        if not self.strings:
-            raise EngineError(
-                f"filter {name!r}: the server has no strings that hold cells (SETRANGE, BITFIELD, ...); "
-                + ("take backend='module'" if self.module else "it is no Redis or Valkey server")
-            )
-        return self
+        if self.strings:
+            return self
+        raise EngineError(
+            f"filter {name!r}: the server has no strings that hold cells (SETRANGE, BITFIELD, ...); {remedy}"
+        )
 
 
 def asked(key: bytes | None = None) -> Steps[Server]:
@@ -84,6 +83,8 @@ def _commands(asked_for: tuple[bytes, ...], key: bytes | None) -> Steps[set[byte
     """Ask which of these commands the server has; None where this user may not know."""
     try:
         told = yield from call(key, b"COMMAND", b"INFO", *asked_for)
+    except (EngineTimeout, EngineUnavailable):  # which is no answer
+        raise
     except EngineError:
         return None
     if isinstance(told, dict):  # as redis-py has it

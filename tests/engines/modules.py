@@ -1,0 +1,62 @@
+"""Servers that have filters of their own, and fixtures that walk them.
+
+The package's own service is one of them, with keyed filters and, plain, with RedisBloom's.
+BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM a
+valkey-server and its module.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import redis
+from engines import servers
+from engines.servers import Server
+from service.conftest import Running
+
+SERVICES = {"service": (), "plain service": ("--plain",)}
+PROGRAMS = {
+    "redisbloom": (servers.REDIS, os.environ.get("BLOOMERY_REDISBLOOM")),
+    "valkey-bloom": (os.environ.get("BLOOMERY_VALKEY"), os.environ.get("BLOOMERY_VALKEY_BLOOM")),
+}
+
+
+class Service(Running):
+    """`bloomery serve`, as the tests have servers."""
+
+    def __init__(self, folder, *options, **environment):
+        super().__init__(folder, *options, BLOOMERY_RESP_FLUSH="true", **environment)
+
+    @property
+    def port(self):
+        return int(self.resp.rpartition(":")[2])
+
+    def client(self, **options):
+        return redis.Redis(port=self.port, **options)
+
+
+@pytest.fixture(scope="module", params=[*PROGRAMS, *SERVICES])
+def running(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("module")
+    if request.param in SERVICES:
+        pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+        started = Service(folder, *SERVICES[request.param])
+        yield started
+        started.kill()
+        return
+    program, module = PROGRAMS[request.param]
+    if not program or not module:
+        pytest.skip("needs BLOOMERY_REDISBLOOM, or BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(servers, "REDIS", program)
+        started = Server(folder, loadmodule=module)
+        yield started
+        started.kill()
+
+
+@pytest.fixture(params=[2, 3])
+def client(request, running):
+    with running.client(protocol=request.param) as made:
+        made.flushall()
+        yield made

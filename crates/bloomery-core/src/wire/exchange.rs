@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cells::{Cells, MARK_BYTES, Said};
 use super::cut::Shard;
+use super::groups::Groups;
 use super::reply::{Replies, Reply, items, past};
 use super::whole;
 use crate::cells::allocation::{reserve, zeroed};
@@ -17,57 +18,21 @@ pub struct Batch {
     adding: bool,
     /// No shard goes whole: a server refused it.
     by_key: bool,
-    hashes: Vec<u64>,
-    /// The place of each hash among those that came; empty when it is its own.
-    order: Vec<u32>,
-    groups: Vec<(u64, Range<usize>)>,
+    keys: Groups,
     answers: Vec<u8>,
 }
 
 impl Batch {
     /// Hashes to be looked for, or added.
     pub fn new(cells: &Arc<Cells>, hashes: Vec<u64>, adding: bool) -> Result<Self> {
-        if hashes.len() > u32::MAX as usize {
-            return Err(Error::Parameter(format!("a batch has fewer than 2**32 keys, got {}", hashes.len())));
-        }
-        let cells = Arc::clone(cells);
-        let answers = zeroed(hashes.len())?;
-        let (order, groups) = (Vec::new(), Vec::new());
-        let mut batch = Batch { cells, adding, by_key: false, hashes, order, groups, answers };
-        if batch.cells.shards() > 1 {
-            batch.group()?
-        } else {
-            batch.groups.push((0, 0..batch.hashes.len()))
-        }
-        batch.groups.retain(|(_, keys)| !keys.is_empty());
-        Ok(batch)
-    }
-
-    /// Sorts hashes by shard; those of a shard keep their order.
-    fn group(&mut self) -> Result<()> {
-        let shards = self.cells.shards() as usize;
-        let mut places: Vec<u32> = zeroed(self.hashes.len())?;
-        let mut ends: Vec<usize> = zeroed(shards + 1)?;
-        for (place, &hash) in places.iter_mut().zip(&self.hashes) {
-            *place = self.cells.shard(hash) as u32;
-            ends[*place as usize + 1] += 1;
-        }
-        (0..shards).for_each(|shard| ends[shard + 1] += ends[shard]);
-        self.groups = (0..shards).map(|shard| (shard as u64, ends[shard]..ends[shard + 1])).collect();
-        let mut order: Vec<u32> = zeroed(self.hashes.len())?;
-        let mut sorted: Vec<u64> = zeroed(self.hashes.len())?;
-        for (came, (&shard, &hash)) in places.iter().zip(&self.hashes).enumerate() {
-            let at = &mut ends[shard as usize];
-            (order[*at], sorted[*at]) = (came as u32, hash);
-            *at += 1;
-        }
-        (self.order, self.hashes) = (order, sorted);
-        Ok(())
+        let (cells, answers) = (Arc::clone(cells), zeroed(hashes.len())?);
+        let keys = Groups::new(hashes, cells.shards(), |hash| cells.shard(hash))?;
+        Ok(Batch { cells, adding, by_key: false, keys, answers })
     }
 
     /// The shards that hashes lie in, rising.
     pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
-        self.groups.iter().map(|(shard, _)| *shard)
+        self.keys.shards.iter().map(|(shard, _)| *shard)
     }
 
     /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of other batches,
@@ -86,11 +51,11 @@ impl Batch {
         let mut work = Vec::new();
         for shard in shards {
             let number = shard.number;
-            let Some((_, keys)) = self.groups.iter().find(|(group, _)| *group == number) else {
+            let Some((_, keys)) = self.keys.shards.iter().find(|(group, _)| *group == number) else {
                 return Err(Error::Parameter(format!("no key of the batch lies in shard {number}")));
             };
             let answers = zeroed(keys.len())?;
-            let hashes = self.hashes[keys.clone()].to_vec();
+            let hashes = self.keys.hashes[keys.clone()].to_vec();
             let whole = self.adding && !self.by_key && !asking && whole::pays(&self.cells, number, hashes.len());
             let (keys, mark) = (keys.clone(), Vec::new());
             work.push(Work { shard, keys, whole, hashes, answers, mark, short: false, bits_set: 0 });
@@ -102,8 +67,9 @@ impl Batch {
     pub fn take(&mut self, exchange: &Exchange) {
         for work in &exchange.work {
             for (at, &answer) in work.keys.clone().zip(&work.answers) {
-                let came = self.order.get(at).map_or(at, |&came| came as usize);
-                self.answers[came] = if self.adding { self.answers[came] | answer } else { answer };
+                let Some(&came) = self.keys.order.get(at) else { continue };
+                let mine = &mut self.answers[came as usize];
+                *mine = if self.adding { *mine | answer } else { answer };
             }
         }
     }
@@ -115,7 +81,7 @@ impl Batch {
 
     /// The hashes, those of a shard together.
     pub fn hashes(&self) -> &[u64] {
-        &self.hashes
+        &self.keys.hashes
     }
 
     /// True of keys that are added.

@@ -1,4 +1,4 @@
-//! [`Batch`] and [`Exchange`]: keys of counters by shard, the commands for them, and their replies.
+//! [`Batch`] and [`Counted`]: keys of counters by shard, the commands for them, and what their replies say.
 //!
 //! Unlike a bit that is set, a counter that is changed twice is another one. So it is remembered of which keys a reply has come,
 //! and only the others are sent once more: after another node if the shard has moved, or when a connection broke.
@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Shard;
-use super::cells::MARK_BYTES;
 use super::counters::{Counters, Told, Verb};
-use super::exchange::{Refusal, behind_asking, unexpected};
+use super::exchange::{Exchange, State, Subject, mark, unexpected};
 use super::groups::Groups;
-use super::reply::{Replies, Reply};
+use super::reply::Reply;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
@@ -93,7 +92,7 @@ impl Batch {
     /// The commands for the keys of some shards that nothing was told of yet; the strings of the shards are given.
     ///
     /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
-    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange> {
+    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<Counted>> {
         let mut work = Vec::new();
         for shard in shards {
             let number = shard.number;
@@ -104,19 +103,7 @@ impl Batch {
             let keys: Vec<Key> = due.map(|at| self.key(at)).collect();
             work.push(Work { shard, keys, done: Vec::new(), mark: Vec::new(), short: false });
         }
-        let mut exchange = Exchange {
-            counters: Arc::clone(&self.counters),
-            verb: self.verb,
-            asking,
-            allowance: asking,
-            work,
-            buffer: Vec::new(),
-            replies: Replies::default(),
-            at: (0, 0),
-            refusals: Vec::new(),
-        };
-        exchange.write()?;
-        Ok(exchange)
+        Exchange::new(Counted { counters: Arc::clone(&self.counters), verb: self.verb, work }, asking)
     }
 
     fn key(&self, at: usize) -> Key {
@@ -124,8 +111,8 @@ impl Batch {
     }
 
     /// Takes what an exchange was told.
-    pub fn take(&mut self, exchange: &Exchange) {
-        for key in exchange.work.iter().flat_map(|work| work.done.iter().chain(&work.keys)) {
+    pub fn take(&mut self, exchange: &Exchange<Counted>) {
+        for key in exchange.subject().work.iter().flat_map(|work| work.done.iter().chain(&work.keys)) {
             if let (Some(told), Some(mine)) = (key.told, self.told.get_mut(key.at)) {
                 *mine = Some(told);
             }
@@ -175,102 +162,44 @@ struct Work {
     short: bool,
 }
 
-/// Commands as one buffer, and how far their replies have come. The mark of each shard is asked for behind its keys.
+/// The keys of some shards, and what is told of them.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct Counted {
     counters: Arc<Counters>,
     verb: Verb,
-    asking: bool,
-    /// True when the reply to ASKING is the next one.
-    allowance: bool,
     work: Vec<Work>,
-    buffer: Vec<u8>,
-    replies: Replies,
-    /// The shard whose replies come, and its key; as many as it has keys for its mark.
-    at: (usize, usize),
-    refusals: Vec<Refusal>,
 }
 
-impl Exchange {
-    fn write(&mut self) -> Result<()> {
-        let (counters, each, mut buffer) = (&self.counters, self.counters.longest(self.verb), Vec::new());
+impl Subject for Counted {
+    fn shards(&self) -> usize {
+        self.work.len()
+    }
+
+    fn state(&self, shard: usize) -> State<'_> {
+        let work = &self.work[shard];
+        State { shard: work.shard.number, mark: &work.mark, short: work.short, bits_set: 0 }
+    }
+
+    fn replies(&self, shard: usize) -> usize {
+        1 + self.work[shard].keys.len()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        let (counters, each) = (&self.counters, self.counters.longest(self.verb));
         for Work { shard, keys, .. } in &self.work {
-            reserve(&mut buffer, (keys.len() + 1) * (each + shard.key.len()))?;
+            reserve(out, (keys.len() + 1) * (each + shard.key.len()))?;
             for key in keys {
-                counters.write(&mut buffer, &shard.key, key.hash, self.verb, key.back);
+                counters.write(out, &shard.key, key.hash, self.verb, key.back);
             }
-            counters.ask_mark(&mut buffer, &shard.key, shard.number);
+            counters.ask_mark(out, &shard.key, shard.number);
         }
-        self.buffer = if self.asking { behind_asking(&buffer)? } else { buffer };
         Ok(())
     }
 
-    /// What is to be sent.
-    pub fn buffer(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    /// Replies that are due, from the first on.
-    pub fn due(&self) -> usize {
-        self.work.iter().map(|work| 1 + work.keys.len()).sum::<usize>() * (1 + usize::from(self.asking))
-    }
-
-    /// Takes bytes that came; true when all replies have.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool> {
-        match self.feed_part(bytes)? {
-            Some(1..) => Err(unexpected("more replies than commands")),
-            left => Ok(left.is_some()),
-        }
-    }
-
-    /// As [`Self::feed`], where replies to other commands may follow: how many bytes were left over, `None` while replies are due.
-    pub fn feed_part(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
-        self.replies.feed(bytes)?;
-        let mut replies = std::mem::take(&mut self.replies);
-        let fed = self.read(&mut replies);
-        self.replies = replies;
-        fed
-    }
-
-    fn read(&mut self, replies: &mut Replies) -> Result<Option<usize>> {
-        while !self.is_done() {
-            match replies.read()? {
-                Some(reply) => self.accept(reply)?,
-                None => return Ok(None),
-            }
-        }
-        let left = replies.left();
-        replies.clear();
-        Ok(Some(left))
-    }
-
-    /// True when all replies have come.
-    pub fn is_done(&self) -> bool {
-        self.at.0 >= self.work.len()
-    }
-
-    /// Takes the next reply.
-    pub fn accept(&mut self, reply: Reply<'_>) -> Result<()> {
-        let (group, step) = self.at;
-        let Some(work) = self.work.get_mut(group) else { return Err(unexpected("more replies than commands")) };
-        let allowed = self.asking && !self.allowance;
-        if std::mem::replace(&mut self.allowance, allowed) {
-            return Ok(()); // a node that refuses it refuses what comes next, too
-        }
-        self.at = if step == work.keys.len() { (group + 1, 0) } else { (group, step + 1) };
-        if let Reply::Error(text) = reply {
-            let refusal = Refusal { shard: work.shard.number, text: String::from_utf8_lossy(text).into_owned() };
-            if self.refusals.last() != Some(&refusal) {
-                self.refusals.push(refusal);
-            }
-            return Ok(());
-        }
+    fn take(&mut self, shard: usize, step: usize, reply: Reply<'_>) -> Result<()> {
+        let work = &mut self.work[shard];
         let Some(key) = work.keys.get_mut(step) else {
-            work.mark = match reply {
-                Reply::Nil => Vec::new(),
-                Reply::Bulk(mark) if mark.len() as u64 <= MARK_BYTES => mark.to_vec(),
-                _ => return Err(unexpected("a reply of another kind")),
-            };
+            work.mark = mark(reply)?;
             return Ok(());
         };
         let told = self.counters.told(key.hash, self.verb, reply);
@@ -280,11 +209,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Begins anew with the keys of which no reply has come.
-    pub fn restart(&mut self) -> Result<()> {
-        self.replies.clear();
-        self.refusals.clear();
-        (self.at, self.allowance) = ((0, 0), self.asking);
+    /// Goes on with the keys of which no reply has come.
+    fn restart(&mut self) -> bool {
         let mut told = false;
         for work in &mut self.work {
             let (done, due): (Vec<Key>, Vec<Key>) = work.keys.drain(..).partition(|key| key.told.is_some());
@@ -292,17 +218,7 @@ impl Exchange {
             work.done.extend(done);
             (work.keys, work.short) = (due, false);
         }
-        if told { self.write() } else { Ok(()) }
-    }
-
-    /// What the server refused, each refusal once for all replies in a row that repeat it.
-    pub fn refusals(&self) -> &[Refusal] {
-        &self.refusals
-    }
-
-    /// Of each shard: its number, its mark, true when the string was too short for a key, and 0.
-    pub fn states(&self) -> impl Iterator<Item = (u64, &[u8], bool, u64)> + '_ {
-        self.work.iter().map(|work| (work.shard.number, &work.mark[..], work.short, 0))
+        told
     }
 }
 

@@ -7,8 +7,8 @@
 //! * [`command`]: commands as bytes;
 //! * [`reply`]: replies as they come, in pieces of any length;
 //! * [`cells`]: a shape as strings: what is asked of them for a hash, and what the reply says;
-//! * [`exchange`]: the commands of many hashes, their replies, and where they broke off;
-//! * [`whole`]: many hashes of a short shard as one string of bits;
+//! * [`exchange`]: commands for one server, their replies, and where they broke off;
+//! * [`plain`]: many hashes as such commands; [`whole`]: those of a short shard as one string of bits;
 //! * [`counters`], [`counted`]: the same of counters, which are never changed twice;
 //! * `groups`: the hashes of a batch by shard.
 //!
@@ -23,6 +23,7 @@ pub mod counters;
 pub mod cut;
 pub mod exchange;
 mod groups;
+pub mod plain;
 pub mod reply;
 #[cfg(test)]
 mod tests;

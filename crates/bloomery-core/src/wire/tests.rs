@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::exchange::Batch;
+use super::exchange::State;
+use super::plain::Batch;
 use super::{Cells, Shard};
 use crate::bloom::{BloomFilter, Layout, Shape};
 use crate::key::KeyHasher;
@@ -147,7 +148,7 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
                 batch.go_by_key(false);
             }
             let exchange = batch.exchange(batch.shards().map(named).collect(), false).unwrap();
-            assert_eq!(exchange.is_whole(), !by_key);
+            assert_eq!(exchange.subject().is_whole(), !by_key);
             assert_eq!(exchange.due() as u64 == shards, !by_key);
             assert_eq!(exchanged(&mut server, batch, if by_key { 1 } else { 50 }), new, "{layout:?}");
             let asked = hashes(1250, 5000);
@@ -210,15 +211,15 @@ fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
     // The connection breaks after the second key's reply.
     let end = answer.iter().enumerate().filter(|(_, byte)| **byte == b'*').map(|(at, _)| at).nth(2).unwrap();
     assert!(!exchange.feed(&answer[..end]).unwrap());
-    exchange.restart();
+    exchange.restart().unwrap();
     assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
     batch.take(&exchange);
     assert_eq!(batch.answers(), [1, 1, 0]); // the third is in, but who set its bits is not known
-    exchange.restart();
+    exchange.restart().unwrap();
     assert!(exchange.feed(&b"-READONLY no\r\n".repeat(4)).unwrap());
     assert_eq!(exchange.refusals().len(), 1);
     assert_eq!(exchange.due(), 4);
-    exchange.restart();
+    exchange.restart().unwrap();
     assert!(exchange.feed(&[&b">2\r\n+a\r\n*1\r\n:1\r\n"[..], &b"-OOM x\r\n".repeat(4)].concat()).unwrap());
 }
 
@@ -230,8 +231,12 @@ fn keys_that_go_together_touch_no_string_of_another_length() {
         len.map(|len| server.strings.insert(named(0).key, vec![0; len as usize]));
         let mut batch = Batch::new(&cells, hashes(0, 50), true).unwrap();
         let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
-        assert!(exchange.is_whole() && exchange.feed(&server.answer(exchange.buffer())).unwrap());
-        assert_eq!(exchange.states().collect::<Vec<_>>(), [(0, &b""[..], true, 0)], "{len:?}");
+        assert!(exchange.subject().is_whole() && exchange.feed(&server.answer(exchange.buffer())).unwrap());
+        assert_eq!(
+            exchange.states().collect::<Vec<_>>(),
+            [State { shard: 0, mark: &[], short: true, bits_set: 0 }],
+            "{len:?}"
+        );
         batch.take(&exchange);
         assert!(batch.answers().iter().all(|&new| new == 0));
         assert!(server.strings.values().flatten().all(|&byte| byte == 0));
@@ -284,9 +289,9 @@ fn a_filter_of_the_server_is_told_hashes_in_one_command() {
     assert!(exchange.feed(b"*2\r\n:0\r\n#t\r\n:1\r\n").unwrap());
     batch.take(&exchange);
     assert_eq!(batch.answers(), [0, 1]);
-    assert_eq!(exchange.states().next().unwrap().1, [1]);
+    assert_eq!(exchange.states().next().unwrap().mark, [1]);
     for wrong in [&b"*1\r\n:0\r\n"[..], b"*3\r\n:0\r\n:0\r\n:0\r\n", b"*2\r\n:0\r\n-ERR full\r\n", b":1\r\n"] {
-        exchange.restart();
+        exchange.restart().unwrap();
         assert!(exchange.feed(&[wrong, b":1\r\n"].concat()).is_err());
     }
 }
@@ -297,7 +302,7 @@ fn a_string_that_ends_too_early_is_told() {
     let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();
     let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
-    assert!(exchange.states().all(|(_, mark, short, _)| mark.is_empty() && short));
+    assert!(exchange.states().all(|it| it.mark.is_empty() && it.short));
 }
 
 #[test]

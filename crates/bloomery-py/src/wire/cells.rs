@@ -7,7 +7,7 @@ use bloomery_core::Error;
 use bloomery_core::bloom::{BloomFilter as CoreFilter, Layout, Shape, based};
 use bloomery_core::structure::declaration::choice;
 use bloomery_core::wire::Cells;
-use bloomery_core::wire::exchange::Batch;
+use bloomery_core::wire::plain::Batch;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

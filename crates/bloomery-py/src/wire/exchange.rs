@@ -4,8 +4,10 @@ use std::sync::Mutex;
 
 use bloomery_core::Result;
 use bloomery_core::parallel::workers::lock;
+use bloomery_core::wire::counted::Counted;
+use bloomery_core::wire::exchange::{Exchange, State};
+use bloomery_core::wire::plain::Bits;
 use bloomery_core::wire::reply::Reply;
-use bloomery_core::wire::{Exchange, counted};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 
@@ -19,9 +21,9 @@ const DETACHED: usize = 1 << 13;
 /// What commands are about.
 pub(super) enum Talk {
     /// The bits of a plain filter.
-    Bits(Exchange),
+    Bits(Exchange<Bits>),
     /// Counters.
-    Counters(counted::Exchange),
+    Counters(Exchange<Counted>),
 }
 
 /// Does the same with either.
@@ -41,7 +43,7 @@ pub(crate) struct WireExchange {
 }
 
 /// Shard, mark, whether the string was too short for a key, bits that were set.
-type State<'py> = (u64, Bound<'py, PyBytes>, bool, u64);
+type Told<'py> = (u64, Bound<'py, PyBytes>, bool, u64);
 
 impl WireExchange {
     /// Nothing sent yet.
@@ -87,7 +89,7 @@ impl WireExchange {
     /// True when keys go together as one string of bits, which a server may refuse that takes them one by one.
     #[getter]
     fn is_whole(&self) -> bool {
-        matches!(&*lock(&self.core), Talk::Bits(one) if one.is_whole())
+        matches!(&*lock(&self.core), Talk::Bits(one) if one.subject().is_whole())
     }
 
     /// Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
@@ -136,11 +138,7 @@ impl WireExchange {
 
     /// Begins anew, for the same commands sent once more; of counters, those to which no reply came.
     fn restart(&self, py: Python<'_>) -> PyResult<()> {
-        match &mut *lock(&self.core) {
-            Talk::Bits(exchange) => exchange.restart(),
-            Talk::Counters(exchange) => exchange.restart().or_raise(py)?,
-        }
-        Ok(())
+        either!(&mut *lock(&self.core), one => one.restart().or_raise(py))
     }
 
     /// What the server refused: (shard, text), each once for all replies in a row that repeat it.
@@ -153,10 +151,9 @@ impl WireExchange {
 
     /// Of each shard: (number, mark, whether the string was too short for a key, bits that were set).
     #[getter]
-    fn states<'py>(&self, py: Python<'py>) -> PyResult<Vec<State<'py>>> {
+    fn states<'py>(&self, py: Python<'py>) -> PyResult<Vec<Told<'py>>> {
         let core = lock(&self.core);
-        let state =
-            |(shard, mark, short, set): (u64, &[u8], bool, u64)| Ok((shard, objects::bytes(py, mark)?, short, set));
+        let state = |it: State<'_>| Ok((it.shard, objects::bytes(py, it.mark)?, it.short, it.bits_set));
         either!(&*core, one => one.states().map(state).collect())
     }
 }

@@ -7,7 +7,7 @@ use bloomery_core::Result;
 use bloomery_core::cells::allocation::{reserve, zeroed};
 use bloomery_core::parallel::workers::lock;
 use bloomery_core::structure::HashSource;
-use bloomery_core::wire::exchange::Batch;
+use bloomery_core::wire::plain::Batch;
 use bloomery_core::wire::{Cells, Shard};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

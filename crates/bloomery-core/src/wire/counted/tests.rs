@@ -83,7 +83,7 @@ fn send(server: &mut Server, batch: &mut Batch, some: usize) {
         exchange.feed(piece).unwrap();
     }
     assert!(exchange.is_done() && exchange.refusals().is_empty());
-    assert!(exchange.states().all(|(shard, mark, short, _)| mark == [shard as u8; 16] && !short));
+    assert!(exchange.states().all(|it| it.mark == [it.shard as u8; 16] && !it.short));
     batch.take(&exchange);
 }
 

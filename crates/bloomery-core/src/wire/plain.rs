@@ -1,0 +1,248 @@
+//! [`Batch`] and [`Bits`]: the keys of a plain filter by shard, the commands of some shards, and what their replies say.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cells::{Cells, Said};
+use super::cut::Shard;
+use super::exchange::{Exchange, State, Subject, mark, unexpected};
+use super::groups::Groups;
+use super::reply::{Reply, items};
+use super::whole;
+use crate::cells::allocation::{reserve, zeroed};
+use crate::error::{Error, Result};
+
+/// Hashes in the order of their shards, and the answers in the order in which they came.
+#[derive(Debug)]
+pub struct Batch {
+    cells: Arc<Cells>,
+    adding: bool,
+    /// No shard goes whole: a server refused it.
+    by_key: bool,
+    keys: Groups,
+    answers: Vec<u8>,
+}
+
+impl Batch {
+    /// Hashes to be looked for, or added.
+    pub fn new(cells: &Arc<Cells>, hashes: Vec<u64>, adding: bool) -> Result<Self> {
+        let (cells, answers) = (Arc::clone(cells), zeroed(hashes.len())?);
+        let keys = Groups::new(hashes, cells.shards(), |hash| cells.shard(hash))?;
+        Ok(Batch { cells, adding, by_key: false, keys, answers })
+    }
+
+    /// The shards that hashes lie in, rising.
+    pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
+        self.keys.shards.iter().map(|(shard, _)| *shard)
+    }
+
+    /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of other batches,
+    /// too, if `always`.
+    pub fn go_by_key(&mut self, always: bool) {
+        self.by_key = true;
+        if always {
+            self.cells.go_by_key();
+        }
+    }
+
+    /// The commands for the hashes of some shards, whose strings are given.
+    ///
+    /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
+    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<Bits>> {
+        let mut work = Vec::new();
+        for shard in shards {
+            let number = shard.number;
+            let Some((_, keys)) = self.keys.shards.iter().find(|(group, _)| *group == number) else {
+                return Err(Error::Parameter(format!("no key of the batch lies in shard {number}")));
+            };
+            let answers = zeroed(keys.len())?;
+            let hashes = self.keys.hashes[keys.clone()].to_vec();
+            let whole = self.adding && !self.by_key && !asking && whole::pays(&self.cells, number, hashes.len());
+            let (keys, mark) = (keys.clone(), Vec::new());
+            work.push(Work { shard, keys, whole, hashes, answers, mark, short: false, bits_set: 0 });
+        }
+        Exchange::new(Bits { cells: Arc::clone(&self.cells), adding: self.adding, work }, asking)
+    }
+
+    /// Takes the answers of an exchange. What an earlier one found new stays new.
+    pub fn take(&mut self, exchange: &Exchange<Bits>) {
+        for work in &exchange.subject().work {
+            for (at, &answer) in work.keys.clone().zip(&work.answers) {
+                let Some(&came) = self.keys.order.get(at) else { continue };
+                let mine = &mut self.answers[came as usize];
+                *mine = if self.adding { *mine | answer } else { answer };
+            }
+        }
+    }
+
+    /// 1 for each key that was found, or new; 0 for the others.
+    pub fn answers(&self) -> &[u8] {
+        &self.answers
+    }
+
+    /// The hashes, those of a shard together.
+    pub fn hashes(&self) -> &[u64] {
+        &self.keys.hashes
+    }
+
+    /// True of keys that are added.
+    pub fn is_adding(&self) -> bool {
+        self.adding
+    }
+}
+
+/// The keys of one shard.
+#[derive(Debug)]
+struct Work {
+    shard: Shard,
+    keys: Range<usize>,
+    /// All go as one string of bits.
+    whole: bool,
+    hashes: Vec<u64>,
+    answers: Vec<u8>,
+    mark: Vec<u8>,
+    short: bool,
+    bits_set: u64,
+}
+
+/// The keys of some shards, and the answers as they come. What an earlier try found new stays new.
+#[derive(Debug)]
+pub struct Bits {
+    cells: Arc<Cells>,
+    adding: bool,
+    work: Vec<Work>,
+}
+
+/// Bytes of commands for a key beside its string's name: of a look, and of one bit that is set.
+const ASKED: usize = 48;
+const SET: usize = 40;
+
+impl Bits {
+    /// True when some shard's keys go as one string of bits, which a server may refuse that takes them one by one.
+    pub fn is_whole(&self) -> bool {
+        self.work.iter().any(|work| work.whole)
+    }
+}
+
+impl Subject for Bits {
+    fn shards(&self) -> usize {
+        self.work.len()
+    }
+
+    fn state(&self, shard: usize) -> State<'_> {
+        let work = &self.work[shard];
+        State { shard: work.shard.number, mark: &work.mark, short: work.short, bits_set: work.bits_set }
+    }
+
+    fn replies(&self, shard: usize) -> usize {
+        1 + self.work[shard].replies(&self.cells)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        let (cells, adding) = (&self.cells, self.adding);
+        let bits = cells.shape().num_hashes as usize;
+        let each = if adding { ASKED + bits * SET } else { ASKED * cells.replies() };
+        for Work { shard, hashes, whole, .. } in &self.work {
+            if *whole {
+                whole::put(cells, out, shard, hashes)?;
+                continue;
+            }
+            reserve(out, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
+            if cells.is_native() {
+                cells.tell(out, &shard.key, hashes, adding);
+            }
+            for &hash in hashes.iter().filter(|_| !cells.is_native()) {
+                if adding { cells.put(out, &shard.key, hash) } else { cells.ask(out, &shard.key, hash) }
+            }
+            cells.ask_mark(out, &shard.key, shard.number);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, shard: usize, step: usize, reply: Reply<'_>) -> Result<()> {
+        let (cells, work) = (&*self.cells, &mut self.work[shard]);
+        if work.whole {
+            return work.take_whole(cells, reply);
+        }
+        if step == work.replies(cells) {
+            return work.take_mark(reply, cells.is_native());
+        }
+        if cells.is_native() {
+            work.take_answers(reply, self.adding)
+        } else {
+            work.take_bits(cells, self.adding, step, reply)
+        }
+    }
+
+    fn restart(&mut self) -> bool {
+        self.work.iter_mut().for_each(|work| work.short = false);
+        false
+    }
+}
+
+impl Work {
+    /// Replies to the commands for its keys.
+    fn replies(&self, cells: &Cells) -> usize {
+        match self.whole {
+            true => 0,
+            false if cells.is_native() => 1,
+            false => self.hashes.len() * cells.replies(),
+        }
+    }
+
+    /// Takes what a line holds, or what its bits were.
+    #[inline]
+    fn take_bits(&mut self, cells: &Cells, adding: bool, step: usize, reply: Reply<'_>) -> Result<()> {
+        let each = cells.replies();
+        let (key, first) = (step / each, step.is_multiple_of(each));
+        let hash = self.hashes[key];
+        let said = if adding { cells.set(hash, reply) } else { cells.found(hash, reply) };
+        match said.ok_or_else(|| unexpected("a reply of another kind"))? {
+            Said::Short => (self.short, self.answers[key]) = (true, 0),
+            Said::Unset(unset) if adding => {
+                self.bits_set += u64::from(unset);
+                self.answers[key] |= u8::from(unset > 0);
+            }
+            Said::Unset(unset) => self.answers[key] = u8::from(unset == 0 && (first || self.answers[key] == 1)),
+        }
+        Ok(())
+    }
+
+    /// Takes the string as it was before.
+    fn take_whole(&mut self, cells: &Cells, reply: Reply<'_>) -> Result<()> {
+        let string = match reply {
+            Reply::Nil => None,
+            Reply::Bulk(string) => Some(string),
+            _ => return Err(unexpected("a reply of another kind")),
+        };
+        let was = whole::split(cells, self.shard.number, string);
+        self.mark = was.map_or_else(Vec::new, |(_, mark)| mark.to_vec());
+        self.short = was.is_none();
+        if let Some((before, _)) = was {
+            self.bits_set += whole::answer(cells, before, &self.hashes, &mut self.answers)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the answers of a filter that the server has of its own.
+    fn take_answers(&mut self, reply: Reply<'_>, adding: bool) -> Result<()> {
+        let Reply::Array(array) = reply else { return Err(unexpected("a reply of another kind")) };
+        let mut told = items(array);
+        for answer in &mut self.answers {
+            match told.next() {
+                Some(Some(said @ 0..=1)) => *answer = if adding { *answer | said as u8 } else { said as u8 },
+                _ => return Err(unexpected("fewer answers than keys")),
+            }
+        }
+        if told.next().is_some() { Err(unexpected("more answers than keys")) } else { Ok(()) }
+    }
+
+    fn take_mark(&mut self, reply: Reply<'_>, native: bool) -> Result<()> {
+        self.mark = match reply {
+            Reply::Integer(there @ 0..=1) if native => vec![there as u8],
+            _ if native => return Err(unexpected("a reply of another kind")),
+            reply => mark(reply)?,
+        };
+        Ok(())
+    }
+}

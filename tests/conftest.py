@@ -30,3 +30,13 @@ def force_isa() -> Iterator[Any]:
     before = _core.isa()
     yield _core.force_isa
     _core.force_isa(before)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Redis server that the tests of a file share; they use names of their own."""
+    from engines.servers import Server
+
+    running = Server(tmp_path_factory.mktemp("redis"))
+    yield running
+    running.stop()

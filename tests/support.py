@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections.abc import Sized
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -309,3 +310,12 @@ class Keys:
         """The next ``count`` keys."""
         keys: npt.NDArray[np.int64] = self._stream.send(count)
         return keys
+
+
+def eventually(check: Callable[[], Any], seconds: float = 15) -> Any:
+    """Return what ``check`` returns once it is true; fail when it is not within the time."""
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline, "not within the time"
+        time.sleep(0.05)
+    return found

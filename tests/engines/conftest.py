@@ -10,14 +10,6 @@ from bloomery.engines.redis import strings
 from bloomery.engines.redis.asks import Send
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server that the tests of a file share; they use names of their own."""
-    running = Server(tmp_path_factory.mktemp("redis"))
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def client(server):
     """A client of it."""

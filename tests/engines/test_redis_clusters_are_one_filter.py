@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -133,6 +134,34 @@ def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
     here.update(keys[:7000])
     assert there.dump() == here
     assert there.verify()
+
+
+def test_nodes_that_disagree_for_a_while_are_asked_until_they_agree(cluster, client, name):
+    there = RedisBloomFilter(client, name, 50_000, shards=6)
+    keys = np.arange(5000)
+    there.update(keys)
+    moved = there._there.names.bits[2]
+    source = cluster.node_of(client, moved)
+    target = next(node for node in cluster.nodes[:3] if node.port != source.port)
+    with migrating(cluster, client.keyslot(moved), source, target) as move, source.client() as here:
+        move(moved)
+        with target.client() as other:
+            owner = other.execute_command("CLUSTER MYID").decode()
+        # Each of the two sends those who ask to the other one, until `migrating` ends.
+        here.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
+        with ThreadPoolExecutor(3) as pool:
+            asked = [
+                pool.submit(there.contains_many, keys),
+                pool.submit(there.add_many, keys + 5000),
+                pool.submit(there.fpr),
+            ]
+            time.sleep(0.3)
+            with target.client() as other:
+                other.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
+            assert asked[0].result().all()
+            assert asked[1].result().sum() > 4900
+            assert asked[2].result() < 0.01
+    assert there.contains_many(keys + 5000).all()
 
 
 def test_slots_that_move_again_and_again_under_load(cluster, client, name):

@@ -24,13 +24,6 @@ from bloomery.recipes.scrapy import DupeFilter, Options
 pytestmark = needs_redis
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    running = Server(tmp_path_factory.mktemp("redis"))
-    yield running
-    running.stop()
-
-
 def spider(server, **settings):
     base = {"BLOOMERY_REDIS_URL": f"redis://127.0.0.1:{server.port}/0", "BLOOMERY_CAPACITY": 10_000}
     made = DupeFilter.from_crawler(get_crawler(settings_dict=base | settings))

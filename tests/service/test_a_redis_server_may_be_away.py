@@ -10,16 +10,10 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
 from engines.servers import Server, needs_redis
-from service.in_redis import ask, eventually, make, url_of
+from service.in_redis import ask, make, url_of
+from support import eventually
 
 pytestmark = needs_redis
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    running = Server(tmp_path_factory.mktemp("redis"))
-    yield running
-    running.stop()
 
 
 @pytest.fixture

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 
 import httpx
 import pytest
 import redis
+from support import eventually
 
 
 def resp(service, **named):
     host, _, port = service.resp.rpartition(":")
     return redis.Redis(host, int(port), **named)
-
-
-def eventually(check, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, "not within the time"
-        time.sleep(0.05)
-    return found
 
 
 def test_filters_of_resp_appear_in_the_registry(service):

@@ -7,20 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
-from engines.servers import Server, needs_redis
-from service.in_redis import ask, eventually, make, url_of
+from engines.servers import needs_redis
+from service.in_redis import ask, make, url_of
+from support import eventually
 
 import bloomery
 from bloomery.engines.redis import RedisBloomFilter
 
 pytestmark = needs_redis
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    running = Server(tmp_path_factory.mktemp("redis"))
-    yield running
-    running.stop()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import sys
 import pytest
 from engines.fleet import Cluster
 from engines.servers import needs_redis
-from service.in_redis import ask, eventually, make, url_of
+from service.in_redis import ask, make, url_of
+from support import eventually
 
 import bloomery
 

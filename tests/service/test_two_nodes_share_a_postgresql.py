@@ -17,6 +17,7 @@ import pytest
 import redis
 from engines.servers import Server, needs_redis
 from sqlalchemy import create_engine, text
+from support import eventually
 
 from bloomery.service.registry import Registry
 
@@ -65,14 +66,6 @@ def registry(database):
         connection.execute(text(f"CREATE DATABASE {name}"))
     engine.dispose()
     return database.replace("/postgres?", f"/{name}?")
-
-
-def eventually(check, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, "not within the time"
-        time.sleep(0.05)
-    return found
 
 
 def test_two_nodes_share_names_and_tokens(start, database):

@@ -17,6 +17,10 @@ from bloomery.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOVED = (
+    "a node of a cluster says that another one has the key; give RedisBloomFilter a client for clusters, or "
+    "try again if it is one: slots are moving"
+)
 _SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
     "OOM": (
         EngineFull,
@@ -35,14 +39,8 @@ _SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
     "MASTERDOWN": (EngineUnavailable, "the server's master is down, and it does not answer alone"),
     "CLUSTERDOWN": (EngineUnavailable, "the cluster is down; try again once its slots are served"),
     "TRYAGAIN": (EngineUnavailable, "the cluster is moving the filter's keys; try again"),
-    "MOVED": (
-        EngineUnavailable,
-        "the server is a node of a cluster; give RedisBloomFilter a client for clusters",
-    ),
-    "ASK": (
-        EngineUnavailable,
-        "the server is a node of a cluster; give RedisBloomFilter a client for clusters",
-    ),
+    "MOVED": (EngineUnavailable, _MOVED),
+    "ASK": (EngineUnavailable, _MOVED),
     "MISCONF": (EngineRefused, "the server cannot save to its disk and takes no changes"),
     "NOREPLICAS": (EngineRefused, "the server has too few replicas and takes no changes"),
     "EXECABORT": (EngineError, "the server gave up the transaction"),

@@ -22,6 +22,9 @@ T = TypeVar("T")
 
 #: Redirections that a batch follows, as redis-py has it for a command.
 _HOPS = 16
+#: Those that it follows without a pause: while a slot changes hands, two nodes may send askers to each other
+#: until both know.
+_AT_ONCE = 3
 #: What a node says that may serve the slot later, or not at all.
 _DOWN = ("CLUSTERDOWN", "LOADING", "MASTERDOWN")
 _ASK = "ASK"
@@ -98,6 +101,11 @@ class _Patience:
     def is_over(self) -> bool:
         return self.failures > self.retries or self.hops > _HOPS
 
+    def rest(self) -> Generator[Need, Any, None]:
+        """Wait a while before the next of many redirections."""
+        if self.hops > _AT_ONCE:
+            yield Wait(_SHORT_PAUSE)
+
 
 def followed(
     ask: Call, node_of: Callable[[bytes | None], Any], node_at: Callable[[str, int], Any], retries: int
@@ -120,6 +128,7 @@ def followed(
         patience.hops += not broken
         if patience.is_over():
             raise answer
+        yield from patience.rest()
         if broken:
             yield Renew([] if node is None else [node], patience.failures)
         elif isinstance(answer, refusals.MovedError):  # a kind of AskError
@@ -233,6 +242,7 @@ def routed(
                 raise detour.error
             return [*done, *detour.refused]  # whose refusals tell
         yield from detour.needs(patience.failures)
+        yield from patience.rest()
         asked = {shard: node_at(to.host, to.port) for shard, to in detour.asked.items()}
     return done
 

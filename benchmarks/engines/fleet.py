@@ -35,7 +35,7 @@ TURNS, TASKS, SINGLE, BATCH, MANY, NODES = 15, 64, 2000, 10_000, 5, 6
 
 def _told(name: str, ours: list[float], theirs: list[float]) -> str:
     ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
-    return f"  {name:28} {statistics.median(ours):12,.0f} keys/s  {ratio:5.2f}x"
+    return f"  {name:42} {statistics.median(ours):12,.0f} keys/s  {ratio:5.2f}x"
 
 
 async def _tasks(there: AsyncRedisBloomFilter, call: str, numbers: Iterator[int]) -> float:
@@ -104,20 +104,23 @@ def cluster(folder: Path, port: int) -> Iterator[str]:
         followed = stack.enter_context(redis.Redis(port=master))
         several = stack.enter_context(redis.RedisCluster(host="127.0.0.1", port=ports[0]))
         one = stack.enter_context(redis.Redis(port=port))
-        filters = {
-            "one server": RedisBloomFilter(one, "bulk", CAPACITY, FPR),
-            "one with a replica": RedisBloomFilter(followed, "bulk", CAPACITY, FPR),
-            "cluster of six": RedisBloomFilter(several, "bulk", CAPACITY, FPR),
-        }
-        rates: dict[tuple[str, str], list[float]] = {}
-        numbers = itertools.count()
-        for _ in range(TURNS):
-            for name, each in filters.items():
-                batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
-                for call in ("add_many", "contains_many"):
-                    rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
-        for (name, call), measured in rates.items():
-            yield _told(f"{name}, {call}", measured, rates["one server", call])
+        clients = {"one server": one, "one with a replica": followed, "cluster of six": several}
+        # Batches that are dense in their shards, whose keys go together, and sparse ones, whose keys do not.
+        for what, capacity in (("dense", CAPACITY), ("sparse", 50 * CAPACITY)):
+            filters = {name: RedisBloomFilter(each, what, capacity, FPR) for name, each in clients.items()}
+            yield from _by_turns(what, filters)
+
+
+def _by_turns(what: str, filters: dict[str, RedisBloomFilter]) -> Iterator[str]:
+    rates: dict[tuple[str, str], list[float]] = {}
+    numbers = itertools.count()
+    for _ in range(TURNS):
+        for name, each in filters.items():
+            batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
+            for call in ("add_many", "contains_many"):
+                rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+    for (name, call), measured in rates.items():
+        yield _told(f"{what}, {name}, {call}", measured, rates["one server", call])
 
 
 class _Clock:

@@ -51,6 +51,21 @@ def test_both_have_the_same_methods_and_parameters(plain, waiting):
     assert list(inspect.signature(waiting.open).parameters.values()) == made
 
 
+@pytest.mark.parametrize(("plain", "waiting"), BOTH)
+def test_both_clear_and_tell_their_parameters(server, name, plain, waiting):
+    async def main(client):
+        there = await waiting.open(client, name, 1000, **OPTIONS[plain])
+        await there.update(range(100))
+        await there.clear()
+        assert not any(await there.contains_many(range(100)))
+        return await there.info()
+
+    told = run(main, server)
+    with server.client() as client:
+        here = plain(client, name)
+        assert told == {**here.info(), "class": waiting.__name__}
+
+
 @pytest.mark.parametrize("options", [{}, {"protocol": 3}, {"decode_responses": True}], ids=str)
 @pytest.mark.parametrize("shards", [1, 3])
 def test_counters_are_those_of_memory(server, name, options, shards):

@@ -12,7 +12,7 @@ from engines.fleet import migrating
 from engines.servers import needs_redis
 
 from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, transport
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter, transport
 from bloomery.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
@@ -336,3 +336,32 @@ def test_what_is_wrong_is_named(client, name):
     client.lpush(f"{name}:bits", "x")
     with pytest.raises(EngineNameTaken):
         there.count("a")
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_what_is_cleared_is_empty_for_every_client_and_nothing_is_lost(client, name, shards):
+    there, other = (RedisCountingFilter(client, name, 1000, shards=shards) for _ in range(2))
+    there.update(range(500))
+    other.update(range(500))
+    other.clear()
+    assert not any(there.count_many(range(500)))
+    assert there.verify().ok
+    assert there.add("again")
+    assert other.count("again") == 1
+    there.clear()  # whose manifest was that of the generation before
+    assert "again" not in other
+    assert not any(there.counters())
+    other.delete()
+    RedisCountingFilter(client, name, 1000, shards=shards).add("of another filter")
+    with pytest.raises(FilterLost):
+        there.clear()
+    assert "of another filter" in RedisCountingFilter(client, name)
+
+
+def test_parameters_are_told(client, name):
+    told = RedisCountingFilter(client, name, 1000, 0.02, counter_bits=8, seed=3).info()
+    assert told.items() >= {"class": "RedisCountingFilter", "capacity": 1000, "target_fpr": 0.02}.items()
+    assert told.items() >= {"counter_bits": 8, "seed": 3, "shards": 1, "keyed": False, "name": name}.items()
+    window = RedisRollingFilter(client, f"{name}w", 1000, window=60, generations=4).info()
+    assert window.items() >= {"window": 60, "generations": 4, "capacity": 1000}.items()
+    assert "counter_bits" not in window

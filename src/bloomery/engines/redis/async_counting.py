@@ -119,6 +119,14 @@ class AsyncRedisCountingFilter(Held):
         now = await self._run(server.run_ids(self._there.names, whole=self._transport.whole))
         return await self._run(content.compared(self._there, restarted=now != self._run_ids))
 
+    async def clear(self) -> None:
+        """Set every counter to 0; each string changes at once."""
+        await self._run(self._there.cleared())
+
+    async def info(self) -> dict[str, Any]:
+        """Return the filter's parameters; the server is not asked."""
+        return self._parameters()
+
     async def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
         return await self._run(creation.deleted(self.name, self.manifest))

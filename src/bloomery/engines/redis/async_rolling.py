@@ -89,6 +89,10 @@ class AsyncRedisRollingFilter(Held):
         """Forget every key."""
         await self._run(self._there.cleared())
 
+    async def info(self) -> dict[str, Any]:
+        """Return the window's parameters; the server is not asked."""
+        return self._parameters()
+
     async def delete(self) -> bool:
         """Delete the window from the server; True when it was there."""
         return await self._run(self._there.deleted())

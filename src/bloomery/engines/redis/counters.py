@@ -12,14 +12,14 @@ has come: added a second time a key is there too often, which harms nobody. A re
 from __future__ import annotations
 
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bloomery import _core
-from bloomery.engines.redis import failures
+from bloomery.engines.redis import creation, failures
 from bloomery.engines.redis.acknowledged import Present
 from bloomery.engines.redis.asks import Send, call
 from bloomery.engines.redis.creation import PIECE
-from bloomery.engines.redis.manifest import MARK_BYTES
+from bloomery.engines.redis.manifest import MARK_BYTES, read
 from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import BloomeryError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from bloomery._core import WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
+    from bloomery._core import WireCells, WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
 
@@ -166,6 +166,14 @@ class Counters:
         """Count those of ready hashes that are found."""
         told = yield from self.each(hashes, self.count)
         return len(told) - told.count(0)
+
+    def cleared(self) -> Steps[None]:
+        """Set every counter to 0, each string at once."""
+        data = yield from call(self.names.manifest, b"GET", self.names.manifest)
+        stood = None if data is None else read(self.name, data)
+        if stood is None or stood.id != self.manifest.id:
+            raise failures.lost(self.name, "its manifest, or another filter has its name")
+        self.adopt((yield from creation.replaced(self.name, stood, cast("WireCells", self.cells))))
 
     def cells_there(self) -> Steps[bytes]:
         """Return all counters, byte for byte those of a filter in memory."""

@@ -131,6 +131,14 @@ class RedisCountingFilter(Held):
         now = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
         return self._run(content.compared(self._there, restarted=now != self._run_ids))
 
+    def clear(self) -> None:
+        """Set every counter to 0; each string changes at once."""
+        self._run(self._there.cleared())
+
+    def info(self) -> dict[str, Any]:
+        """Return the filter's parameters; the server is not asked."""
+        return self._parameters()
+
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
         return self._run(creation.deleted(self.name, self.manifest))

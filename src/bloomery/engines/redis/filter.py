@@ -305,17 +305,7 @@ def described(strings: Strings, load: Load) -> dict[str, Any]:
         "approx_count_sd": load.keys_sd,
         "fpr": load.fpr,
         "fill": load.fill,
-        "layout": stood.layout,
-        "scheme": stood.scheme,
-        "hash": stood.hash,
-        "num_bits": stood.num_bits,
-        "num_hashes": stood.num_hashes,
-        "shards": stood.shards,
-        "generation": stood.generation,
-        "ttl": stood.ttl or None,
-        "expires": stood.expires / 1000 if stood.ttl else None,
-        "seed": stood.seed,
-        "keyed": bool(stood.secret),
+        **stood.told(),
         "nbytes": strings.nbytes,
     }
     return {name: value for name, value in about.items() if value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from bloomery.engines.redis.manifest import Manifest
@@ -36,6 +36,12 @@ class Held:
     def capacity(self) -> int:
         """Keys the filter was sized for."""
         return self.manifest.capacity
+
+    def _parameters(self) -> dict[str, Any]:
+        """Class, name and parameters, for filters whose load is not asked."""
+        stood = self.manifest
+        sized = {"backend": stood.backend, "capacity": stood.capacity, "target_fpr": stood.fpr}
+        return {"class": type(self).__name__, "name": self.name, **sized, **stood.told()}
 
     def __repr__(self) -> str:
         """Name the filter; nothing is asked."""

@@ -87,6 +87,26 @@ class Manifest:
         id_ = bytes.fromhex(self.id)[:_ID_BYTES]
         return id_ + self.generation.to_bytes(4, "little") + shard.to_bytes(4, "little")
 
+    def told(self) -> dict[str, Any]:
+        """Return what callers are told of it: the parameters that a filter of its kind has."""
+        about = {
+            "layout": self.layout,
+            "scheme": self.scheme or None,
+            "hash": self.hash,
+            "num_bits": self.num_bits,
+            "num_hashes": self.num_hashes,
+            "counter_bits": self.counter_bits or None,
+            "window": self.window or None,
+            "generations": self.generations or None,
+            "shards": self.shards,
+            "generation": None if self.window else self.generation,
+            "ttl": self.ttl or None,
+            "expires": self.expires / 1000 if self.ttl else None,
+            "seed": self.seed,
+            "keyed": bool(self.secret),
+        }
+        return {name: value for name, value in about.items() if value is not None}
+
     @property
     def kind(self) -> str:
         """The class that opens it."""

@@ -99,6 +99,10 @@ class RedisRollingFilter(Held):
         """Forget every key."""
         self._run(self._there.cleared())
 
+    def info(self) -> dict[str, Any]:
+        """Return the window's parameters; the server is not asked."""
+        return self._parameters()
+
     def delete(self) -> bool:
         """Delete the window from the server; True when it was there."""
         return self._run(self._there.deleted())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -32,9 +33,14 @@ def app():
     """An application with a worker of eight threads; stopping one takes four seconds."""
     made = celery.Celery("once", broker="memory://", backend="cache+memory://", set_as_current=False)
     made.conf.broker_transport_options = {"polling_interval": 0.01}
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
     with start_worker(made, perform_ping_check=False, pool="threads", concurrency=8) as worker:
         made.worker = worker
         yield made
+    # A worker takes the process's logging over, and other files of tests go on in this process.
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 def work_on(app):

@@ -40,3 +40,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     running = Server(tmp_path_factory.mktemp("redis"))
     yield running
     running.stop()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Any]:
+    """A function that starts a Redis server for one test, which ends it."""
+    from engines.servers import Server
+
+    started: list[Server] = []
+
+    def start(**options: object) -> Server:
+        started.append(Server(tmp_path / f"server{len(started)}", **options))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.kill()

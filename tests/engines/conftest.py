@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from engines.fleet import Cluster
-from engines.servers import Server
 
 from bloomery.engines.redis import strings
 from bloomery.engines.redis.asks import Send
@@ -28,20 +27,6 @@ def way(request, monkeypatch):
     if request.param == "by key":
         monkeypatch.setattr(strings, "Send", by_key)
     return request.param
-
-
-@pytest.fixture
-def own_server(tmp_path):
-    """A function that starts a server for one test."""
-    started = []
-
-    def start(**options: object) -> Server:
-        started.append(Server(tmp_path / f"server{len(started)}", **options))
-        return started[-1]
-
-    yield start
-    for running in started:
-        running.kill()
 
 
 @pytest.fixture(scope="module")

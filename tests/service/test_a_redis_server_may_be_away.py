@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
-from engines.servers import Server, needs_redis
+from engines.servers import needs_redis
 from service.in_redis import ask, make, url_of
 from support import eventually
 
@@ -21,8 +21,8 @@ def name(request):
     return request.node.name.replace("[", ":").replace("]", "").replace("_", "-")[-100:]
 
 
-def test_a_server_that_is_away_is_503_until_it_is_back(start, tmp_path, name):
-    server = Server(tmp_path / "redis", appendonly="yes", appendfsync="always")
+def test_a_server_that_is_away_is_503_until_it_is_back(own_server, start, name):
+    server = own_server(appendonly="yes", appendfsync="always")
     service = start("--redis", url_of(server))
     make(service, name)
     ask(service, name, "add", key="ada")
@@ -50,8 +50,8 @@ def test_a_server_that_is_away_is_503_until_it_is_back(start, tmp_path, name):
     assert make(service, "more")["num_added"] == 0
 
 
-def test_what_the_server_has_lost_is_told_not_forgotten(start, tmp_path, name):
-    server = Server(tmp_path / "redis", save="")
+def test_what_the_server_has_lost_is_told_not_forgotten(own_server, start, name):
+    server = own_server(save="")
     service = start("--redis", url_of(server))
     make(service, name)
     ask(service, name, "add", key="ada")
@@ -92,8 +92,8 @@ def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
     assert checked.stderr == said.strip() + "\n"
 
 
-def test_the_password_is_nowhere(start, tmp_path, name):
-    server = Server(tmp_path / "redis", requirepass="hushhush")
+def test_the_password_is_nowhere(own_server, start, name):
+    server = own_server(requirepass="hushhush")
     url = f"redis://:hushhush@127.0.0.1:{server.port}/0"
     service = start(BLOOMERY_REDIS=url)
     make(service, name)
@@ -110,9 +110,9 @@ def test_the_password_is_nowhere(start, tmp_path, name):
     assert "wrongone" not in refused.text + wrong.log.read_text()
 
 
-def test_requests_to_memory_do_not_wait_for_redis(start, tmp_path, name):
+def test_requests_to_memory_do_not_wait_for_redis(own_server, start, name):
     """The event loop asks no server: while one does not answer, others are answered."""
-    server = Server(tmp_path / "redis")
+    server = own_server()
     service = start("--redis", url_of(server))
     make(service, name)
     service.create("memory")
@@ -128,9 +128,9 @@ def test_requests_to_memory_do_not_wait_for_redis(start, tmp_path, name):
     assert all(one.result().status_code in {200, 503} for one in slow)
 
 
-def test_a_server_that_hangs_leaves_threads_for_others(start, tmp_path, name):
+def test_a_server_that_hangs_leaves_threads_for_others(own_server, start, name):
     """More requests than may wait: some are refused at once, and changes of memory are made meanwhile."""
-    server = Server(tmp_path / "redis")
+    server = own_server()
     service = start("--redis", url_of(server))
     make(service, name)
     service.create("memory")
@@ -147,9 +147,9 @@ def test_a_server_that_hangs_leaves_threads_for_others(start, tmp_path, name):
     assert codes == {"overloaded", "unavailable"}
 
 
-def test_what_is_due_while_the_server_is_away_is_dropped_later(start, tmp_path, name):
+def test_what_is_due_while_the_server_is_away_is_dropped_later(own_server, start, name):
     """And keeps nothing else from happening: a token is revoked within a second or so."""
-    server = Server(tmp_path / "redis", appendonly="yes", appendfsync="always")
+    server = own_server(appendonly="yes", appendfsync="always")
     service = start("--redis", url_of(server))
     make(service, name, expire=1.0)
     token = service.http.post("/v1/tokens", json={"name": "t", "scopes": ["read"]}).json()["token"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from bloomery.engines.redis import failures, terms
+from bloomery.engines.redis import creation, failures, terms
 from bloomery.engines.redis.acknowledged import Verification
 from bloomery.engines.redis.asks import call
 from bloomery.engines.redis.creation import PIECE, written
 from bloomery.engines.redis.lasting import Expired, lasts, timed
-from bloomery.engines.redis.manifest import MARK_BYTES, read
+from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import beside
 from bloomery.errors import FilterLost
 
@@ -93,15 +93,13 @@ def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
 
 def compared(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
     """Do so of a filter without a term, or within it."""
-    data = yield from call(strings.names.manifest, b"GET", strings.names.manifest)
-    stood = None if data is None else read(strings.name, data)
-    same = stood is not None and stood.id == strings.manifest.id
-    if same and stood is not None and stood.generation != strings.manifest.generation:
+    stood = yield from creation.same(strings.name, strings.manifest)
+    if stood is not None and stood.generation != strings.manifest.generation:
         strings.adopt(stood)
     remembered = strings.acknowledged
     checked = len(remembered.hashes()) // 8
     expected = sum(remembered.bits)
-    if not same:
+    if stood is None:
         if isinstance(why := (yield from strings.gone("its manifest")), Expired):
             raise why
         everything = tuple(range(strings.manifest.shards))

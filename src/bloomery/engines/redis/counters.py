@@ -19,7 +19,7 @@ from bloomery.engines.redis import creation, failures
 from bloomery.engines.redis.acknowledged import Present
 from bloomery.engines.redis.asks import Send, call
 from bloomery.engines.redis.creation import PIECE
-from bloomery.engines.redis.manifest import MARK_BYTES, read
+from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import BloomeryError
 
@@ -169,9 +169,8 @@ class Counters:
 
     def cleared(self) -> Steps[None]:
         """Set every counter to 0, each string at once."""
-        data = yield from call(self.names.manifest, b"GET", self.names.manifest)
-        stood = None if data is None else read(self.name, data)
-        if stood is None or stood.id != self.manifest.id:
+        stood = yield from creation.same(self.name, self.manifest)
+        if stood is None:
             raise failures.lost(self.name, "its manifest, or another filter has its name")
         self.adopt((yield from creation.replaced(self.name, stood, cast("WireCells", self.cells))))
 

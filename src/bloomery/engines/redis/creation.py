@@ -71,6 +71,14 @@ def standing(name: str) -> Steps[Manifest | None]:
     )
 
 
+def same(name: str, known: Manifest) -> Steps[Manifest | None]:
+    """Return the manifest that stands, if it is still that of the filter which is known; None if not."""
+    key = Names(name).manifest
+    data = yield from call(key, b"GET", key)
+    stood = None if data is None else manifest.read(name, data)
+    return stood if stood is not None and stood.id == known.id else None
+
+
 def made(
     name: str, wanted: Manifest, cells: WireCells, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:

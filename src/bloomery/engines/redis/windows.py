@@ -19,10 +19,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
-from bloomery.engines.redis import failures
+from bloomery.engines.redis import creation, failures
 from bloomery.engines.redis.acknowledged import Acknowledged, Verification
 from bloomery.engines.redis.asks import Call, Send, call
-from bloomery.engines.redis.manifest import read
 from bloomery.engines.redis.names import Names, shard_of
 from bloomery.engines.redis.strings import PORTION, cells_of, either, iterated
 from bloomery.errors import FilterLost
@@ -204,16 +203,9 @@ class Window:
             yield from self._missed(missing)
         return answers
 
-    def _stands(self) -> Steps[Manifest | None]:
-        """Return the manifest, if it is still that of this window."""
-        key = self.names.manifest
-        data = yield from call(key, b"GET", key)
-        stood = None if data is None else read(self.name, data)
-        return stood if stood is not None and stood.id == self.manifest.id else None
-
     def _missed(self, missing: list[tuple[int, int, bool]]) -> Steps[None]:
         """Find out why strings are not there: nobody wrote to them, they were cleared, or lost."""
-        stood = yield from self._stands()
+        stood = yield from creation.same(self.name, self.manifest)
         if stood is None:
             raise failures.lost(self.name, "its manifest, or another filter has its name")
         if stood.generation != self.manifest.generation:
@@ -228,7 +220,7 @@ class Window:
 
     def verified(self, *, restarted: bool) -> Steps[Verification]:
         """Compare what the server has with what this client knows that it acknowledged."""
-        stood = yield from self._stands()
+        stood = yield from creation.same(self.name, self.manifest)
         if stood is not None and stood.generation != self.manifest.generation:
             self.adopt(stood)
         lost, checked, found, bits, ones = list[int](), 0, 0, 0, 0

@@ -29,7 +29,7 @@ OPEN = '(\\bmode: )str = "r"'
 METHOD = re.compile(
     r"^(?P<indent> *)def (?P<name>\w+)"
     r"\((?P<before>[^()]*?)(?P<keys>keys|hashes): (?P<type>[\w |]+)(?P<after>[^()]*)\)"
-    r' -> Answers\[(?P<one>\w+)\]:(?P<body>\n\s+"""\n.*?""")?',
+    r' -> Answers\[(?P<one>[\w |]+)\]:(?P<body>\n\s+"""\n.*?""")?',
     re.MULTILINE | re.DOTALL,
 )
 
@@ -46,7 +46,7 @@ def _overloads(method: re.Match[str]) -> Iterator[str]:
         ("_Series", "_Series"),
         ("Frame[_Series]", "_Series"),
         ("ArrowArray", "ArrowArray"),
-        ("NumPyArray", f"NDArray[{NUMPY[one]}]"),
+        ("NumPyArray", f"NDArray[{NUMPY[one.split()[0]]}]"),
         (f"Listed{method['keys'].title()}", f"list[{one}]"),
         *([("SupportsIndex", one)] if "SupportsIndex" in method["type"] else []),
         ("OtherColumns", "Any"),

@@ -52,6 +52,9 @@ def mended(text: str) -> str:
     default is in the runtime signature), in-place operators are said to answer None, and imports of quoted
     types are missing. `_Filter` stands for any of the filters.
     """
+    # A function that runs at the start of the module counts as names that are not known; it adds none.
+    text = re.sub(r"^from _typeshed import Incomplete\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^def __getattr__\(name: str\) -> Incomplete: \.\.\.\n", "", text, flags=re.MULTILINE)
     text = re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", text)
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
     # What constructors take to tell what was meant is for nobody to give.
@@ -63,9 +66,17 @@ def mended(text: str) -> str:
     text = re.sub(r"(def __(?:contains|getitem|setitem)__\(self, key: )(?:object|Any)", r"\1Key", text)
     text = re.sub(r"(def __setitem__\(self, key: Key, value: )(?:object|Any)", r"\1int", text)
     text = text.replace('verify: str = "header"', 'verify: Literal["header", "full"] = "header"')
-    text = re.sub(r"^from typing import .*\n", overloads.HEADER, text, count=1, flags=re.MULTILINE)
+    header = overloads.HEADER + names_of(text)
+    text = re.sub(r"^from typing import .*\n", lambda _: header, text, count=1, flags=re.MULTILINE)
     text = overloads.answered(overloads.named(overloads.opened(text)))
     return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"
+
+
+def names_of(text: str) -> str:
+    """`__all__`, which the generator leaves out of a module with a function that runs at its start."""
+    names = re.findall(r"^(?:class |def |(?=[A-Z_]+:))(\w+)", text, flags=re.MULTILINE)
+    listed = "".join(f'    "{name}",\n' for name in dict.fromkeys(names) if not name.startswith("_"))
+    return f"\n__all__ = [\n{listed}]\n"
 
 
 def filters(text: str) -> list[str]:

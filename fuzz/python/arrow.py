@@ -2,8 +2,9 @@
 
 Buffers are as long as the length that is stated needs, so what is read is there; offsets, views, indices,
 bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out:
-negative numbers, missing buffers, offsets that go back, views of no buffer, indices beyond the dictionary,
-capsules used twice. Where none is told, rows that were added are found as what `rows` reads of them.
+negative numbers, lengths and offsets past all memory, missing buffers, offsets that go back, views of no
+buffer, indices beyond the dictionary, capsules used twice. Where none is told, rows that were added are found
+as what `rows` reads of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FILTER = bloomery.CountingBloomFilter(4000)
+LABELLED = bloomery.SpatialBloomFilter(4000)
+#: What takes hashes, labels, or keys with labels beside them.
+HASHED = (
+    FILTER.contains_hashed,
+    bloomery.BloomFilter(4000).add_hashed,
+    lambda labels: LABELLED.update([1, 2, 3], labels) or (),
+    lambda keys: LABELLED.update(keys, 1) or (),
+)
 _STREAM_SCHEMA = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Schema))
 _STREAM_NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Array))
 _STREAM_ERROR = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -87,6 +96,8 @@ FORMATS = [
     "d:9,99999999999",
 ]
 DATA = 64
+#: Rows and bits of them for which no machine has addresses.
+PAST_ALL_MEMORY = (2**51, 2**57 - 1, 2**60, 2**61, 2**62 - 9, 2**62, 2**63 - 9, 2**63 - 1)
 
 
 class Lender:
@@ -229,9 +240,9 @@ class Lender:
         """Length, offset and count of nulls, one of them or the buffers untrue."""
         which = self.source.below(6)
         if which == 0:
-            length = self.source.choice((-1, -(2**63), -length))
+            length = self.source.choice((-1, -(2**63), -length, *PAST_ALL_MEMORY))
         elif which == 1:
-            offset = self.source.choice((-1, -(2**63)))
+            offset = self.source.choice((-1, -(2**63), *PAST_ALL_MEMORY))
         elif which == 2:
             del buffers[self.source.below(len(buffers)) :]
         elif which == 3:
@@ -312,7 +323,7 @@ ALLOWED = (bloomery.BloomeryError, RuntimeError, ValueError)
 def target(source: Input) -> None:
     """One input."""
     column = source.choice((LentArray, LentArray, LentStream, LentTwice))
-    acts = [bloomery.hash_many, FILTER.contains_many, FILTER.update]
+    acts = [bloomery.hash_many, FILTER.contains_many, FILTER.update, *HASHED]
     rest = source.data[1:]
     lender = column(Input(rest))
     for act in (source.choice(acts), bloomery.hash_many):

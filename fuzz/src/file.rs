@@ -125,7 +125,7 @@ pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
     }
     let (params, sections) = tables(file)?;
     let cells = aligned(FIXED + params * PARAM + sections * SECTION);
-    match draw(9) {
+    match draw(14) {
         // A number that a section states: kind, index, place or length.
         8 if sections > 0 => {
             let entry = FIXED + params * PARAM + draw(sections) * SECTION;
@@ -142,6 +142,35 @@ pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
             let end = (at + 1 + draw(16)).min(file.len());
             let byte = [0, 0xff, 1, 0x80, draw(256) as u8][draw(5)];
             file[at..end].fill(byte);
+        }
+        // What the parts of a structure say of each other: one bit, a number one higher or lower, a part in the place of
+        // another, two parts that change places, all of a section.
+        kind @ 9..=13 if cells + 8 <= file.len() => {
+            let words = (file.len() - cells) / 8;
+            let at = cells + 8 * draw(words);
+            let mut word = [0; 8];
+            word.copy_from_slice(&file[at..at + 8]);
+            let value = u64::from_le_bytes(word);
+            match kind {
+                9 => put(file, at, &(value ^ 1 << [0, 1, draw(64)][draw(3)]).to_le_bytes()),
+                10 => {
+                    let step = [1, 1 << 32, u64::MAX, 1 << draw(64)][draw(4)];
+                    put(file, at, &value.wrapping_add(step).to_le_bytes());
+                }
+                11 => {
+                    let from = cells + 8 * draw(words);
+                    let len = (8 << draw(4)).min(file.len() - at.max(from));
+                    file.copy_within(from..from + len, at);
+                }
+                12 => {
+                    let other = cells + 8 * draw(words);
+                    (0..8).for_each(|i| file.swap(at + i, other + i));
+                }
+                _ => {
+                    let end = (at + (8 << draw(9))).min(file.len());
+                    file[if draw(2) == 0 { cells } else { at }..end].fill([0, 0xff][draw(2)]);
+                }
+            }
         }
         _ if params > 0 => {
             let at = FIXED + draw(params) * PARAM + 8;

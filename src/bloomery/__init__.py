@@ -44,9 +44,9 @@ from bloomery._core import (
     hash_key,
     hash_many,
     loads,
-    open,
     variants,
 )
+from bloomery._core import open as open  # not in __all__: a star import must leave the built-in one alone
 from bloomery.errors import (
     BloomeryError,
     CapacityWarning,
@@ -54,6 +54,7 @@ from bloomery.errors import (
     FilterMemoryError,
     FormatError,
     IncompatibleFilters,
+    KeyDomainWarning,
     KeyTypeError,
     ParameterError,
     ParameterTypeError,
@@ -115,6 +116,7 @@ __all__ = [
     "GolombSet",
     "IncompatibleFilters",
     "InvertibleBloomFilter",
+    "KeyDomainWarning",
     "KeyTypeError",
     "LayeredBloomFilter",
     "ParameterError",
@@ -138,6 +140,5 @@ __all__ = [
     "hash_key",
     "hash_many",
     "loads",
-    "open",
     "variants",
 ]

@@ -36,6 +36,7 @@ __all__ = [
     "BloomFilter",
     "BloomierMap",
     "CandidateDuplicates",
+    "CharacteristicSketch",
     "CompactApproximator",
     "CountingBloomFilter",
     "CuckooFilter",
@@ -71,6 +72,7 @@ __all__ = [
     "WireCounters",
     "WireExchange",
     "WireKeys",
+    "WireText",
     "XorFilter",
     "ZoneFilter",
     "add_lines",
@@ -95,7 +97,6 @@ __all__ = [
     "variants",
     "watch_forks",
 ]
-
 LINE_BYTES: Final[int]
 
 @final
@@ -278,9 +279,13 @@ class AgingBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -322,6 +327,12 @@ class AgingBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -393,7 +404,8 @@ class AgingBloomFilter:
         """
         A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -474,7 +486,7 @@ class BinaryFuseFilter:
     Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
-    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below 100,000 keys; about
+    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
     35 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
     FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
 
@@ -606,9 +618,13 @@ class BinaryFuseFilter:
         """
         Bits of a fingerprint.
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -641,6 +657,12 @@ class BinaryFuseFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -934,9 +956,13 @@ class BitSet:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -1005,6 +1031,12 @@ class BitSet:
         Estimated share of the union that is in both; nan when all cells of the union are set.
         """
     @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
+        """
+    @property
     def keyed(self, /) -> bool:
         """
         True when keys are hashed under a secret.
@@ -1067,7 +1099,8 @@ class BitSet:
         """
         A new BitSet of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -1356,9 +1389,13 @@ class BloomFilter:
 
         Raises OSError if the path that was opened names another file by now: save() the filter then.
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -1432,6 +1469,12 @@ class BloomFilter:
     def jaccard(self, /, other: Self) -> float:
         """
         Estimated share of the union that is in both; nan when all cells of the union are set.
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -1514,7 +1557,8 @@ class BloomFilter:
         """
         A new BloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -1655,7 +1699,7 @@ class BloomierMap:
     or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
     bytes, with any number of threads and any memory.
 
-    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below 100,000 keys; three
+    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
     or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
     ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
     ACM JEA 27, 2022; rate 2**-check_bits.
@@ -1806,9 +1850,13 @@ class BloomierMap:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -1845,10 +1893,10 @@ class BloomierMap:
         An absent key has some value at the rate of false positives.
         """
     @overload
-    def get_hashed(self, /, hashes: _Series, *, default: int = 0) -> _Series:
+    def get_hashed(self, /, hashes: _Series, *, default: int | None = None) -> _Series:
         """
-        The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int for one, as
-        get_many answers for a batch.
+        The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
+        one, as get_many answers for a batch.
 
         >>> from bloomery import BloomierMap, hash_key
         >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
@@ -1856,38 +1904,54 @@ class BloomierMap:
         (36, [41, 7])
         """
     @overload
-    def get_hashed(self, /, hashes: Frame[_Series], *, default: int = 0) -> _Series: ...
+    def get_hashed(self, /, hashes: Frame[_Series], *, default: int | None = None) -> _Series: ...
     @overload
-    def get_hashed(self, /, hashes: ArrowArray, *, default: int = 0) -> ArrowArray: ...
+    def get_hashed(self, /, hashes: ArrowArray, *, default: int | None = None) -> ArrowArray: ...
     @overload
-    def get_hashed(self, /, hashes: NumPyArray, *, default: int = 0) -> NDArray[np.uint64]: ...
+    def get_hashed(self, /, hashes: NumPyArray, *, default: int | None = None) -> NDArray[np.uint64]: ...
     @overload
-    def get_hashed(self, /, hashes: ListedHashes, *, default: int = 0) -> list[int]: ...
+    def get_hashed(self, /, hashes: ListedHashes, *, default: int | None = None) -> list[int | None]: ...
     @overload
-    def get_hashed(self, /, hashes: SupportsIndex, *, default: int = 0) -> int: ...
+    def get_hashed(self, /, hashes: SupportsIndex, *, default: int | None = None) -> int | None: ...
     @overload
-    def get_hashed(self, /, hashes: OtherColumns, *, default: int = 0) -> Any: ...
+    def get_hashed(self, /, hashes: OtherColumns, *, default: int | None = None) -> Any: ...
     @overload
-    def get_many(self, /, keys: _Series, *, default: int = 0, threads: int = 1) -> _Series:
+    def get_many(self, /, keys: _Series, *, default: int | None = None, threads: int = 1) -> _Series:
         """
-        One value a key, `default` where it is certainly absent, in the caller's kind; takes what contains_many takes.
+        One value a key, in the caller's kind; takes what contains_many takes.
 
-        threads: how many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be
-        changed: some 10 ns.
+        default: what stands for a key that is certainly absent, a whole number; with None the answer is none, as get() has
+        it: None in a list, null in a column of Arrow, Polars or pandas, and a NumPy array comes as a masked one. threads: how
+        many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be changed: some
+        10 ns.
         """
     @overload
-    def get_many(self, /, keys: Frame[_Series], *, default: int = 0, threads: int = 1) -> _Series: ...
+    def get_many(
+        self, /, keys: Frame[_Series], *, default: int | None = None, threads: int = 1
+    ) -> _Series: ...
     @overload
-    def get_many(self, /, keys: ArrowArray, *, default: int = 0, threads: int = 1) -> ArrowArray: ...
+    def get_many(
+        self, /, keys: ArrowArray, *, default: int | None = None, threads: int = 1
+    ) -> ArrowArray: ...
     @overload
-    def get_many(self, /, keys: NumPyArray, *, default: int = 0, threads: int = 1) -> NDArray[np.uint64]: ...
+    def get_many(
+        self, /, keys: NumPyArray, *, default: int | None = None, threads: int = 1
+    ) -> NDArray[np.uint64]: ...
     @overload
-    def get_many(self, /, keys: ListedKeys, *, default: int = 0, threads: int = 1) -> list[int]: ...
+    def get_many(
+        self, /, keys: ListedKeys, *, default: int | None = None, threads: int = 1
+    ) -> list[int | None]: ...
     @overload
-    def get_many(self, /, keys: OtherColumns, *, default: int = 0, threads: int = 1) -> Any: ...
+    def get_many(self, /, keys: OtherColumns, *, default: int | None = None, threads: int = 1) -> Any: ...
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -2039,6 +2103,51 @@ class CandidateDuplicates:
     ) -> tuple[int, bytes | None, bytes | None]:
         """
         Second pass, over the same records: (records kept, their bytes, those of the others), exact.
+        """
+
+@final
+class CharacteristicSketch:
+    """
+    Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
+
+    keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it tells, up to 1024. Beyond it the
+    answer is none, and says so. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key and
+    each value, of which there are bound + 3; differences() takes time with the square of the bound. Sources: Minsky,
+    Trachtenberg, Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE TIT 49(9), 2003;
+    Starobinski, Trachtenberg, Agarwal, "Efficient PDA synchronization", IEEE TMC 2(1), 2003.
+
+    >>> from bloomery.compose import CharacteristicSketch
+    >>> here, there = CharacteristicSketch(range(1000), 20), CharacteristicSketch(range(10, 1003), 20)
+    >>> len(there.to_bytes()), here.differences(there.to_bytes())
+    (208, <Decoded mine: 10 keys, theirs: 3 keys, complete=True>)
+    >>> here.differences(CharacteristicSketch(range(30, 1003), 20).to_bytes()).complete
+    False
+    """
+    def __new__(
+        cls, /, keys: object, bound: int, *, hashed: bool = False, seed: int = 0, secret: bytes | None = None
+    ) -> CharacteristicSketch: ...
+    @property
+    def bound(self, /) -> int:
+        """
+        The most differences that it tells.
+        """
+    def differences(self, /, other: bytes | bytearray | memoryview) -> Decoded:
+        """
+        What both sets have not in common: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+
+        other: the bytes of the other sketch; the smaller bound of the two counts. complete is False, and both lists are
+        empty, where there are more differences than that, or the peer does not say the truth: two values beyond those that
+        are needed have to agree, by chance 2^-100, and each key has to be here or missing here as it should. Raises
+        FormatError, IncompatibleFilters for another seed or secret.
+        """
+    @property
+    def num_keys(self, /) -> int:
+        """
+        Number of distinct keys.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The values as bytes, to be sent: 24, and 8 for each.
         """
 
 @final
@@ -2196,9 +2305,13 @@ class CompactApproximator:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -2250,6 +2363,12 @@ class CompactApproximator:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -2619,9 +2738,13 @@ class CountingBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def fpr_at_least(self, /, at_least: int) -> float:
         """
@@ -2695,6 +2818,12 @@ class CountingBloomFilter:
         Estimated share of the union that is in both; nan when all cells of the union are set.
         """
     @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
+        """
+    @property
     def keyed(self, /) -> bool:
         """
         True when keys are hashed under a secret.
@@ -2740,6 +2869,11 @@ class CountingBloomFilter:
         """
         k, the number of counters of a key.
         """
+    @property
+    def num_saturated(self, /) -> int:
+        """
+        Counters at their maximum, which stay there for ever: keys that meet only such ones are never removed again.
+        """
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -2772,7 +2906,8 @@ class CountingBloomFilter:
         """
         A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -2848,6 +2983,29 @@ class CountingBloomFilter:
         Another filter of this class is taken in whole, where such two can be merged: its keys are added.
         What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+    @staticmethod
+    def with_shape(
+        num_counters: int,
+        num_hashes: int,
+        *,
+        capacity: int | None = None,
+        counter_bits: int = 4,
+        threshold: int = 1,
+        layout: Literal["auto", "classic", "blocked"] = "classic",
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+    ) -> CountingBloomFilter:
+        """
+        A filter of a given shape: counters (rounded up to what the layout needs) and probes a key.
+
+        capacity: keys after which to warn; by default where half of the counters are set, the optimum m ln 2 / k. The
+        others as in the constructor. Raises ParameterError for a shape that the layout does not have (blocked: 4 or 8
+        probes, counters of 2, 4, 8 or 16 bits), FilterMemoryError.
+
+        >>> from bloomery import CountingBloomFilter
+        >>> CountingBloomFilter.with_shape(1024, 7).num_counters
+        1024
         """
 
 @final
@@ -3073,9 +3231,13 @@ class CuckooFilter:
         """
         Bits of a fingerprint.
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -3113,6 +3275,12 @@ class CuckooFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -3175,7 +3343,8 @@ class CuckooFilter:
         """
         A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -3471,9 +3640,13 @@ class DLeftCountingFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -3506,6 +3679,12 @@ class DLeftCountingFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -3563,7 +3742,8 @@ class DLeftCountingFilter:
         """
         A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -3870,9 +4050,13 @@ class DeletableBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -3905,6 +4089,12 @@ class DeletableBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -3979,7 +4169,8 @@ class DeletableBloomFilter:
         """
         A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -4307,9 +4498,13 @@ class DynamicCuckooFilter:
         """
         Bits of a fingerprint.
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -4347,6 +4542,12 @@ class DynamicCuckooFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -4414,7 +4615,8 @@ class DynamicCuckooFilter:
         """
         A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -4611,9 +4813,13 @@ class FilterCascade:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     @staticmethod
     def from_bytes(
@@ -4646,6 +4852,12 @@ class FilterCascade:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -4934,9 +5146,13 @@ class GolombSet:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -4992,6 +5208,12 @@ class GolombSet:
     def isdisjoint(self, /, other: Self) -> bool:
         """
         True when the two have no value in common, and so no key.
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -5309,9 +5531,13 @@ class InvertibleBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -5344,6 +5570,12 @@ class InvertibleBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -5418,7 +5650,8 @@ class InvertibleBloomFilter:
         """
         A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -5794,9 +6027,13 @@ class LayeredBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -5829,6 +6066,12 @@ class LayeredBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -5894,7 +6137,8 @@ class LayeredBloomFilter:
         """
         A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -6091,9 +6335,13 @@ class PrefixFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -6126,6 +6374,12 @@ class PrefixFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -6182,7 +6436,8 @@ class PrefixFilter:
         """
         A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -6462,9 +6717,13 @@ class QuotientFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -6513,6 +6772,12 @@ class QuotientFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -6580,7 +6845,8 @@ class QuotientFilter:
         """
         A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -6721,7 +6987,7 @@ class RatelessDecoder:
 @final
 class RatelessEncoder:
     """
-    The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference.
+    The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference, more below 150.
 
     keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
     hash_many()). seed, secret: as for filters; the peer's must be the same. Under a secret of both nobody else can make keys
@@ -6941,9 +7207,13 @@ class RetouchedBloomFilter:
         """
         Estimated share of the members that are missed, from the cells: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -6976,6 +7246,12 @@ class RetouchedBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -7044,7 +7320,8 @@ class RetouchedBloomFilter:
         """
         A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -7261,9 +7538,13 @@ class RibbonFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -7296,6 +7577,12 @@ class RibbonFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -7565,9 +7852,13 @@ class RollingBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -7609,6 +7900,12 @@ class RollingBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -7680,7 +7977,8 @@ class RollingBloomFilter:
         """
         A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -7916,9 +8214,13 @@ class ScalableBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -7961,6 +8263,12 @@ class ScalableBloomFilter:
     def initial_capacity(self, /) -> int:
         """
         Keys of the first stage.
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -8022,7 +8330,8 @@ class ScalableBloomFilter:
         """
         A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -8275,9 +8584,13 @@ class SpatialBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -8310,6 +8623,12 @@ class SpatialBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -8651,9 +8970,13 @@ class SpectralBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -8686,6 +9009,12 @@ class SpectralBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -8732,6 +9061,11 @@ class SpectralBloomFilter:
         """
         k, the number of counters of a key.
         """
+    @property
+    def num_saturated(self, /) -> int:
+        """
+        Counters at their maximum: a count that such ones tell is "so many or more".
+        """
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -8764,7 +9098,8 @@ class SpectralBloomFilter:
         """
         A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -8983,9 +9318,13 @@ class StableBloomFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -9018,6 +9357,12 @@ class StableBloomFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -9085,7 +9430,8 @@ class StableBloomFilter:
         """
         A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -9375,9 +9721,13 @@ class VariableIncrementFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -9415,6 +9765,12 @@ class VariableIncrementFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -9457,6 +9813,11 @@ class VariableIncrementFilter:
         """
         k, the number of counters of a key.
         """
+    @property
+    def num_saturated(self, /) -> int:
+        """
+        Counters at their maximum, which stay there for ever.
+        """
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -9489,7 +9850,8 @@ class VariableIncrementFilter:
         """
         A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
@@ -9649,6 +10011,10 @@ class WireCells:
     def line_bytes(self, /) -> int:
         """
         Bytes of a line, which is what a key is looked for in; of all cells where there are no lines.
+        """
+    def marks(self, /) -> WireBatch:
+        """
+        No key, and the mark of every shard.
         """
     def memory(self, /, capacity: int, fpr: float, *, strict: bool = False) -> BloomFilter:
         """
@@ -9908,6 +10274,21 @@ class WireKeys:
         """
 
 @final
+class WireText:
+    """
+    The string under one key of a server, 64 KiB of it at most; the first state of an exchange has it.
+    """
+    def __new__(cls, /, key: bytes) -> WireText: ...
+    def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
+        """
+        The command, with the parameters that WireBatch.exchange() has; with `asking` behind an ASKING.
+        """
+    def take(self, /, exchange: WireExchange) -> None:
+        """
+        Keeps nothing: exchanges have the answer.
+        """
+
+@final
 class XorFilter:
     """
     A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
@@ -10044,9 +10425,13 @@ class XorFilter:
         """
         Bits of a fingerprint.
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -10079,6 +10464,12 @@ class XorFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -10369,9 +10760,13 @@ class ZoneFilter:
         """
         Share of set bits, counted: O(nbytes).
         """
-    def fpr(self, /) -> float:
+    def fpr(self, /, items: float | None = None) -> float:
         """
-        Model rate of false positives at the present load. Counts the set bits: O(nbytes).
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
         """
     def freeze(
         self,
@@ -10404,6 +10799,12 @@ class ZoneFilter:
     def info(self, /) -> dict[str, Any]:
         """
         Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
     def keyed(self, /) -> bool:
@@ -10465,7 +10866,8 @@ class ZoneFilter:
         """
         A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
         keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md).
+        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
+        bounds the new one, whose parameters a file from strangers chose.
 
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what

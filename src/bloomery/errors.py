@@ -22,8 +22,10 @@ __all__ = [
     "FilterFull",
     "FilterLost",
     "FilterMemoryError",
+    "FilterRolledBack",
     "FormatError",
     "IncompatibleFilters",
+    "KeyDomainWarning",
     "KeyTypeError",
     "ParameterError",
     "ParameterTypeError",
@@ -103,6 +105,14 @@ class EngineNameTaken(EngineError, ValueError):
 
 class FilterLost(EngineError, LookupError):
     """The server no longer has the filter, or part of it: keys that it acknowledged are gone."""
+
+
+class FilterRolledBack(FilterLost):
+    """The server went back to an earlier state of the filter: the keys that it acknowledged last are gone."""
+
+
+class KeyDomainWarning(UserWarning):
+    """Keys were looked up of a type of which the filter holds none; given once a filter."""
 
 
 class CapacityWarning(UserWarning):

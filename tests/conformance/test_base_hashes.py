@@ -154,7 +154,8 @@ def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
     singly = bloomery.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     for key in KEYS:
         singly.add(key)
-    assert made.to_bytes() == by_hash.to_bytes() == singly.to_bytes()
+    assert made.to_bytes() == singly.to_bytes()
+    assert made == by_hash  # whose file records ready hashes, not the types of keys
     opened = bloomery.loads(made.to_bytes())
     assert (opened.hash, made.info()["hash"]) == (name, name)
     assert all(opened.contains_many(KEYS))

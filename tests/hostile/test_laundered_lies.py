@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,149 @@ def test_a_counter_that_no_sum_of_increments_makes_is_refused(increments: int, t
                         read()
                 else:
                     read().fpr()
+
+
+def ways_to_read(data: bytes, path: Path) -> list[Any]:
+    """Calls that read a file and look at all of it."""
+    path.write_bytes(data)
+    return [
+        lambda: bloomery.loads(data),
+        lambda: bloomery.open(path, verify="full"),
+        lambda: bloomery.open(path, verify="header").copy(),
+    ]
+
+
+def forged(data: bytes, change: Any) -> bytes:
+    """The file with other words in its payload."""
+    file = File.parse(data)
+    words = list(struct.unpack(f"<{len(file.payload) // 8}Q", file.payload))
+    change(words)
+    file.payload = struct.pack(f"<{len(words)}Q", *(word % 2**64 for word in words))
+    return file.build()
+
+
+@pytest.mark.parametrize("number", [0, 3, 9])
+def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_path: Path) -> None:
+    """Keys that are not there were looked for in the spare, and a key that came later was lost."""
+    made = bloomery.PrefixFilter(1000)
+    made.update(range(200))
+    words = -(-(51 + 25 * made.remainder_bits) // 64)
+
+    def passes(cells: list[int]) -> None:
+        cells[words * number] |= 1
+
+    for read in ways_to_read(forged(made.to_bytes(), passes), tmp_path / "lie.bloom"):
+        with pytest.raises(bloomery.FormatError, match=f"bin {number} of the file holds what no bin can"):
+            read()
+
+
+@pytest.mark.parametrize("counting", [False, True])
+@pytest.mark.parametrize("members", [0, 1, 4, 6, 2**62])
+def test_the_rests_of_each_prime_are_those_of_the_members(
+    counting: bool, members: int, tmp_path: Path
+) -> None:
+    made = bloomery.ZoneFilter(10, universe=10_000, counting=counting)
+    made.update([3, 999, 4000, 5000, 9999])
+    file = File.parse(made.to_bytes())
+    file.set(COUNT, members)
+    for read in ways_to_read(file.build(), tmp_path / "lie.bloom"):
+        if members == 6 and not counting:
+            # Members may share bits, so there may be more of them.
+            assert bloomery.loads(read().to_bytes()).num_added == members
+        else:
+            with pytest.raises(bloomery.FormatError, match="members"):
+                read()
+
+
+def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
+    """Taken out again, what such a filter held saved what nobody opens."""
+    made = bloomery.ZoneFilter(10, universe=10_000, counting=True)
+    made.update([3, 999])
+    for word in (0, 1, 5):
+
+        def more(cells: list[int], word: int = word) -> None:
+            cells[word] ^= 1 << 17
+
+        for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
+            with pytest.raises(bloomery.FormatError, match="damaged"):
+                read()
+
+
+@pytest.mark.parametrize("count", [1, -1, 2**31, -(2**31)])
+def test_a_count_that_one_sub_table_alone_has_is_refused(count: int, tmp_path: Path) -> None:
+    """An add to such a cell could leave it empty, and the key was not found."""
+    made = bloomery.InvertibleBloomFilter(100)
+    made.update(range(20))
+    for cell in (0, 7, made.num_cells - 1):
+
+        def more(cells: list[int], cell: int = cell) -> None:
+            low = (cells[2 * cell + 1] + count) % 2**32
+            cells[2 * cell + 1] = cells[2 * cell + 1] >> 32 << 32 | low
+
+        for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
+            with pytest.raises(bloomery.FormatError, match="sub-tables of the file hold different keys"):
+                read()
+
+
+@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp_path: Path) -> None:
+    """It was -inf."""
+    made = bloomery.ScalableBloomFilter(100, 0.05, kind=kind)
+    made.update(range(600))
+    file = File.parse(made.to_bytes())
+    for section in range(len(file.sections)):
+        full = File.parse(made.to_bytes())
+        start, length = full.start(section), full.sections[section][3]
+        full.payload = full.payload[:start] + b"\xff" * length + full.payload[start + length :]
+        for read in ways_to_read(full.build(), tmp_path / "lie.bloom"):
+            try:
+                found = read()
+            except bloomery.FormatError:
+                continue
+            assert 0.0 <= found.fpr() <= 1.0
+            assert 0.0 <= found.info()["fpr"] <= 1.0
+
+
+@pytest.mark.parametrize("variant", every_variant("keys"))
+def test_what_is_made_anew_after_a_file_is_no_larger_than_the_file_might_be(
+    variant: Variant, tmp_path: Path
+) -> None:
+    """512 bytes that say that they are for 2^27 keys made a filter of 137 MB, under a bound of 4096 bytes."""
+    if not hasattr(variant.cls, "regenerate"):
+        return
+    data = variant.make(50).to_bytes()
+    found = bloomery.loads(data, max_bytes=len(data))
+    assert found.regenerate([1, 2]).nbytes <= len(data)
+    path = tmp_path / "file.bloom"
+    path.write_bytes(data)
+    opened = bloomery.open(path, max_bytes=len(data))
+    for bounded in (found, found.copy(), opened, opened.copy(), found.regenerate([1])):
+        with pytest.raises(bloomery.FilterMemoryError, match="max_bytes is"):
+            bounded.regenerate([1, 2], capacity=10**7)
+    assert bloomery.loads(data).regenerate([1], capacity=10**4).nbytes > 0
+
+
+@pytest.mark.parametrize(
+    ("number", "what"), [(16385, "RedisBloom filter"), (16386, "RedisBloom cuckoo"), (16387, "note")]
+)
+def test_a_file_of_the_service_alone_is_told_from_one_of_a_later_release(
+    number: int, what: str, tmp_path: Path
+) -> None:
+    file = File.parse(bloomery.BloomFilter(10).to_bytes())
+    file.variant = number
+    path = tmp_path / "dump.bloom"
+    path.write_bytes(file.build())
+    reads = (
+        lambda: bloomery.loads(path.read_bytes()),
+        lambda: bloomery.open(path),
+        lambda: bloomery.BloomFilter.open(path),
+        lambda: bloomery.BloomFilter.from_bytes(path.read_bytes()),
+    )
+    for read in reads:
+        with pytest.raises(
+            bloomery.FormatError, match=f"{what}.* of the service.*|{what} of the service.*RESTORE name"
+        ):
+            read()
 
 
 @pytest.mark.parametrize("members", [0, 1, 59, 61, 100])

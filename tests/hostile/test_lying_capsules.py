@@ -36,6 +36,17 @@ def refused(column: Callable[[], Any], match: str = "key") -> None:
     bloom, layered = bloomery.BloomFilter(100), bloomery.SpatialBloomFilter(100)
     ways: list[Callable[[Any], Any]] = [bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many]
     ways.append(lambda keys: layered.update(keys, 1))
+    # Columns of hashes, and of numbers beside keys, are read by the same rules.
+    numbers: list[Callable[[Any], Any]] = [
+        bloom.add_hashed,
+        bloom.contains_hashed,
+        lambda labels: layered.update([1, 2], labels),
+        lambda values: bloomery.CompactApproximator(100).update([1, 2], values),
+        lambda values: bloomery.BloomierMap.build([1, 2], values),
+    ]
+    for way in numbers:
+        with pytest.raises(bloomery.BloomeryError):
+            way(column())
     for way in ways:
         before = dict(released)
         made = column()
@@ -91,6 +102,13 @@ WRONG: dict[str, dict[str, Any]] = {
     "the greatest offset": {"offset": 2**63 - 1},
     "both": {"length": 2**63 - 1, "offset": 2**63 - 1},
     "rows past all memory": {"length": 2**62},
+    "an offset past all memory": {"offset": 2**61},
+    "an offset whose bits lie past all memory": {"offset": 2**51},
+    "an offset close to a turn": {"offset": 2**62 - 9},
+    "a null count and an offset": {"offset": 2**62, "null_count": 0},
+    "an offset close to the other turn": {"offset": 2**63 - 9, "null_count": 0},
+    "no rows, and an offset": {"length": 0, "offset": 2**63 - 1, "null_count": 0},
+    "buffers past all memory": {"n_buffers": 2**62},
     "fewer nulls than none": {"null_count": -2},
     "more nulls than rows": {"null_count": 3},
     "nulls and not which": {"null_count": 1},
@@ -115,7 +133,9 @@ def test_every_layout_is_read_as_it_is(format_: bytes) -> None:
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("format_", LAYOUTS)
 def test_numbers_that_cannot_be(format_: bytes, wrong: str) -> None:
-    refused(lambda: Column(schema(format_), array(2, *LAYOUTS[format_], **WRONG[wrong])))
+    """With a bitmap, too, where they say where it lies."""
+    for bits in (None, b"\1") if WRONG[wrong].keys() & {"length", "offset"} else (None,):
+        refused(lambda b=bits: Column(schema(format_), array(2, b, *LAYOUTS[format_][1:], **WRONG[wrong])))
 
 
 @pytest.mark.parametrize("format_", LAYOUTS)
@@ -179,11 +199,49 @@ def test_sizes_of_buffers_below_zero(sizes: bytes) -> None:
     refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
 
 
-def test_hashes_that_no_library_lists_are_refused() -> None:
-    column = Column(schema(b"L"), array(2, None, words(5, 7, kind="Q")))
+@pytest.mark.parametrize("kind", "cCsSiIlL")
+def test_columns_of_whole_numbers_are_hashes_and_values(kind: str) -> None:
+    """Of any exporter: a library that lists a column reads what the column says, wherever that lies."""
+
+    def column(*numbers: int, nulls: bytes | None = None) -> Column:
+        return Column(
+            schema(kind.encode()), array(len(numbers), nulls, words(*numbers, kind=INDEX_KINDS[kind]))
+        )
+
+    bloom = bloomery.BloomFilter(10)
+    assert pa.array(bloom.add_hashed(column(5, 7, nulls=b"\1"))).to_pylist() == [True, None]
+    assert pa.array(bloom.contains_hashed(column(7, 5))).to_pylist() == [False, True]
+    assert bloomery.BloomierMap.build(["a", "b"], column(5, 7), check_bits=30)["b"] == 7
+    layered = bloomery.SpatialBloomFilter(10)
+    layered.update(["a", "b"], column(2, 3))
+    assert layered.label_many(["b", "a"]) == [3, 2]
+    with pytest.raises(bloomery.ParameterTypeError, match="label must be a whole number, got None"):
+        layered.update(["a", "b"], column(2, 3, nulls=b"\1"))
+    for other in (column(1), column(1, 2, 3)):
+        with pytest.raises(bloomery.ParameterError, match=r"as many labels as keys, got .* for 2 keys"):
+            layered.update(["a", "b"], other)
+    if kind.islower():
+        for call in (bloom.add_hashed, bloom.contains_hashed):
+            with pytest.raises(
+                bloomery.ParameterError, match=r"a hash must be between 0 and 2\*\*64 - 1, got -7"
+            ):
+                call(column(5, -7))
+            # Of a null it may be anything.
+            assert pa.array(call(column(5, -7, nulls=b"\1"))).to_pylist()[1] is None
+        with pytest.raises(bloomery.ParameterError, match=r"values must be between 0 and .*, got -7"):
+            bloomery.BloomierMap.build(["a", "b"], column(5, -7))
+
+
+@pytest.mark.parametrize("format_", sorted(LAYOUTS.keys() - {kind.encode() for kind in "cCsSiIlL"}))
+def test_other_columns_are_neither_hashes_nor_values(format_: bytes) -> None:
+    def column() -> Column:
+        return Column(schema(format_), array(2, *LAYOUTS[format_]))
+
     for call in (bloomery.BloomFilter(10).add_hashed, bloomery.BloomFilter(10).contains_hashed):
-        with pytest.raises(bloomery.KeyTypeError, match="cannot be listed"):
-            call(column)
+        with pytest.raises(bloomery.KeyTypeError, match="hashes must be whole numbers"):
+            call(column())
+    with pytest.raises(bloomery.ParameterTypeError, match="values must be a whole number, got an Arrow"):
+        bloomery.BloomierMap.build(["a", "b"], column())
 
 
 INDEX_KINDS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q"}
@@ -209,6 +267,28 @@ def test_indices_of_dictionaries(kind: str) -> None:
         # The index of a null may be anything.
         hashes = bloomery.hash_many(encoded(kind, (0, wild), b"\x01"))
         assert pa.array(hashes).to_pylist() == [a, None]
+
+
+@pytest.mark.parametrize("kind", INDEX_KINDS)
+def test_dictionaries_of_hashes(kind: str) -> None:
+    """A column of pyarrow with such an index killed the process when it was listed."""
+
+    def column(*indices: int, nulls: bytes | None = None) -> Column:
+        values = array(3, b"\3", words(50, 70, 90, kind="Q"))
+        outer = schema(kind.encode(), dictionary=address(schema(b"L")))
+        data = words(*indices, kind=INDEX_KINDS[kind])
+        return Column(outer, array(len(indices), nulls, data, dictionary=address(values)))
+
+    bloom = bloomery.BloomFilter(10)
+    assert pa.array(bloom.add_hashed(column(0, 2, 1, 0))).to_pylist() == [True, None, True, False]
+    assert bloom.contains_hashed([50, 70, 90]) == [True, True, False]
+    for wild in (3, 100, *((-1, -100) if kind.islower() else ())):
+        refused(lambda wild=wild: column(0, wild), "index")
+        made = pa.DictionaryArray.from_arrays(pa.array([0, abs(wild) + 2]), pa.array([50, 70]), safe=False)
+        for call in (bloom.add_hashed, bloom.contains_hashed):
+            with pytest.raises(bloomery.KeyTypeError, match="index"):
+                call(made)
+            assert pa.array(call(column(0, wild, nulls=b"\1"))).to_pylist()[1] is None
 
 
 def test_dictionaries_that_are_not_there() -> None:
@@ -363,14 +443,40 @@ def test_a_stream_is_read_as_it_is_worked_through() -> None:
 
 
 def test_fuzzed_numbers_of_every_layout_end_in_an_error_or_an_answer() -> None:
-    """Random words in every field that is checked, over memory that any of them may lead to within bounds."""
+    """Any number in every field that is checked: it leads to memory that is there, or past all memory."""
     rng = np.random.default_rng(7)
     room = bytes(4096)
-    for _ in range(2000):
+    bloom, layered = bloomery.BloomFilter(100), bloomery.SpatialBloomFilter(100)
+    ways: list[Callable[[Any], Any]] = [
+        bloomery.hash_many,
+        bloom.contains_many,
+        bloom.update,
+        bloom.add_hashed,
+    ]
+    ways += [
+        bloom.contains_hashed,
+        lambda keys: layered.update(keys, 1),
+        lambda one: layered.update([1], one),
+    ]
+
+    def extent() -> int:
+        """A number of rows: few, of no data at hand, or so many that what they take is past all memory."""
+        if rng.integers(4):
+            return int(rng.integers(-3, 60))
+        return min(2 ** int(rng.choice([51, 57, 60, 61, 62, 63])) + int(rng.integers(-70, 70)), 2**63 - 1)
+
+    for _ in range(4000):
         format_ = list(LAYOUTS)[rng.integers(len(LAYOUTS))]
         plain = [room if data is not None else None for data in LAYOUTS[format_]]
-        changes = {"length": int(rng.integers(-3, 60)), "offset": int(rng.integers(-3, 60))}
-        changes["null_count"] = int(rng.integers(-3, 60))
+        plain[0] = [None, room][rng.integers(2)]
+        changes = {"length": extent(), "offset": extent(), "null_count": extent()}
         changes["n_buffers"] = int(rng.integers(-1, len(plain) + 1))
+        if rng.integers(4) == 0:
+            values = array(0, *plain, length=extent(), offset=extent())
+            changes["dictionary"] = address(values)
+            outer = schema(b"cCsSiIlL"[(at := rng.integers(8)) : at + 1], dictionary=address(schema(format_)))
+            column = Column(outer, array(0, plain[0], room, **{**changes, "n_buffers": 2}))
+        else:
+            column = Column(schema(format_), array(0, *plain, **changes))
         with contextlib.suppress(bloomery.BloomeryError):
-            bloomery.hash_many(Column(schema(format_), array(0, *plain, **changes)))
+            ways[rng.integers(len(ways))](column)

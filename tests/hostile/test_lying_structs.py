@@ -57,6 +57,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "an offset past its fields": {"offset": 1},
     "the greatest length": {"length": 2**63 - 1},
     "the greatest offset": {"offset": 2**63 - 1},
+    "an offset whose bits lie past all memory": {"offset": 2**62},
     "a negative length": {"length": -1},
     "a dictionary out of place": {"dictionary": address(array(0, None, None))},
     "no buffers": {"n_buffers": 0},

@@ -10,6 +10,7 @@ import pytest
 import bloomery
 from bloomery import BloomFilter, CountingBloomFilter, InvertibleBloomFilter, hash_key, hash_many
 from bloomery.compose import (
+    CharacteristicSketch,
     RatelessDecoder,
     RatelessEncoder,
     ReconciliationTree,
@@ -61,6 +62,48 @@ def test_streams_and_tables_agree_with_sets(seed, secret):
     estimators = [StrataEstimator(sorted(keys), secret=secret) for keys in (here, there)]
     told, true = estimators[0].differences(estimators[1].to_bytes()), len(mine) + len(theirs)
     assert true / 2.5 <= told <= true * 2.5
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("secret", [None, SECRET])
+def test_characteristic_sketches_are_exact_up_to_their_bound_and_say_so_beyond(seed, secret):
+    draw = random.Random(seed)
+    common = [f"key {number}" for number in range(draw.choice([0, 1, 3000]))]
+    for mine, theirs in ((0, 0), (1, 0), (0, 1), (7, 33), (40, 1), (60, 60)):
+        sides = [f"mine {n}" for n in range(mine)], [f"theirs {n}" for n in range(theirs)]
+        bound = draw.randrange(max(1, mine + theirs), 200)
+        here, there = (CharacteristicSketch(common + side, bound, secret=secret) for side in sides)
+        found = here.differences(there.to_bytes())
+        assert tuple(found) == (*(sorted(hash_many(side, secret=secret)) for side in sides), True)
+        assert (here.num_keys, here.bound) == (len(common) + mine, bound)
+        assert len(there.to_bytes()) == 24 + 8 * (bound + 3)
+        few = max(1, mine + theirs - 1 - draw.randrange(3))
+        if mine + theirs > few:
+            small = CharacteristicSketch(common + sides[1], few, secret=secret)
+            assert tuple(here.differences(small.to_bytes())) == ([], [], False)
+            assert tuple(small.differences(here.to_bytes())) == ([], [], False)
+
+
+def test_characteristic_sketches_refuse_nonsense():
+    sketch = CharacteristicSketch(range(100), 10)
+    sound, draw = CharacteristicSketch(range(5, 100), 10).to_bytes(), random.Random(1)
+    for end in (0, 7, 24, 32, 48, len(sound) - 1):
+        with pytest.raises(FormatError):
+            sketch.differences(sound[:end])
+    for _ in range(300):
+        broken = bytearray(sound)
+        broken[draw.randrange(8, len(sound))] ^= 1 << draw.randrange(8)
+        with suppress(FormatError, IncompatibleFilters):
+            assert tuple(sketch.differences(broken)) == ([], [], False)
+    with pytest.raises(IncompatibleFilters):
+        sketch.differences(CharacteristicSketch([], 10, seed=1).to_bytes())
+    for bound in (0, -1, 1025, 2**70):
+        with pytest.raises(ParameterError, match="bound"):
+            CharacteristicSketch([1], bound)
+    with pytest.raises(ParameterTypeError, match="bound"):
+        CharacteristicSketch([1], "many")
+    with pytest.raises(ParameterError, match="59"):
+        CharacteristicSketch([2**64 - 1], 5, hashed=True)
 
 
 def test_numbers_come_back_themselves_and_arguments_are_checked():

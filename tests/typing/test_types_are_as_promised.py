@@ -154,6 +154,8 @@ def promises(name: str) -> list[str]:
     answering |= {
         m: "int" for m in ("count_many", "get_many", "label_many", "depth_many") if hasattr(known, m)
     }
+    if row["adds"] == "build_pairs":
+        answering["get_many"] = "int | None"
     kinds = {
         "words": "list[{}]",
         "{1, 2}": "list[{}]",
@@ -168,7 +170,9 @@ def promises(name: str) -> list[str]:
     for method, one in answering.items():
         more = extra if method == "add_many" else ""
         for keys, kind in kinds.items():
-            answer = kind.format({"bool": "bool_", "int": "uint64"}[one] if "NDArray" in kind else one)
+            answer = kind.format(
+                {"bool": "bool_", "int": "uint64"}[one.split()[0]] if "NDArray" in kind else one
+            )
             lines.append(f"assert_type(f.{method}({keys}{more}), {answer})")
     protocols = {"add": "Addable", "remove": "Removable", "count": "Countable", "merge": "Mergeable"}
     fits = [

@@ -177,7 +177,7 @@ macro_rules! variants {
                 adds: build, can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [54.0, 6.9],
                 merging: "not defined: cells solve for the keys of one set",
-                formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below 100,000 keys",
+                formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below a million keys",
                 paper: "Graf, Lemire, Binary fuse filters: fast and smaller than xor filters, ACM JEA 27, 2022",
             }
             {
@@ -209,7 +209,7 @@ macro_rules! variants {
                 adds: build_pairs, can: [value map], stage: no, false_negatives: Never,
                 layouts: [], ns: [92.0, 11.0],
                 merging: "not defined: cells solve for the pairs of one map",
-                formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below 100,000 keys",
+                formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below a million keys",
                 paper: "Chazelle, Kilian, Rubinfeld, Tal, The Bloomier filter: an efficient data structure for static support lookup tables, SODA 2004",
             }
             {

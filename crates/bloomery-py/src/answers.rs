@@ -7,7 +7,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyByteArray, PyDict, PyList};
 
 use crate::arrow::ArrowColumn;
 use crate::arrow::export::Cell;
@@ -84,6 +84,16 @@ fn pandas_kind(keys: &Bound<'_, PyAny>) -> PyResult<char> {
     if package(&dtype) == "numpy" { dtype.getattr("kind")?.extract() } else { Ok('\0') }
 }
 
+/// True for what comes from pandas.
+pub(crate) fn is_pandas(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(package(keys) == "pandas" && keys.hasattr("to_list")?)
+}
+
+/// True for a Series of Python objects, which are had as a list.
+pub(crate) fn is_listed(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(pandas_kind(keys)? == 'O' || is_polars_objects(keys)?)
+}
+
 /// True for a pandas Series of floats as NumPy has them: there NaN is a value, as it is in the array, and not the
 /// null that an export would make of it.
 pub(crate) fn is_pandas_floats(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -145,6 +155,26 @@ pub(crate) fn like_series<'py>(keys: &Bound<'py, PyAny>, answer: Bound<'py, PyAn
     options.set_item("index", keys.getattr("index")?)?;
     options.set_item("name", if is_frame(keys, "pandas")? { None } else { Some(keys.getattr("name")?) })?;
     py.import("pandas")?.call_method("Series", (answer,), Some(&options))
+}
+
+/// `answer`, which is no column of Arrow's, with those left out that `valid` has a 0 for: None in a list, NA in a Series of
+/// pandas, masked in a NumPy array.
+pub(crate) fn without<'py>(answer: Bound<'py, PyAny>, valid: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let py = answer.py();
+    if let Ok(list) = answer.cast::<PyList>() {
+        for (i, _) in valid.iter().enumerate().filter(|(_, valid)| **valid == 0) {
+            list.set_item(i, py.None())?;
+        }
+        return Ok(answer);
+    }
+    let absent = PyByteArray::new(py, &valid.iter().map(|valid| valid ^ 1).collect::<Vec<_>>());
+    let mask = py.import("numpy")?.call_method1("frombuffer", (absent, "bool"))?;
+    if package(&answer) == "pandas" {
+        return answer.call_method1("astype", ("UInt64",))?.call_method1("mask", (mask,));
+    }
+    let options = PyDict::new(py);
+    options.set_item("mask", mask)?;
+    py.import("numpy.ma")?.call_method("MaskedArray", (answer,), Some(&options))
 }
 
 /// Columns as the library of `keys` has them: pyarrow arrays, a Polars or pandas Series, or our

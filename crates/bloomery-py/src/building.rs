@@ -3,16 +3,16 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{KeyDomains, KeyHasher};
 use bloomery_core::parallel::workers::lock;
-use bloomery_core::structure::Job;
 use bloomery_core::structure::records::{Gathered, Sorted};
+use bloomery_core::structure::{Filter, Job};
 use bloomery_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator};
 
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::extras::pairs::Values;
+use crate::extras::pairs::{Beside, Values};
 use crate::gathering::{Gathering, Pairs, Sought};
 use crate::keys::batch::{self, Operation};
 use crate::keys::ready;
@@ -100,6 +100,12 @@ fn filled<'a>(hasher: &KeyHasher, keys: &'a Bound<'_, PyAny>, own: &'a Gathering
     Ok(gathering.get())
 }
 
+/// A structure that was made of keys of these domains.
+pub(crate) fn holding<F: Filter>(mut made: F, domains: KeyDomains) -> F {
+    made.record(domains);
+    made
+}
+
 /// How the work is done: the keywords that every `build` takes.
 pub(crate) struct How {
     threads: usize,
@@ -137,7 +143,7 @@ impl How {
     }
 
     /// Gathers the keys and makes a structure of them.
-    pub(crate) fn build<T: Send>(
+    pub(crate) fn build<T: Filter>(
         &self,
         py: Python<'_>,
         hasher: &KeyHasher,
@@ -148,39 +154,43 @@ impl How {
             && let Ok(gathering) = hashes.cast::<Gathering>()
         {
             let gathering = gathering.get();
-            return self.watched(py, |job| make(&*gathering.closed()?, job));
+            let made = self.watched(py, |job| make(&*gathering.closed()?, job))?;
+            return Ok(holding(made, gathering.domains()));
         }
         let gathering = Gathering::of(*hasher, self.memory, self.threads);
         given.run(&gathering, hasher)?;
-        self.watched(py, |job| make(&*gathering.closed()?, job))
+        let made = self.watched(py, |job| make(&*gathering.closed()?, job))?;
+        Ok(holding(made, gathering.domains()))
     }
 
     /// Gathers the keys of two sets, each within half of the memory, and makes a structure of both; either may be a
-    /// [`Gathering`] under the same hasher.
+    /// [`Gathering`] under the same hasher. The domains of the keys come with it.
     pub(crate) fn build_of_two<T: Send>(
         &self,
         hasher: &KeyHasher,
         [one, other]: [&Bound<'_, PyAny>; 2],
         make: impl FnOnce(&Sorted<1>, &Sorted<1>, &Job<'_>) -> Result<T> + Send,
-    ) -> PyResult<T> {
+    ) -> PyResult<(T, KeyDomains)> {
         let half = self.memory.map(|memory| memory / 2);
         let own = [0, 1].map(|_| Gathering::of(*hasher, half, self.threads));
         let (first, second) = (filled(hasher, one, &own[0])?, filled(hasher, other, &own[1])?);
-        self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))
+        let made = self.watched(one.py(), |job| make(&*first.sorted(job)?, &*second.sorted(job)?, job))?;
+        Ok((made, first.domains().with(second.domains())))
     }
 
     /// Gathers pairs and makes a structure of them.
-    pub(crate) fn build_pairs<T: Send>(
+    pub(crate) fn build_pairs<T: Filter>(
         &self,
         py: Python<'_>,
         hasher: &KeyHasher,
         given: Given<'_, '_>,
-        values: &Values,
+        values: &Beside<'_>,
         make: impl FnOnce(&Gathered<2>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let pairs = Pairs::of(values, self.memory);
         given.run(&pairs, hasher)?;
-        let records = pairs.finish(py)?;
+        let domains = pairs.domains();
+        let (records, values) = pairs.finish()?;
         let (keys, differing) = self.watched(py, |job| {
             let keys = Gathered::try_from(records)?;
             let differing = keys.sorted(job)?.differing();
@@ -189,7 +199,7 @@ impl How {
         if let Some([[hash, _], _]) = differing {
             clash(py, hasher, given, values, hash)?;
         }
-        self.watched(py, |job| make(&keys, job))
+        self.watched(py, |job| make(&keys, job)).map(|made| holding(made, domains))
     }
 
     /// Gathers keys and sorts them, for a structure that is chosen then.
@@ -347,7 +357,7 @@ macro_rules! build_pairs_methods {
             ) -> PyResult<Self> {
                 let hasher = params::given_hasher(seed, secret)?;
                 let how = How::read(threads, progress, memory)?;
-                let values = crate::extras::pairs::Values::read("values", values)?;
+                let values = crate::extras::pairs::Beside::of("values", values);
                 how.build_pairs(hashes.py(), &hasher, Given::Hashes(hashes), &values, |pairs, job| {
                     Core::build(pairs, $($k,)* hasher, job)
                 }).map(Self::wrap)

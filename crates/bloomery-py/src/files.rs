@@ -100,6 +100,18 @@ pub(crate) fn check_mapped<F: Loadable>(filter: &F) -> Result<()> {
     if mapped { filter.check_cells() } else { Ok(()) }
 }
 
+/// Refuses a new filter that is larger than `max_bytes`; nobody has written to its cells yet.
+pub(crate) fn check_room<F: Loadable>(filter: &F, max_bytes: u64) -> Result<()> {
+    let bytes = filter.nbytes();
+    if bytes <= max_bytes {
+        return Ok(());
+    }
+    Err(Error::Memory(format!(
+        "the new filter would have {bytes} bytes, max_bytes is {max_bytes}; give capacity or fpr, or open the file with \
+         more if you trust it"
+    )))
+}
+
 /// An independent copy; of a mapped filter only if it is sound.
 pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
     check_mapped(filter)?;

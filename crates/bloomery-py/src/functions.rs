@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use bloomery_core::Error;
 use bloomery_core::bloom::{BaseHash, Layout, Shape, based};
+use bloomery_core::container::service::unreadable;
 use bloomery_core::container::{kind, tag};
 use bloomery_core::isa::Isa;
 use bloomery_core::key::KeyHasher;
@@ -104,11 +104,11 @@ pub(crate) fn open<'py>(
     let path = files::path(path)?;
     if mode == Mode::Write {
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
-        return Ok(Bound::new(py, BloomFilter::wrap(filter))?.into_any());
+        return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
     }
     let file = py.detach(|| files::opened(&path)).or_raise(py)?;
     let variant = file.parsed.header.variant;
-    open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unknown(variant)).or_raise(py))
+    open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
 
 /// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
@@ -137,15 +137,8 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let class = class_of(py, variant).ok_or_else(|| unknown(variant)).or_raise(py)?;
+    let class = class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?;
     class.call_method("from_bytes", (data,), Some(&options))
-}
-
-/// The answer to a file of a structure that came later.
-fn unknown(variant: u16) -> Error {
-    Error::format(format!(
-        "the file holds structure number {variant}, which this release does not know; use a newer release"
-    ))
 }
 
 /// One dict a variant: the registry from which classes, docs, tests and choices derive.

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
+use bloomery_core::key::{KeyDomains, KeyHasher};
 use bloomery_core::parallel::workers::lock;
 use bloomery_core::structure::records::{Gathered, Records, Sorted};
 use bloomery_core::structure::{HashSource, Job};
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::classes::shared::bytes_of;
 use crate::errors::{OrRaise, parameter};
-use crate::extras::pairs::Values;
+use crate::extras::pairs::{Beside, Values};
 use crate::keys::batch::Operation;
 use crate::{params, turns};
 
@@ -33,6 +33,7 @@ pub(crate) struct Gathering {
     /// Threads that may take hashes of one source.
     threads: usize,
     state: Mutex<State>,
+    domains: Mutex<KeyDomains>,
 }
 
 /// Hashes of a source that several threads take between two looks for signals: 10 ms and more.
@@ -41,7 +42,18 @@ const ROUND: usize = 1 << 22;
 impl Gathering {
     /// None yet, made by `hasher`.
     pub(crate) fn of(hasher: KeyHasher, memory: Option<u64>, threads: usize) -> Self {
-        Gathering { hasher, threads, state: Mutex::new(State::Open(Records::new(memory))) }
+        Gathering { hasher, threads, state: Mutex::new(State::Open(Records::new(memory))), domains: Mutex::default() }
+    }
+
+    /// Notes the domains of keys that come.
+    pub(crate) fn record(&self, domains: KeyDomains) {
+        let mut held = lock(&self.domains);
+        *held = held.with(domains);
+    }
+
+    /// The domains of the keys that came.
+    pub(crate) fn domains(&self) -> KeyDomains {
+        *lock(&self.domains)
     }
 
     /// Takes hashes; called detached.
@@ -88,6 +100,9 @@ impl Operation for Gathering {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        if !source.is_empty() {
+            self.record(source.domains());
+        }
         turns::over(py, source.len(), || self.expect(source.len())).or_raise(py)?;
         let (round, mut failed) = (if self.threads > 1 { ROUND } else { CHUNK }, None);
         turns::detached(py, source.len(), |start| {
@@ -116,33 +131,47 @@ pub(crate) fn each_chunk(
 }
 
 /// Hashes and the values that they come with.
-pub(crate) struct Pairs<'a> {
-    values: &'a Values,
+pub(crate) struct Pairs<'a, 'py> {
+    values: &'a Beside<'py>,
     records: RefCell<Records<2>>,
     /// Pairs taken so far.
     done: Cell<usize>,
+    domains: Cell<KeyDomains>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a, 'py> Pairs<'a, 'py> {
     /// None yet.
-    pub(crate) fn of(values: &'a Values, memory: Option<u64>) -> Self {
-        Pairs { values, records: RefCell::new(Records::new(memory)), done: Cell::new(0) }
+    pub(crate) fn of(values: &'a Beside<'py>, memory: Option<u64>) -> Self {
+        Pairs { values, records: RefCell::new(Records::new(memory)), done: Cell::new(0), domains: Cell::default() }
     }
 
-    /// All pairs, if there was a key for each value.
-    pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Records<2>> {
-        self.values.check_number(py, self.done.get())?;
-        Ok(self.records.into_inner())
+    /// The domains of the keys that came.
+    pub(crate) fn domains(&self) -> KeyDomains {
+        self.domains.get()
+    }
+
+    /// All pairs and their values, if there was a key for each value.
+    pub(crate) fn finish(self) -> PyResult<(Records<2>, &'a Values)> {
+        self.values.check_number(self.done.get())?;
+        Ok((self.records.into_inner(), self.values.known(self.done.get())?))
     }
 }
 
-impl Operation for Pairs<'_> {
+impl Operation for Pairs<'_, '_> {
     type Out = u8;
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
 
+    fn expect(&self, _: Python<'_>, keys: usize) -> PyResult<()> {
+        self.values.values(keys).map(drop)
+    }
+
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        let (first, values) = (self.done.get(), self.values);
+        let first = self.done.get();
+        let values = self.values.known(first + source.len())?;
+        if !source.is_empty() {
+            self.domains.set(self.domains.get().with(source.domains()));
+        }
         let records = &mut *self.records.try_borrow_mut().map_err(|_| parameter(py, "the build has begun already"))?;
         each_chunk(py, source, |start, hashes| {
             hashes.iter().enumerate().try_for_each(|(i, &hash)| {
@@ -212,6 +241,9 @@ impl Gathering {
     fn lines(&self, block: &Bound<'_, PyAny>) -> PyResult<u64> {
         let bytes = bytes_of("block", block)?;
         let py = block.py();
+        if !bytes.is_empty() {
+            self.record(text::LINES);
+        }
         py.detach(|| text::hashed(&self.hasher, &bytes, |hashes| self.push(hashes))).or_raise(py)
     }
 }

@@ -26,6 +26,7 @@ mod biased_lock;
 mod building;
 mod classes;
 mod cpython;
+mod domains;
 mod errors;
 mod extras;
 mod files;
@@ -82,13 +83,18 @@ macro_rules! module {
             #[pymodule_export]
             use super::second_look::LastOccurrences;
             #[pymodule_export]
-            use super::reconcile::{Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
+            use super::reconcile::{CharacteristicSketch, Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
             #[pymodule_export]
-            use super::wire::{WireBatch, WireCells, WireExchange, WireKeys};
+            use super::wire::{WireBatch, WireCells, WireExchange, WireKeys, WireText};
             #[pymodule_export]
             use super::wire::{WireCounterBatch, WireCounterKeys, WireCounters};
+
+            #[pymodule_init]
+            fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+                super::cpython::require_main_interpreter(module.py())
+            }
         }
     };
 }

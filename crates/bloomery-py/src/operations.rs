@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::answers::Answer;
 use crate::biased_lock::BiasedLock;
+use crate::domains::expect_all;
 use crate::errors::warn_overfull;
 use crate::keys::batch::Operation;
 use crate::turns;
@@ -38,6 +39,7 @@ impl<F: Filter> Operation for Check<'_, F> {
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
+        expect_all(py, self.lock, source)?;
         let held = held(out.len(), self.threads);
         turns::of(self.lock, py, out.len(), |session, start| {
             let end = out.len().min(start + held);
@@ -67,6 +69,7 @@ impl<F: Addable> Operation for Add<'_, F> {
             let new = out.as_deref_mut().map(|out| &mut out[start..start + part.len]);
             session.write(|filter| {
                 let added = filter.add_source(&part, threads, new);
+                let added = filter.recorded(part.domains(), added);
                 if filter.newly_overfull() {
                     overfull = Some((filter.num_added(), filter.capacity()));
                 }
@@ -115,6 +118,7 @@ impl<F: Removable> Operation for Remove<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        expect_all(py, self.lock, source)?;
         write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
             let removed = out.as_deref_mut().map(|out| &mut out[start..start + hashes.len()]);
             filter.remove_hashes(hashes, removed)
@@ -140,6 +144,7 @@ impl<F: Removable> Operation for RemoveEach<'_, F> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        expect_all(py, self.lock, source)?;
         let mut missing = None;
         let mut found = [0u8; CHUNK];
         write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
@@ -176,12 +181,13 @@ pub(crate) struct Ask<'a, F, T> {
     pub(crate) ask: &'a Question<'a, F, T>,
 }
 
-impl<F: Send + Sync, T: Answer> Operation for Ask<'_, F, T> {
+impl<F: Filter, T: Answer> Operation for Ask<'_, F, T> {
     type Out = T;
     const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
+        expect_all(py, self.lock, source)?;
         let mut hashes = [0u64; CHUNK];
         turns::of(self.lock, py, out.len(), |session, start| {
             let end = out.len().min(start + CHUNK);
@@ -200,12 +206,13 @@ pub(crate) struct AskOnThreads<'a, F, T> {
     pub(crate) threads: usize,
 }
 
-impl<F: Send + Sync, T: Answer> Operation for AskOnThreads<'_, F, T> {
+impl<F: Filter, T: Answer> Operation for AskOnThreads<'_, F, T> {
     type Out = T;
     const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
+        expect_all(py, self.lock, source)?;
         let held = held(out.len(), self.threads);
         turns::of(self.lock, py, out.len(), |session, start| {
             let end = out.len().min(start + held);

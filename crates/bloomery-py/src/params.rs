@@ -9,8 +9,15 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::errors::{OrRaise, parameter, parameter_type};
 
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map(|r| r.to_string()).unwrap_or_else(|_| "?".into())
+/// `value` for an error: as Python writes it, where it does.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    if let Ok(text) = value.repr() {
+        return text.to_string();
+    }
+    // Python writes no int of more than 4300 digits.
+    let bits = value.cast::<PyInt>().ok().and_then(|int| int.call_method0("bit_length").ok());
+    let class = value.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+    bits.map_or_else(|| format!("a {class} that has no repr"), |bits| format!("an int of {bits} bits"))
 }
 
 fn is_whole(value: &Bound<'_, PyAny>) -> bool {

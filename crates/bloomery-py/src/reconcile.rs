@@ -1,10 +1,13 @@
 //! Reconciliation over any transport: the rateless stream, and how many differences there are.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use bloomery_core::Error;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::parallel::workers::lock;
+use bloomery_core::reconcile::characteristic::CharacteristicSketch as Sketch;
 use bloomery_core::reconcile::rateless::{Decoder, Encoder};
 use bloomery_core::reconcile::strata::Strata;
 use bloomery_core::reconcile::{Decoded as Core, peel};
@@ -142,7 +145,7 @@ mod arguments {
     }
 }
 
-/// The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference.
+/// The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference, more below 150.
 ///
 /// keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
 /// hash_many()). seed, secret: as for filters; the peer's must be the same. Under a secret of both nobody else can make keys
@@ -347,5 +350,91 @@ impl StrataEstimator {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.lock.look(py, Strata::to_bytes);
         objects::bytes(py, &bytes)
+    }
+}
+
+/// Time between two looks for signals while values are made.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
+///
+/// keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it tells, up to 1024. Beyond it the
+/// answer is none, and says so. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key and
+/// each value, of which there are bound + 3; differences() takes time with the square of the bound. Sources: Minsky,
+/// Trachtenberg, Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE TIT 49(9), 2003;
+/// Starobinski, Trachtenberg, Agarwal, "Efficient PDA synchronization", IEEE TMC 2(1), 2003.
+///
+/// >>> from bloomery.compose import CharacteristicSketch
+/// >>> here, there = CharacteristicSketch(range(1000), 20), CharacteristicSketch(range(10, 1003), 20)
+/// >>> len(there.to_bytes()), here.differences(there.to_bytes())
+/// (208, <Decoded mine: 10 keys, theirs: 3 keys, complete=True>)
+/// >>> here.differences(CharacteristicSketch(range(30, 1003), 20).to_bytes()).complete
+/// False
+#[pyclass(frozen, module = "bloomery._core")]
+pub(crate) struct CharacteristicSketch {
+    sketch: Sketch,
+}
+
+#[pymethods]
+impl CharacteristicSketch {
+    #[new]
+    #[pyo3(signature = (
+        keys: "object", bound: "int", *, hashed: "bool" = false, seed: "int" = 0, secret: "bytes | None" = None
+    ))]
+    fn new(
+        keys: &Bound<'_, PyAny>,
+        bound: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::hashed)] hashed: bool,
+        #[pyo3(from_py_with = params::seed)] seed: u64,
+        secret: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, hasher) = (keys.py(), params::given_hasher(seed, secret)?);
+        let bound = params::whole("bound", bound, 1)?;
+        let hashes = gathered(keys, &hasher, hashed)?;
+        let (mut last, mut raised) = (Instant::now(), None);
+        let mut look = || {
+            if last.elapsed() < PAUSE {
+                return Ok(());
+            }
+            last = Instant::now();
+            Python::attach(|py| py.check_signals()).map_err(|error| {
+                raised = Some(error);
+                Error::parameter("ended by the caller")
+            })
+        };
+        let made = py.detach(|| Sketch::new(hashes, bound, &hasher, &mut look));
+        raised.map_or(Ok(()), Err)?;
+        Ok(CharacteristicSketch { sketch: made.or_raise(py)? })
+    }
+
+    /// What both sets have not in common: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+    ///
+    /// other: the bytes of the other sketch; the smaller bound of the two counts. complete is False, and both lists are
+    /// empty, where there are more differences than that, or the peer does not say the truth: two values beyond those that
+    /// are needed have to agree, by chance 2^-100, and each key has to be here or missing here as it should. Raises
+    /// FormatError, IncompatibleFilters for another seed or secret.
+    #[pyo3(signature = (other: "bytes | bytearray | memoryview") -> "Decoded")]
+    fn differences(&self, other: &Bound<'_, PyAny>) -> PyResult<Decoded> {
+        let (py, bytes) = (other.py(), bytes_of("other", other)?);
+        let decoded = py.detach(|| self.sketch.decode(&bytes)).or_raise(py)?;
+        Decoded::of(py, &decoded, Keys::Hashes)
+    }
+
+    /// The values as bytes, to be sent: 24, and 8 for each.
+    #[pyo3(signature = () -> "bytes")]
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        objects::bytes(py, &self.sketch.to_bytes())
+    }
+
+    /// The most differences that it tells.
+    #[getter]
+    fn bound(&self) -> u64 {
+        self.sketch.bound()
+    }
+
+    /// Number of distinct keys.
+    #[getter]
+    fn num_keys(&self) -> u64 {
+        self.sketch.keys()
     }
 }

@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::biased_lock::BiasedLock;
 use crate::classes::{with_asked, with_filter};
+use crate::domains::expect;
 use crate::errors::{OrRaise, parameter, warn_overfull};
 use crate::gathering::Gathering;
 use crate::objects;
@@ -155,11 +156,12 @@ impl KeyedRecords {
         let keys = self.core.hashes().len();
         let hashes = &self.core.hashes()[range.start.min(keys)..range.end.min(keys).max(range.start.min(keys))];
         let mut mask = zeroed(hashes.len()).or_raise(py)?;
-        let mut overfull = None;
+        let (mut overfull, domains) = (None, self.core.domains());
         turns::of(lock, py, hashes.len(), |session, start| {
             let end = hashes.len().min(start + PART);
             session.write(|filter| {
-                add_marked(filter, &hashes[start..end], &mut mask[start..end], once)?;
+                let added = add_marked(filter, &hashes[start..end], &mut mask[start..end], once);
+                filter.recorded(domains, added)?;
                 if filter.newly_overfull() {
                     overfull = Some((filter.num_added(), filter.capacity()));
                 }
@@ -257,11 +259,14 @@ impl KeyedRecords {
     ) -> PyResult<Parts<'py>> {
         let (py, hashes) = (filter.py(), self.core.hashes());
         let mut mask = zeroed(hashes.len()).or_raise(py)?;
-        with_asked!(filter, lock => turns::of(lock, py, hashes.len(), |session, start| {
-            let end = hashes.len().min(start + PART);
-            session.read(|filter| filter.contains_hashes(&hashes[start..end], &mut mask[start..end]));
-            Ok(end)
-        }))
+        with_asked!(filter, lock => {
+            expect(py, lock, self.core.domains())?;
+            turns::of(lock, py, hashes.len(), |session, start| {
+                let end = hashes.len().min(start + PART);
+                session.read(|filter| filter.contains_hashes(&hashes[start..end], &mut mask[start..end]));
+                Ok(end)
+            })
+        })
         .unwrap_or_else(|| not_a_filter(filter))?;
         mask.iter_mut().for_each(|mark: &mut u8| *mark ^= 1);
         let (others, absent, found) = self.parts(py, &mask, absent, found)?;
@@ -279,6 +284,7 @@ impl KeyedRecords {
     ) -> PyResult<(usize, MaybeBytes<'py>, MaybeBytes<'py>, Bound<'py, PyBytes>)> {
         let py = filter.py();
         let mask = with_filter!(filter, lock => {
+            expect(py, lock, self.core.domains())?;
             lock.detach(py, |session| session.read(|filter| select::fresh(filter, self.core.hashes()))).or_raise(py)
         })
         .unwrap_or_else(|| not_a_filter(filter))?;
@@ -318,7 +324,10 @@ impl KeyedRecords {
             hashes.iter().zip(&mask).filter(|(_, mark)| **mark != 0).map(|(hash, _)| *hash).collect();
         with_filter!(filter, lock => turns::of(lock, py, marked.len(), |session, start| {
             let end = marked.len().min(start + PART);
-            session.write(|filter| filter.add_hashes(&marked[start..end], None)).map(|()| end)
+            session.write(|filter| {
+                let added = filter.add_hashes(&marked[start..end], None);
+                filter.recorded(self.core.domains(), added)
+            }).map(|()| end)
         }))
         .unwrap_or_else(|| not_a_filter(filter))
     }
@@ -328,6 +337,7 @@ impl KeyedRecords {
 impl Gathering {
     /// Takes the keys of records; those without one are left out.
     fn records(&self, py: Python<'_>, records: &KeyedRecords) -> PyResult<()> {
+        self.record(records.core.domains());
         py.detach(|| self.push(records.core.hashes())).or_raise(py)
     }
 }

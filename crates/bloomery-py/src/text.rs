@@ -3,13 +3,14 @@
 use bloomery_core::Result;
 use bloomery_core::cells::allocation::reserve;
 use bloomery_core::structure::{Addable, Filter};
-use bloomery_core::text::{self, CandidateDuplicates as Core, Tally};
+use bloomery_core::text::{self, CandidateDuplicates as Core, LINES, Tally};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::biased_lock::{BiasedLock, Session};
 use crate::classes::shared::bytes_of;
 use crate::classes::{with_asked, with_filter};
+use crate::domains::expect;
 use crate::errors::{OrRaise, key_type, warn_overfull};
 use crate::objects;
 use crate::turns;
@@ -109,10 +110,15 @@ pub(crate) fn check_lines<'py>(
     let bytes = bytes_of("block", block)?;
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
     let mut tally = Tally::default();
-    with_asked!(filter, lock => by_parts(lock, py, &bytes, |session, part| {
-        tally += session.read(|filter| text::check(filter, part, found.as_mut(), absent.as_mut()))?;
-        Ok(())
-    }))
+    with_asked!(filter, lock => {
+        if !bytes.is_empty() {
+            expect(py, lock, LINES)?;
+        }
+        by_parts(lock, py, &bytes, |session, part| {
+            tally += session.read(|filter| text::check(filter, part, found.as_mut(), absent.as_mut()))?;
+            Ok(())
+        })
+    })
     .unwrap_or_else(|| not_a_filter(filter))?;
     Ok((tally.records, tally.selected, out(py, found)?, out(py, absent)?))
 }

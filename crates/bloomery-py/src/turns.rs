@@ -1,5 +1,6 @@
 //! Long batches work in turns: between two of them they are attached, and signals are looked for.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bloomery_core::Result;
@@ -20,6 +21,36 @@ const FEW: usize = 1 << 15;
 /// Runs `work` over so many rows of a column: detached, unless they are few.
 pub(crate) fn over<R: Send>(py: Python<'_>, rows: usize, work: impl FnOnce() -> R + Send) -> R {
     if rows < FEW { work() } else { py.detach(work) }
+}
+
+/// The first row of `0..len` that `find` finds, a part of the rows at a time: detached where they are many, and with a
+/// look for signals now and then, for a length is what somebody says.
+pub(crate) fn first(
+    py: Python<'_>,
+    len: usize,
+    find: impl Fn(Range<usize>) -> Option<usize> + Send + Sync,
+) -> PyResult<Option<usize>> {
+    first_of_wide(py, len, 1, find)
+}
+
+/// [`first`] of rows of so many parts each, which all are looked at.
+pub(crate) fn first_of_wide(
+    py: Python<'_>,
+    len: usize,
+    parts: usize,
+    find: impl Fn(Range<usize>) -> Option<usize> + Send + Sync,
+) -> PyResult<Option<usize>> {
+    let few = FEW.div_ceil(parts.max(1));
+    if len < few {
+        return Ok(find(0..len));
+    }
+    let mut found = None;
+    detached(py, len, |start| {
+        let end = len.min(start + few);
+        found = find(start..end);
+        if found.is_some() { len } else { end }
+    })?;
+    Ok(found)
 }
 
 /// Between two pieces of work on objects: others may have the interpreter, and signals are looked for.

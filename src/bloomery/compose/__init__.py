@@ -11,6 +11,7 @@ It may import: the standard library, ``bloomery.errors``, ``bloomery.protocols``
 from __future__ import annotations
 
 from .reconciliation import (
+    CharacteristicSketch,
     Decoded,
     RatelessDecoder,
     RatelessEncoder,
@@ -22,6 +23,7 @@ from .reconciliation import (
 from .removals import WithRemovals
 
 __all__ = [
+    "CharacteristicSketch",
     "Decoded",
     "RatelessDecoder",
     "RatelessEncoder",

@@ -1,6 +1,7 @@
 """What two sets have not in common: exactly by coded symbols, or nearly, from filters.
 
 - `RatelessEncoder`, `RatelessDecoder`, `StrataEstimator`: exact; messages as long as the difference
+- `CharacteristicSketch`: exact up to a bound, in one message of 8 bytes a difference
 - `ReconciliationTree`: most of what the other side lacks, from one message, without looking at what is shared
 - `count_differences`: how many keys a filter holds that are not here, by taking one's own out
 """
@@ -11,12 +12,21 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomery._core import BloomFilter, Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator, hash_many
+from bloomery._core import (
+    BloomFilter,
+    CharacteristicSketch,
+    Decoded,
+    RatelessDecoder,
+    RatelessEncoder,
+    StrataEstimator,
+    hash_many,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 __all__ = [
+    "CharacteristicSketch",
     "Decoded",
     "RatelessDecoder",
     "RatelessEncoder",

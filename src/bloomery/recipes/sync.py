@@ -10,12 +10,15 @@ waits for the answer:
 
     asking                                             serving
     H  "bloomery sync 1", secret (16)                  h  1 when it takes lines, else 0
+    C  differences expected at most (4)                c  a characteristic sketch
     S  symbols wanted (4)                              s  coded symbols
     W  hashes of lines wanted (8 each)                 l  checksum (8), lines, packed by zlib
     L  checksum of both (8), lines, packed by zlib     d  nothing: it has them
 
-The last is asked only where lines are taken. What a peer sends is bounded by ``limit`` bytes, in frames no
-longer than what was asked for, so that one that sends nonsense, or never stops, ends in an error.
+The last is asked only where lines are taken, the sketch only where few differences are expected: it takes 8
+bytes each instead of 22, and where there are more of them, symbols follow. What a peer sends is bounded by
+``limit`` bytes, in frames no longer than what was asked for, and so are the lines that it is sent, each of
+them once: a peer that sends nonsense, never stops, or asks for more, ends in an error.
 """
 
 from __future__ import annotations
@@ -26,19 +29,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bloomery import _core
-from bloomery.errors import FilterFull, FormatError
+from bloomery.errors import FilterFull, FormatError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = ["LIMIT", "Channel", "Side", "Synced", "ask", "serve"]
 
-#: Bytes that a peer may send, and that its lines may unpack to.
+#: Bytes that a peer may send, that its lines may unpack to, and that the lines may have which it asks for.
 LIMIT = 1 << 26
 
 _GREETING = b"bloomery sync 1"
 _SECRET = 16
 _HASH = 8
+#: Head of a sketch, its values beyond the bound, and the largest bound.
+_SKETCH_HEAD, _BEYOND, _MOST_EXPECTED = 24, 3, 1024
 #: Head of the stream, and the longest symbol.
 _STREAM_HEAD, _SYMBOL = 24, 22
 #: Symbols asked for at first, and from then on this part of those that came: what is too many is a ninth at
@@ -93,13 +98,24 @@ def checksum(lines: list[bytes], secret: bytes) -> int:
     return sum(hashes) % _SUM
 
 
-def ask(lines: Iterable[bytes], channel: Channel, *, give: bool = False, limit: int = LIMIT) -> Synced:
+def ask(
+    lines: Iterable[bytes],
+    channel: Channel,
+    *,
+    give: bool = False,
+    limit: int = LIMIT,
+    at_most: int | None = None,
+) -> Synced:
     """Tell the lines of this side from those of the peer that runs `serve`, and fetch what is missing here.
 
     ``lines`` without their newlines; repeated ones count once. ``give``: send the peer what it lacks, if it
-    takes lines. Raises ``FormatError`` for a peer that sends something else, and what ``channel`` raises.
-    Costs a microsecond a line, and some 20 bytes and a line for each difference.
+    takes lines. ``at_most``: differences that are expected at most, up to 1024; a peer of an earlier release
+    does not know it. Raises ``FormatError`` for a peer that sends something else, ``ParameterError``, and
+    what ``channel`` raises. Costs a microsecond a line, and some 20 bytes and a line for each difference;
+    with ``at_most`` 8 bytes for each of these, and some 5 ns for each line and each of them.
     """
+    if at_most is not None and not 1 <= at_most <= _MOST_EXPECTED:
+        raise ParameterError(f"at_most must be between 1 and {_MOST_EXPECTED}, got {at_most}")
     peer = _Peer(channel, limit)
     secret = secrets.token_bytes(_SECRET)
     peer.send(b"H", _GREETING + secret)
@@ -108,7 +124,8 @@ def ask(lines: Iterable[bytes], channel: Channel, *, give: bool = False, limit: 
     decoder = _core.RatelessDecoder(
         list(side.by_hash), hashed=True, max_symbols=limit // _SYMBOL + 1, secret=secret
     )
-    while not decoder.complete:
+    found = None if at_most is None else _sketched(side, peer, at_most)
+    while found is None and not decoder.complete:
         wanted = min(max(_FIRST, decoder.symbols // _PART), _MOST_AT_ONCE)
         before = decoder.symbols
         peer.send(b"S", wanted.to_bytes(4, "little"))
@@ -120,7 +137,7 @@ def ask(lines: Iterable[bytes], channel: Channel, *, give: bool = False, limit: 
             raise FormatError(text) from None
         if decoder.symbols == before:
             raise FormatError("the peer sent no symbols where some were asked for")
-    here, there, _ = decoder.decoded()
+    here, there, _ = decoder.decoded() if found is None else found
     peer.send(b"W", b"".join(key.to_bytes(_HASH, "little") for key in there))
     answer = peer.receive(b"l", limit)
     mine, theirs = [side.by_hash[key] for key in here], peer.unpacked(answer[_HASH:])
@@ -134,6 +151,22 @@ def ask(lines: Iterable[bytes], channel: Channel, *, give: bool = False, limit: 
         peer.send(b"L", both.to_bytes(_HASH, "little") + packed(mine))
         peer.receive(b"d", 0)
     return Synced(mine, theirs, give and takes, decoder.symbols)
+
+
+def _sketched(side: Side, peer: _Peer, at_most: int) -> _core.Decoded | None:
+    """Return the differences that a sketch of the peer tells; None where there are more than ``at_most``."""
+    peer.send(b"C", at_most.to_bytes(4, "little"))
+    sketch = peer.receive(b"c", _SKETCH_HEAD + (at_most + _BEYOND) * _HASH)
+    own = _core.CharacteristicSketch(list(side.by_hash), at_most, hashed=True, secret=side.secret)
+    found = own.differences(sketch)
+    return found if found.complete else None
+
+
+def _send_sketch(side: Side, peer: _Peer, expected: int) -> None:
+    if not 1 <= expected <= _MOST_EXPECTED:
+        raise FormatError(f"the peer expects {expected} differences, {_MOST_EXPECTED} are the most")
+    sketch = _core.CharacteristicSketch(list(side.by_hash), expected, hashed=True, secret=side.secret)
+    peer.send(b"c", sketch.to_bytes())
 
 
 def serve(
@@ -158,15 +191,27 @@ def serve(
     peer.send(b"h", b"\1" if take else b"\0")
     side = Side(lines, secret)
     encoder = _core.RatelessEncoder(list(side.by_hash), hashed=True, secret=secret)
-    while (frame := peer.next({b"S": 4, b"W": _HASH * len(side.by_hash)}))[0] == b"S":
+    frame = peer.next({b"C": 4, b"S": 4, b"W": _HASH * len(side.by_hash)})
+    if frame[0] == b"C":
+        _send_sketch(side, peer, int.from_bytes(frame[1], "little"))
+        frame = peer.next({b"S": 4, b"W": _HASH * len(side.by_hash)})
+    while frame[0] == b"S":
         wanted = int.from_bytes(frame[1], "little")
-        if not 1 <= wanted <= _MOST_AT_ONCE or encoder.symbols * _SYMBOL > limit:
+        most = min(_MOST_AT_ONCE, max(_FIRST, limit // _SYMBOL))
+        if not 1 <= wanted <= most or encoder.symbols * _SYMBOL > limit:
             raise FormatError(f"the peer asks for {wanted} symbols after {encoder.symbols}: that has no end")
         peer.send(b"s", encoder.produce(wanted))
+        frame = peer.next({b"S": 4, b"W": _HASH * len(side.by_hash)})
     keys = [int.from_bytes(frame[1][at : at + _HASH], "little") for at in range(0, len(frame[1]), _HASH)]
     if any(key not in side.by_hash for key in keys):
         raise FormatError("the peer asks for lines that are not here")
+    if len(set(keys)) < len(keys):
+        raise FormatError("the peer asks for a line twice; each is sent once")
     mine = [side.by_hash[key] for key in keys]
+    if (size := sum(len(line) + 1 for line in mine)) > limit:
+        raise FormatError(
+            f"the peer asks for {len(mine):,} lines of {size:,} bytes, the limit is {limit:,}; raise it"
+        )
     peer.send(b"l", side.checksum.to_bytes(_HASH, "little") + packed(mine))
     theirs: list[bytes] = []
     if take and (answer := peer.last(b"L")) is not None:

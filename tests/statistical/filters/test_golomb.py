@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from random import Random
+
 import numpy as np
 import pytest
 from support import SIGMAS, Keys, binomial_sd
@@ -24,6 +27,20 @@ def test_codes_take_the_published_bits(fpr: float, bits: float, size: int) -> No
     off = SIGMAS * (zeros * (zeros + 1) / size) ** 0.5 + zeros * fpr + 1 / (128 * fpr * 2**made.rice_bits)
     assert abs(made.code_bits / made.num_added - bits) < off
     assert made.code_bits / made.num_added > theory.succinct_bits_per_key(fpr) - off
+
+
+def test_no_other_parameter_takes_fewer_bits_at_any_rate() -> None:
+    random = Random(20)
+    for fpr in [random.uniform(0.1, 0.95) for _ in range(12)]:
+        keys = Keys("random", random.randrange(1 << 20)).take(20_000)
+        made = bloomery.GolombSet.build(keys, fpr)
+        others = {made.rice_bits + 1, max(1, made.rice_bits - 1)} - {made.rice_bits}
+        bits = {p: bloomery.GolombSet.build(keys, fpr, rice_bits=p).code_bits for p in others}
+        # Where two parameters take nearly as many bits, chance decides.
+        assert made.code_bits < min(bits.values()) * 1.005, fpr
+        share = -math.expm1(-fpr)
+        expected = share / fpr * theory.golomb_bits_per_key(share, made.rice_bits)
+        assert abs(made.code_bits / len(keys) / expected - 1.0) < SIGMAS / len(keys) ** 0.5 + 0.01, fpr
 
 
 @pytest.mark.parametrize("fpr", [0.3, 0.01, 0.001])

@@ -219,6 +219,10 @@ impl Filter for BloomFilter {
         &self.hasher
     }
 
+    fn hasher_mut(&mut self) -> &mut KeyHasher {
+        &mut self.hasher
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.kernel.contains(self.words(), hash)

@@ -79,6 +79,26 @@ impl Packed {
         };
         words.iter().map(set).sum()
     }
+
+    /// Number of cells at [`Packed::max`], among the first `cells` of `words`.
+    pub fn count_full(self, words: &[u64], cells: u64) -> u64 {
+        let width = self.width();
+        if !width.is_power_of_two() {
+            return (0..cells).map(|i| u64::from(self.get(words, i) == self.max())).sum();
+        }
+        // As above; padding is zero, and so not full.
+        let lowest = u64::MAX / self.max();
+        let full = |&word: &u64| {
+            let mut folded = u64::from_le(word);
+            let mut step = width / 2;
+            while step > 0 {
+                folded &= folded >> step;
+                step /= 2;
+            }
+            u64::from((folded & lowest).count_ones())
+        };
+        words.iter().map(full).sum()
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +120,9 @@ mod tests {
                 model[i as usize] = value;
             }
             assert!((0..cells).all(|i| packed.get(&words, i) == model[i as usize]), "width {width}");
+            (0..20).for_each(|i| packed.set(&mut words, i * 7, packed.max()));
+            let full = (0..cells).filter(|&i| packed.get(&words, i) == packed.max()).count() as u64;
+            assert_eq!(packed.count_full(&words, cells), full, "width {width}");
         }
     }
 }

@@ -222,6 +222,11 @@ impl Filter for Stage {
         container() -> Container<'_>;
     }
 
+    delegated! {
+        mut;
+        hasher_mut() -> &mut KeyHasher;
+    }
+
     fn try_clone(&self) -> Result<Self> {
         self.copied()
     }

@@ -3,34 +3,40 @@
 //! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the whole
 //! stand at index 0xffff.
 
+pub(super) use crate::container::header::WHOLE;
 use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
+use crate::growth::Bound;
 use crate::key::KeyHasher;
 use crate::structure::{Addable, Filter, Loadable, Sections, Value};
 
 /// More stages than doubling can ever reach, and an absent key is looked for in each.
 pub const MAX_STAGES: u32 = 1024;
-/// Index of the parameters of the whole.
-pub(super) const WHOLE: u16 = 0xffff;
 
 /// What [`Declared::info`](crate::structure::Declared::info) says.
 pub type Info = Vec<(&'static str, Value)>;
 
 /// Stages, oldest first; never empty.
 pub struct Chain<S> {
+    /// How keys become hashes: the same for every stage. The domains of keys are recorded here and in no stage.
+    pub(super) hasher: KeyHasher,
     pub(super) stages: Vec<S>,
     /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
     /// made for each of them, 0.9 ms at ten million keys.
     pub(super) spare: Option<Box<S>>,
-    /// Most bytes of cells that all stages may have.
-    pub(super) max_bytes: u64,
+    /// Bytes of cells that all stages may have.
+    pub(super) bound: Bound,
 }
 
 /// The methods of [`Filter`] that a field `chain` answers.
 macro_rules! chain_answers {
     () => {
         fn hasher(&self) -> &KeyHasher {
-            self.chain.hasher()
+            &self.chain.hasher
+        }
+
+        fn hasher_mut(&mut self) -> &mut KeyHasher {
+            &mut self.chain.hasher
         }
 
         /// Keys the present stages hold before the next is opened.
@@ -66,21 +72,23 @@ macro_rules! chain_answers {
 }
 pub(super) use chain_answers;
 
+/// The refusal of bytes that all filters share.
+fn shared(bytes: u64) -> Error {
+    Error::Memory(format!(
+        "another stage has {bytes} bytes, which are more than all filters have left; drop some, or raise the cap"
+    ))
+}
+
 impl<S: Filter> Chain<S> {
     pub(super) fn new(first: S) -> Self {
-        Chain { stages: vec![first], spare: None, max_bytes: u64::MAX }
+        Chain { hasher: *first.hasher(), stages: vec![first], spare: None, bound: Bound::default() }
     }
 
     /// A copy in memory of its own, without what is kept aside.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut stages = self.stages.iter().map(Filter::try_clone).collect::<Result<Vec<_>>>()?;
         stages.shrink_to_fit();
-        Ok(Chain { stages, spare: None, ..*self })
-    }
-
-    /// How keys become hashes: the same for every stage.
-    pub(super) fn hasher(&self) -> &KeyHasher {
-        self.stages[0].hasher()
+        Ok(Chain { hasher: self.hasher, stages, spare: None, bound: self.bound.alone() })
     }
 
     /// Opens a stage. A filter has few, and room for three more is most of what a small one takes beside its cells.
@@ -92,20 +100,20 @@ impl<S: Filter> Chain<S> {
     /// Refuses another stage of `bytes` where the whole may not become so large.
     pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
         let held = self.stages.iter().map(Filter::nbytes).fold(bytes, u64::saturating_add);
-        if held <= self.max_bytes {
-            return Ok(());
+        let most = self.bound.most;
+        if held <= most {
+            return if self.bound.take(bytes) { Ok(()) } else { Err(shared(bytes)) };
         }
         Err(Error::Memory(format!(
-            "another stage would make the filter {held} bytes large, max_bytes is {}; open its file with more if you \
-             trust it",
-            self.max_bytes
+            "another stage would make the filter {held} bytes large, max_bytes is {most}; open its file with more if you \
+             trust it"
         )))
     }
 
     /// The whole container; `whole` has the variant and the parameters of the whole, at index 0.
     pub(super) fn container(&self, whole: &Header) -> Container<'_> {
         let mut header = Header { params: Vec::new(), ..*whole };
-        header.nest(WHOLE, whole);
+        header.params.extend(whole.params.iter().map(|&(tag, _, value)| (tag, WHOLE, value)));
         let mut sections = Vec::new();
         for (i, stage) in self.stages.iter().enumerate() {
             let part = stage.container();
@@ -135,7 +143,7 @@ impl<S: Loadable> Chain<S> {
         if header.params.iter().any(|(tag, ..)| *tag == tag::HASH) {
             return Err(Error::format("the file names a hash for stages, which have none of their own; it is damaged"));
         }
-        let (mut num_params, mut stages) = (whole, Vec::new());
+        let (mut num_params, mut stages) = (whole + usize::from(header.records_domains()), Vec::new());
         for index in 0..most as u16 {
             let mut part = header.part(index);
             if part.params.is_empty() {
@@ -160,7 +168,7 @@ impl<S: Loadable> Chain<S> {
             return Err(Error::format("the file holds no stage; it is damaged"));
         }
         stages.shrink_to_fit();
-        Ok(Chain { stages, spare: None, max_bytes: u64::MAX })
+        Ok(Chain { hasher, stages, spare: None, bound: Bound::default() })
     }
 }
 

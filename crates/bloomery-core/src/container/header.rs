@@ -4,7 +4,7 @@ use super::reader::Reader;
 use super::tag;
 use crate::cells::{LINE_BYTES, Memory};
 use crate::error::{Error, Result};
-use crate::key::{BaseHash, KEY_RULE_VERSION, KeyHasher};
+use crate::key::{AddedDomains, BaseHash, KEY_RULE_VERSION, KeyDomains, KeyHasher};
 
 /// As PNG's: a high byte, a name, and line ends that a text-mode copy would change.
 pub const MAGIC: [u8; 8] = *b"\x89BLOOM\r\n";
@@ -48,11 +48,16 @@ pub struct Header {
     pub params: Vec<(u16, u16, u64)>,
 }
 
+/// The index of the parameters of a whole whose parts count from 0.
+pub const WHOLE: u16 = 0xffff;
+
 impl Header {
     /// A header for a structure whose keys `hasher` hashes.
     pub fn new(variant: u16, scheme: u16, hasher: &KeyHasher) -> Self {
         let base = hasher.base();
-        let params = if base == BaseHash::Xxh3 { Vec::new() } else { vec![(tag::HASH, 0, base as u64)] };
+        let named = (base != BaseHash::Xxh3).then_some((tag::HASH, 0, base as u64));
+        let domains = hasher.added().number().map(|number| (tag::KEY_DOMAINS, 0, number));
+        let params = named.into_iter().chain(domains).collect();
         let (seed, secret_fingerprint) = (hasher.seed(), hasher.secret_fingerprint());
         Header { variant, scheme, seed, secret_fingerprint, unclean: false, params }
     }
@@ -60,6 +65,31 @@ impl Header {
     /// True where a parameter names the base hash.
     pub fn names_hash(&self) -> bool {
         self.get(tag::HASH, 0).is_ok()
+    }
+
+    /// True where a parameter, of any part, records the domains of keys.
+    pub fn records_domains(&self) -> bool {
+        self.params.iter().any(|(tag, ..)| *tag == tag::KEY_DOMAINS)
+    }
+
+    /// Number of parameters that [`Header::new`] made of the hasher.
+    pub fn hasher_params(&self) -> usize {
+        usize::from(self.names_hash()) + usize::from(self.records_domains())
+    }
+
+    /// The domains of the keys, as far as they are recorded. A file that was not closed may hold more of them.
+    pub fn added_domains(&self) -> Result<AddedDomains> {
+        let mut numbers = self.params.iter().filter(|(tag, ..)| *tag == tag::KEY_DOMAINS);
+        let Some(&(_, index, number)) = numbers.next() else { return Ok(AddedDomains::UNKNOWN) };
+        if ![0, WHOLE].contains(&index) || numbers.next().is_some() {
+            return Err(Error::format("the file records the domains of its keys twice, or of a part; it is damaged"));
+        }
+        let newer = || Error::format("the file records domains of keys that no release knew; use a newer release");
+        let mut added = AddedDomains::stored(number).ok_or_else(newer)?;
+        if self.unclean {
+            added.insert(KeyDomains::HASHED);
+        }
+        Ok(added)
     }
 
     /// The base hash.
@@ -92,9 +122,10 @@ impl Header {
         Ok(f64::from_bits(self.get(tag, index)?))
     }
 
-    /// Takes in the parameters of a part, under `index`.
+    /// Takes in the parameters of a part, under `index`, but for the domains of keys, which the whole records.
     pub fn nest(&mut self, index: u16, part: &Header) {
-        self.params.extend(part.params.iter().map(|&(tag, _, value)| (tag, index, value)));
+        let own = part.params.iter().filter(|(tag, ..)| *tag != tag::KEY_DOMAINS);
+        self.params.extend(own.map(|&(tag, _, value)| (tag, index, value)));
     }
 
     /// The header of the part that [`Header::nest`] took in under `index`; its variant and scheme are
@@ -106,15 +137,15 @@ impl Header {
 
     /// The key hasher of this file: needs the right secret exactly when one was used.
     pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
-        let base = self.base()?;
+        let (base, added) = (self.base()?, self.added_domains()?);
         let wrong = match (secret, self.secret_fingerprint) {
-            (None, 0) => return Ok(KeyHasher::based(self.seed, base)),
+            (None, 0) => return Ok(KeyHasher::based(self.seed, base).holding(added)),
             (None, _) => "the filter was built with a secret; pass secret= to open it",
             (Some(_), 0) => "the filter was built without a secret; open it without secret=",
             (Some(secret), fingerprint) => {
                 let hasher = KeyHasher::keyed(self.seed, secret);
                 if hasher.secret_fingerprint() == fingerprint {
-                    return Ok(hasher);
+                    return Ok(hasher.holding(added));
                 }
                 "secret is not the one the filter was built with"
             }

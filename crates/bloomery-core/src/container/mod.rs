@@ -5,12 +5,14 @@
 //!
 //! * [`header`]: the fixed 64 bytes, the parameter table and the section table;
 //! * [`file`]: reading, mapping, the writer's lock;
-//! * [`save`]: atomic save.
+//! * [`save`]: atomic save;
+//! * [`service`]: files of the service alone.
 
 pub mod file;
 pub mod header;
 mod reader;
 pub mod save;
+pub mod service;
 
 pub use file::OpenMode;
 pub use header::{Container, Header, Parsed, Section, Verify};
@@ -112,6 +114,7 @@ numbers! {
         FOREIGN_LENGTH = 90, "Bytes of the header that another program gives its filter.";
         FOREIGN_HEADER = 91, "That header, 8 bytes each, little-endian, the last ones filled up with zeros.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";
+        KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::sizing::Law;
-use crate::structure::declaration::structure;
+use crate::structure::declaration::{narrow, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
@@ -70,6 +70,8 @@ structure! {
         pub threshold: u64 = |f| f.shape.threshold, THRESHOLD;
         /// Additions less removals, a repeated key as often as it came.
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
+        /// Counters at their maximum, which stay there for ever: keys that meet only such ones are never removed again.
+        pub num_saturated: u64 = |f| f.packed.count_full(f.words(), f.shape.num_cells);
         /// True when the counters live in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
@@ -109,6 +111,22 @@ impl CountingBloomFilter {
     pub fn cell_bytes(capacity: u64, fpr: f64, counter_bits: u64, threshold: u64, layout: &str) -> Result<u64> {
         let shape = Shape::named(layout, counter_bits, threshold, capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
+    }
+
+    /// An empty filter of so many counters (rounded up to what the layout needs), `num_hashes` of a key. Without a
+    /// capacity it is sized for the keys that set half of its counters, the optimum.
+    pub fn with_shape(
+        num_counters: u64,
+        num_hashes: u64,
+        capacity: Option<u64>,
+        (counter_bits, threshold): (u64, u64),
+        layout: &str,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let shape = Shape::explicit(layout, narrow(counter_bits), threshold, num_counters, narrow(num_hashes))?;
+        let capacity = capacity.unwrap_or_else(|| (shape.law().items(0.5).round() as u64).max(1));
+        let fpr = shape.fpr(capacity as f64, threshold).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        Self::new(shape, capacity, fpr, hasher)
     }
 
     /// An empty filter of `shape`.
@@ -196,6 +214,10 @@ impl Filter for CountingBloomFilter {
     /// At the threshold the filter was made for.
     fn fpr(&self) -> f64 {
         self.fpr_at_least(self.shape.threshold)
+    }
+
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.shape.fpr(items, self.shape.threshold))
     }
 
     fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {

@@ -113,6 +113,17 @@ impl Shape {
         best.ok_or_else(|| impossible(capacity, fpr))?.check()
     }
 
+    /// A shape given outright; "auto" stands for classic.
+    pub fn explicit(layout: &str, counter_bits: u32, threshold: u64, num_cells: u64, num_hashes: u32) -> Result<Self> {
+        let layout = choice("layout", layout, Layout::NAMES)?.unwrap_or(Layout::Classic);
+        Self::check_cells(counter_bits, threshold)?;
+        if !(1..=MAX_CELLS).contains(&num_cells) {
+            return Err(Error::Parameter(format!("num_counters must be between 1 and {MAX_CELLS}, got {num_cells}")));
+        }
+        let num_cells = num_cells.next_multiple_of(Self::granule(layout, counter_bits));
+        Shape { layout, counter_bits, num_cells, num_hashes, threshold }.check()
+    }
+
     /// What `auto` stands for: `blocked` while it costs at most 1.6 times the space of `classic` or
     /// fits a page.
     pub fn auto(counter_bits: u32, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {

@@ -7,6 +7,7 @@
 mod base;
 pub mod decimal;
 mod domain;
+mod domains;
 pub mod number;
 pub mod source;
 
@@ -19,6 +20,7 @@ pub const KEY_RULE_VERSION: u16 = 1;
 pub use base::BaseHash;
 use domain::Rule as DomainRule;
 pub use domain::{Domain, DomainHasher};
+pub use domains::{AddedDomains, KeyDomains, Surprise};
 
 /// The 8 canonical bytes of a float, as an integer: -0.0 becomes 0.0, every NaN the quiet one.
 #[inline]
@@ -62,6 +64,7 @@ pub struct KeyHasher {
     /// The secret itself, from which the keys of other domains are drawn; nothing without one.
     master: SipKey,
     drawn: bool,
+    added: AddedDomains,
 }
 
 /// Domains, the first ones, whose seeds and keys are at hand; those of the others are drawn when they are wanted.
@@ -72,7 +75,8 @@ impl KeyHasher {
     pub fn seeded(seed: u64) -> Self {
         let seeds = std::array::from_fn(|d| domain::seed(seed, d as u8));
         let folded = seeds.map(fold_seed);
-        KeyHasher { seed, rule: Rule::Public, secret_fingerprint: 0, seeds, folded, master: (0, 0), drawn: false }
+        let (rule, added) = (Rule::Public, AddedDomains::NONE);
+        KeyHasher { seed, rule, secret_fingerprint: 0, seeds, folded, master: (0, 0), drawn: false, added }
     }
 
     /// The keyed hash. Each domain has its own key, drawn from the secret by the PRF itself, so
@@ -109,6 +113,28 @@ impl KeyHasher {
     pub fn drawn_secret(&self) -> Option<[u8; 16]> {
         let (low, high) = self.master;
         self.drawn.then(|| (u128::from(high) << 64 | u128::from(low)).to_le_bytes())
+    }
+
+    /// The same hash, of a structure that no key was added to.
+    pub fn fresh(&self) -> Self {
+        self.holding(AddedDomains::NONE)
+    }
+
+    /// The same hash, of a structure to which keys of these domains were added.
+    pub fn holding(&self, added: AddedDomains) -> Self {
+        KeyHasher { added, ..*self }
+    }
+
+    /// The domains of the keys that were added to the structure whose hasher this is.
+    #[inline(always)]
+    pub fn added(&self) -> &AddedDomains {
+        &self.added
+    }
+
+    /// [`KeyHasher::added`], to be changed.
+    #[inline(always)]
+    pub fn added_mut(&mut self) -> &mut AddedDomains {
+        &mut self.added
     }
 
     /// The hash of keys of one domain.

@@ -1,5 +1,7 @@
 //! A batch of keys as the loops see it: hashes on demand.
 
+use super::KeyDomains;
+
 /// Hashes in flight between hashing and probing: 8 KiB, which stay in the first-level cache.
 pub const CHUNK: usize = 1024;
 
@@ -13,6 +15,8 @@ pub trait HashSource: Sync {
     }
     /// Writes the hashes of the keys from `start` on into `out`.
     fn fill(&self, start: usize, out: &mut [u64]);
+    /// The domains of the keys.
+    fn domains(&self) -> KeyDomains;
 }
 
 /// Ready hashes.
@@ -23,5 +27,31 @@ impl<T: AsRef<[u64]> + Sync> HashSource for T {
 
     fn fill(&self, start: usize, out: &mut [u64]) {
         out.copy_from_slice(&self.as_ref()[start..start + out.len()]);
+    }
+
+    fn domains(&self) -> KeyDomains {
+        KeyDomains::HASHED
+    }
+}
+
+/// Hashes of keys whose domains are known.
+pub struct Hashed<H> {
+    /// The hashes.
+    pub hashes: H,
+    /// The domains of the keys.
+    pub domains: KeyDomains,
+}
+
+impl<H: AsRef<[u64]> + Sync> HashSource for Hashed<H> {
+    fn len(&self) -> usize {
+        self.hashes.as_ref().len()
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        self.hashes.fill(start, out);
+    }
+
+    fn domains(&self) -> KeyDomains {
+        self.domains
     }
 }

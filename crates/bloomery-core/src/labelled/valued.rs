@@ -21,7 +21,7 @@ use crate::cells::{Memory, Packed};
 use crate::container::kind;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
-use crate::key::KeyHasher;
+use crate::key::{KeyDomains, KeyHasher};
 use crate::scheme::Scheme;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
@@ -143,6 +143,11 @@ fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
 }
 
 impl<V: Kind> Valued<V> {
+    /// Records the domains of keys that were added.
+    pub fn record(&mut self, domains: KeyDomains) {
+        self.hasher.added_mut().insert(domains);
+    }
+
     /// An empty filter with cells of `cell_bits` bits that hold up to `largest`.
     pub(super) fn make(
         capacity: u64,
@@ -304,6 +309,10 @@ where
     }
 
     load_answers!(added);
+
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.law().fpr(items))
+    }
 
     fn fpr(&self) -> f64 {
         // Under `or` cells need not share a bit, so this is an upper bound there.

@@ -232,6 +232,22 @@ impl Loadable for InvertibleBloomFilter {
         }
         Ok(InvertibleBloomFilter { each, load, sums: memory(kind::SUMS, 0, words(each))?, hasher })
     }
+
+    /// Every key lies in one cell of each sub-table, so that these have the same sums; an empty table has none.
+    fn check_cells(&self) -> Result<()> {
+        let sums: [Cell; PROBES] = std::array::from_fn(|table| {
+            let mut sum = Cell::default();
+            for at in table * self.each as usize..(table + 1) * self.each as usize {
+                sum.join(get(self.sums.words(), at), 1);
+            }
+            // Counts are those of a file: modulo 2^32.
+            Cell { count: i64::from(sum.count as u32), ..sum }
+        });
+        if sums.iter().any(|sum| *sum != sums[0]) {
+            return Err(Error::format("the sub-tables of the file hold different keys; it is damaged"));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@
 //! * [`peel`]: taking keys out of cells until none is left; [`Decoded`], what came out;
 //! * [`invertible`]: a table of such cells, for a number of differences known beforehand;
 //! * [`walk`] and [`rateless`]: a stream of them, for any number of differences;
+//! * [`characteristic`]: values of a polynomial, for a number of differences known beforehand, in the fewest bytes;
 //! * [`strata`]: how many differences there are.
 
 pub mod cell;
+pub mod characteristic;
+mod field;
 pub mod invertible;
 pub mod peel;
 pub mod rateless;

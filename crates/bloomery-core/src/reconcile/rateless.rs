@@ -1,4 +1,5 @@
-//! [`Encoder`] and [`Decoder`]: an endless stream of coded symbols, of which a peer needs 1.35 to 1.45 a difference.
+//! [`Encoder`] and [`Decoder`]: an endless stream of coded symbols, of which a peer needs 1.35 to 1.45 a difference, more for
+//! fewer than 150.
 //!
 //! Yang, Gilad and Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024. The stream is 24 bytes
 //! (`\x89BRS`, version 1 as four bytes, a number for the hash, the number of keys) and the symbols: 8 bytes of key, 4 of

@@ -91,7 +91,8 @@ impl Member {
         let slope = (more - less) / (2.0 * STEP * rate);
         let uneven = (((1.0 + STEP) * more + (1.0 - STEP) * less) / (2.0 * rate) - 1.0) / (STEP * STEP);
         let bend = uneven - slope * (-fill).ln_1p() / 2.0;
-        Member { parts, spread: law.block_variance(items) / (1.0 - rate).powi(2), bend, ..whole }
+        let spread = law.block_variance(items) / (1.0 - rate).powi(2);
+        if spread.is_finite() && bend.is_finite() { Member { parts, spread, bend, ..whole } } else { whole }
     }
 }
 
@@ -105,7 +106,8 @@ impl Stages {
                 let values = (later.fpr / earlier.fpr).min(1.0);
                 0.5 * nested(earlier.parts, later.parts) * (1.0 - values / 3.0)
             }
-            Stages::OfBits if earlier.fpr >= 1.0 => 1.0,
+            // Of a stage that is full, the probes say nothing.
+            Stages::OfBits if earlier.fpr >= 1.0 || later.fpr >= 1.0 => 1.0,
             Stages::OfBits => {
                 let probes = (earlier.fpr.ln() / later.fpr.ln()).min(1.0);
                 earlier.fpr * -earlier.fpr.ln() / (1.0 - earlier.fpr) * probes
@@ -115,7 +117,7 @@ impl Stages {
 
     /// Rate of a chain of these stages, oldest first.
     pub fn fpr(self, members: &[Member]) -> f64 {
-        (0..members.len()).map(|index| self.first_found(members, index)).sum::<f64>().min(1.0)
+        (0..members.len()).map(|index| self.first_found(members, index)).sum::<f64>().clamp(0.0, 1.0)
     }
 
     /// Rate at which stage `index` of such a chain is the first to find an absent key.
@@ -129,7 +131,7 @@ impl Stages {
             missed *= 1.0 - earlier.fpr * (1.0 - self.avoidance(earlier, later));
             variance += earlier.spread * nested(earlier.parts, later.parts);
         }
-        (later.fpr * (1.0 + later.bend * variance)).min(1.0) * missed
+        (later.fpr * (1.0 + later.bend * variance)).clamp(0.0, 1.0) * missed
     }
 }
 
@@ -167,11 +169,14 @@ mod tests {
 
     #[test]
     fn the_law_lies_between_product_and_sum_and_is_a_rate() {
-        let chains: [&[f64]; 6] = [
+        let chains: [&[f64]; 9] = [
             &[0.15, 0.075, 0.0375, 0.01875],
             &[0.5, 0.5, 0.5],
             &[1e-12, 1e-11, 0.0, 1e-15],
             &[0.9, 0.3, 1.0],
+            &[0.1, 1.0],
+            &[0.01, 1.0, 1.0],
+            &[1.0, 0.1],
             &[0.0, 0.0],
             &[],
         ];

@@ -126,7 +126,12 @@ pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
         lost += (own + came * (1.0 - pass)) / (pass * pass);
         later += came / pass;
     }
-    Estimate { items: later, variance: of_whole(lost, 1.0) + spread }
+    let variance = of_whole(lost, 1.0) + spread;
+    // A stage that finds every key lets nothing pass: how many came after it nobody knows.
+    if !later.is_finite() || variance.is_nan() {
+        return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
+    }
+    Estimate { items: later, variance }
 }
 
 #[cfg(test)]
@@ -151,6 +156,22 @@ mod tests {
         }
         assert_eq!(lost_in_table(100.0, 0.0, |items| items), Estimate { items: 0.0, variance: 0.0 });
         assert_eq!(of_whole(0.0, 1.0), 0.0);
+    }
+
+    #[test]
+    fn what_came_after_a_stage_that_finds_every_key_is_unknown() {
+        let stage = |stored, fpr| {
+            let lost = Estimate { items: 0.0, variance: 0.0 };
+            Passed { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
+        };
+        for kind in [Stages::Independent, Stages::OfBits, Stages::OfFingerprints, Stages::OfPairs] {
+            for last in [0.0, 5.0] {
+                let (items, deviation) =
+                    came_to_chain(kind, &[stage(10.0, 1.0), stage(last, 1.0), stage(last, 0.1)]).with_deviation();
+                assert!(items >= 10.0 && deviation >= 0.0, "{kind:?}: {items} +- {deviation}");
+            }
+            assert_eq!(came_to_chain(kind, &[stage(10.0, 0.0), stage(5.0, 0.0)]).items, 15.0);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Laws of sets whose sorted values are coded by their gaps.
 //!
-//! n keys go to values below F = n / fpr. A gap less 1 is geometric with ratio 1 - fpr; a Rice code of parameter P has its
-//! last P bits, and the rest in unary.
+//! n keys go to values below F = n / p, of which they occupy a share of q = 1 - exp(-p): keys with one value are coded once.
+//! A gap less 1 is geometric with ratio 1 - q; a Rice code of parameter P has its last P bits, and the rest in unary.
 
 use super::{check_fpr, check_reachable};
 use crate::error::{Error, Result};
@@ -11,21 +11,23 @@ pub const MOST_RICE_BITS: u32 = 56;
 /// Most bits in unary that a value may take on average: four parameters below the best.
 const MOST_UNARY: f64 = 16.0;
 
-/// Zeros in unary that a value takes: `1 / ((1 - fpr)^(-2^P) - 1)`.
+/// Zeros in unary that a value takes: `1 / ((1 - fpr)^(-2^P) - 1)`, `fpr` the share of values that are occupied.
 fn unary(fpr: f64, rice_bits: u32) -> f64 {
     1.0 / (-(-fpr).ln_1p() * 2f64.powi(rice_bits as i32)).exp_m1()
 }
 
-/// Bits a value: P, the 1 that ends the unary part, and the zeros before it.
+/// Bits a value: P, the 1 that ends the unary part, and the zeros before it; `fpr` is the share of values that are occupied.
 pub fn bits_per_key(fpr: f64, rice_bits: u32) -> f64 {
     f64::from(rice_bits) + 1.0 + unary(fpr, rice_bits)
 }
 
-/// The Rice parameter with the fewest bits: `floor(log2(ln 2 / fpr))`, or one more.
+/// The Rice parameter with the fewest bits for a set built at rate `fpr`: `floor(log2(ln 2 / q))`, or one more, q = 1 -
+/// exp(-fpr) the share of values that are occupied.
 pub fn rice_bits(fpr: f64) -> u32 {
-    let least = (std::f64::consts::LN_2 / fpr).log2().clamp(0.0, f64::from(MOST_RICE_BITS)) as u32;
+    let q = -(-fpr).exp_m1();
+    let least = (std::f64::consts::LN_2 / q).log2().clamp(0.0, f64::from(MOST_RICE_BITS)) as u32;
     let more = (least + 1).min(MOST_RICE_BITS);
-    if bits_per_key(fpr, more) < bits_per_key(fpr, least) { more } else { least }
+    if bits_per_key(q, more) < bits_per_key(q, least) { more } else { least }
 }
 
 /// The Rice parameter asked for, or the best.
@@ -65,8 +67,9 @@ mod tests {
     fn no_other_parameter_takes_fewer_bits() {
         for i in 1..1000 {
             let fpr = 10f64.powf(-f64::from(i) / 67.0);
-            let best = bits_per_key(fpr, rice_bits(fpr));
-            assert!((0..=MOST_RICE_BITS).all(|bits| bits_per_key(fpr, bits) >= best), "{fpr}");
+            let q = -(-fpr).exp_m1();
+            let best = bits_per_key(q, rice_bits(fpr));
+            assert!((0..=MOST_RICE_BITS).all(|bits| bits_per_key(q, bits) >= best), "{fpr}");
         }
     }
 

@@ -20,8 +20,13 @@ pub fn rate(items: f64, each: f64, tables: u32) -> f64 {
 }
 
 /// Chance that some two of `items` keys share all their cells, which alone keeps a table from being decoded: at most this.
-pub fn twins(items: f64, each: f64, tables: u32) -> f64 {
-    (items * (items - 1.0) / 2.0 * each.powi(-(tables as i32))).clamp(0.0, 1.0)
+/// In logarithms where the pairs are beyond a float.
+pub fn twins(items: f64, each: f64, tables: f64) -> f64 {
+    let pairs = items * (items - 1.0) / 2.0;
+    if pairs.is_finite() {
+        return (pairs * each.powf(-tables)).clamp(0.0, 1.0);
+    }
+    (2.0 * items.ln() - std::f64::consts::LN_2 - tables * each.ln()).exp().clamp(0.0, 1.0)
 }
 
 /// Cells of a sub-table with which less than one table in a thousand cannot be decoded.
@@ -52,7 +57,7 @@ mod tests {
             for fpr in [0.5, 0.01, 1e-6] {
                 let each = cells(items, fpr).unwrap();
                 assert!(rate(items as f64, each as f64, 4) <= fpr);
-                assert!(twins(items as f64, each as f64, 4) <= 1e-3);
+                assert!(twins(items as f64, each as f64, 4.0) <= 1e-3);
                 assert!(each == decodable(items).max(2) || rate(items as f64, each as f64 - 1.0, 4) > fpr);
             }
         }

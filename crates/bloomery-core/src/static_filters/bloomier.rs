@@ -25,6 +25,7 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BLOOMIER;
 use crate::scheme::ahead::answer_ahead;
+use crate::sizing::peeled;
 use crate::structure::declaration::structure;
 use crate::structure::kept::kept_in;
 use crate::structure::records::{Gathered, Sorted};
@@ -51,7 +52,7 @@ structure! {
     /// or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
     /// bytes, with any number of threads and any memory.
     ///
-    /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below 100,000 keys; three
+    /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
     /// or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
     /// ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
     /// ACM JEA 27, 2022; rate 2**-check_bits.
@@ -348,8 +349,8 @@ impl Filter for BloomierMap {
         if self.made.keys == 0 {
             return 0.0;
         }
-        // Of the four numbers that tell a key's own cell, three can be.
-        let own = if self.made.mutable { f64::from(self.made.arity) / 4.0 } else { 1.0 };
+        let (keys, cells) = (self.made.keys as f64, self.made.cells as f64);
+        let own = if self.made.mutable { peeled::own_cell(keys, cells, self.made.arity) } else { 1.0 };
         own * 0.5f64.powi(self.made.check_bits as i32)
     }
 

@@ -39,7 +39,7 @@ structure! {
     /// Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
-    /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below 100,000 keys; about
+    /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
     /// 35 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
     ///

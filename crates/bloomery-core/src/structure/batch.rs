@@ -1,5 +1,6 @@
 //! Many keys at once: chunks that stay in the first-level cache, on one thread or several.
 
+use crate::key::KeyDomains;
 pub use crate::key::source::CHUNK;
 use crate::parallel::workers;
 use crate::structure::{Filter, HashSource};
@@ -82,5 +83,9 @@ impl HashSource for Part<'_> {
 
     fn fill(&self, start: usize, out: &mut [u64]) {
         self.source.fill(self.start + start, out);
+    }
+
+    fn domains(&self) -> KeyDomains {
+        self.source.domains()
     }
 }

@@ -83,6 +83,7 @@ pub trait Declared: Filter {
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),
             ("keyed", Value::Flag(self.hasher().is_keyed())),
+            ("key_domains", Value::Text(self.hasher().added().to_string())),
             ("nbytes", Value::Number(self.nbytes())),
         ]);
         info
@@ -90,7 +91,7 @@ pub trait Declared: Filter {
 
     /// Refuses a file with other parameters than the structure's: `load` is that of the header, if it has one.
     fn check_header(header: &Header, beside: usize, scheme: u16) -> Result<()> {
-        if header.params.len() != beside + Self::STORED + usize::from(header.names_hash()) {
+        if header.params.len() != beside + Self::STORED + header.hasher_params() {
             return Err(Error::Format(format!("the file holds parameters that no {} has; it is damaged", Self::CLASS)));
         }
         if header.scheme != scheme {
@@ -109,8 +110,17 @@ pub trait Mergeable: Declared {
     fn check_compatible(&self, other: &Self) -> Result<()> {
         self.differences(other).check()
     }
-    /// Merges `other` into this one. Checks first; on an error nothing has changed.
+    /// Merges `other` into this one, but not the domains of keys: see [`Mergeable::take_in`]. Checks first; on an error
+    /// nothing has changed.
     fn merge(&mut self, other: &Self) -> Result<()>;
+    /// Merges `other` into this one, with the domains of its keys.
+    fn take_in(&mut self, other: &Self) -> Result<()> {
+        let mut added = *self.hasher().added();
+        self.merge(other)?;
+        added.join(other.hasher().added());
+        *self.hasher_mut().added_mut() = added;
+        Ok(())
+    }
 }
 
 /// A number that the structure bounds below 2^32; what is beyond 32 bits is the largest of these.

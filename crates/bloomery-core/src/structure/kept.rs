@@ -27,6 +27,10 @@ macro_rules! kept_in {
             &self.hasher
         }
 
+        fn hasher_mut(&mut self) -> &mut crate::key::KeyHasher {
+            &mut self.hasher
+        }
+
         fn nbytes(&self) -> u64 {
             [$(self.$memory.len_bytes() as u64),+].iter().sum()
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::cells::Memory;
 use crate::container::file::Opened;
 use crate::container::header::Span;
+use crate::container::service::unreadable;
 use crate::container::{Parsed, Verify};
 use crate::error::{Error, Result, shown};
 use crate::key::KeyHasher;
@@ -100,7 +101,8 @@ impl Wanted {
 pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
     let wanted = Wanted { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
-    wanted.load_hashing(&parsed, variant, || Ok(*hasher), |span| owned(bytes, span))
+    let hashing = || Ok(hasher.holding(parsed.header.added_domains()?));
+    wanted.load_hashing(&parsed, variant, hashing, |span| owned(bytes, span))
 }
 
 /// A section in memory of its own: nothing is allocated that the bytes at hand do not fill.
@@ -115,8 +117,9 @@ fn check_variant(found: u16, wanted: u16) -> Result<()> {
     if found == wanted {
         return Ok(());
     }
-    let name = |id| registry::by_id(id).map_or_else(|| format!("unknown structure {id}"), |v| v.class.to_string());
-    Err(Error::format(format!("the file holds a {}, not a {}; use bloomery.open()", name(found), name(wanted))))
+    let name = |id| registry::by_id(id).map(|row| row.class);
+    let (Some(found), Some(wanted)) = (name(found), name(wanted)) else { return Err(unreadable(found)) };
+    Err(Error::format(format!("the file holds a {found}, not a {wanted}; use bloomery.open()")))
 }
 
 /// Every section belongs to something, or keys would vanish silently.

@@ -67,5 +67,6 @@ fn rebuilt<F: Loadable>(
         }
         memory(cells)
     };
-    F::load(&header, *filter.hasher(), &mut section)
+    let hasher = filter.hasher().holding(header.added_domains()?);
+    F::load(&header, hasher, &mut section)
 }

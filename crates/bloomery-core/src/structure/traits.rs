@@ -2,13 +2,15 @@
 //! Python class gets exactly those methods.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::cells::Memory;
 use crate::container::{self, Container, Header};
 use crate::error::{Error, Result};
-use crate::key::KeyHasher;
+use crate::growth::Growth;
 use crate::key::source::CHUNK;
 pub use crate::key::source::HashSource;
+use crate::key::{KeyDomains, KeyHasher};
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::sizing::Law;
 use crate::sizing::chain::Member;
@@ -31,8 +33,20 @@ pub enum Value {
 
 /// Answers membership for 64-bit hashes.
 pub trait Filter: Send + Sync + Sized {
-    /// How keys become hashes.
+    /// How keys become hashes, and the domains of those that were added.
     fn hasher(&self) -> &KeyHasher;
+    /// [`Filter::hasher`], for the domains of keys to be recorded.
+    fn hasher_mut(&mut self) -> &mut KeyHasher;
+    /// Records the domains of keys that were added.
+    #[inline(always)]
+    fn record(&mut self, domains: KeyDomains) {
+        self.hasher_mut().added_mut().insert(domains);
+    }
+    /// True when a lookup of keys of these domains is worth no warning.
+    #[inline(always)]
+    fn expects(&self, domains: KeyDomains) -> bool {
+        self.hasher().added().expects(domains)
+    }
     /// False: the key was never added. True: it probably was.
     fn contains_hash(&self, hash: u64) -> bool;
     /// [`Filter::contains_hash`] as 1 or 0: the interpreter's kind of answer.
@@ -57,6 +71,10 @@ pub trait Filter: Send + Sync + Sized {
     fn num_added(&self) -> u64;
     /// Model rate of false positives at the present load.
     fn fpr(&self) -> f64;
+    /// Model rate of false positives at so many distinct keys, where the law of the structure tells.
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        self.occupancy().map(|(law, _)| law.fpr(items))
+    }
     /// What stages after it know of it when it is one of a chain, which holds each key once.
     fn member(&self) -> Member {
         match self.occupancy() {
@@ -168,8 +186,21 @@ pub trait Addable: Filter {
     fn newly_overfull(&mut self) -> bool {
         false
     }
-    /// Forgets every key.
+    /// Records the domains of a batch whose adding ended with `done`: of an error, keys before the refused one were added.
+    fn recorded<T>(&mut self, domains: KeyDomains, done: Result<T>) -> Result<T> {
+        if done.is_ok() || self.num_added() > 0 && !self.is_read_only() {
+            self.record(domains);
+        }
+        done
+    }
+    /// Forgets every key, but not the domains of keys: see [`Addable::empty`].
     fn clear(&mut self) -> Result<()>;
+    /// Forgets every key and the domains of keys.
+    fn empty(&mut self) -> Result<()> {
+        self.clear()?;
+        self.hasher_mut().added_mut().clear();
+        Ok(())
+    }
     /// Lets time pass until `now`, in seconds: how many generations expired. Nothing where time does not count.
     fn pass_time(&mut self, _now: f64) -> Option<Result<u64>> {
         None
@@ -199,6 +230,15 @@ pub trait Countable: Filter {
     /// where nothing is noted, so that each has to be made.
     fn note_surplus(&mut self, _times: u64, _added: bool) -> bool {
         false
+    }
+    /// Adds a key that is there so many times at once, as that many calls would; `None` where each has to be made.
+    /// Where one finds no room, those before it are added.
+    fn add_times(&mut self, _hash: u64, _times: u64) -> Option<Result<()>> {
+        None
+    }
+    /// Removes a key that counts no fewer so many times at once; `None` where each removal has to be made.
+    fn remove_times(&mut self, _hash: u64, _times: u64) -> Option<Result<()>> {
+        None
     }
     /// One count a hash; the slices are equally long.
     fn count_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
@@ -251,6 +291,8 @@ pub trait Loadable: Filter {
     }
     /// From here on, growing beyond `max_bytes` of cells is refused.
     fn bound(&mut self, _max_bytes: u64) {}
+    /// From here on, `growth` is asked before it grows.
+    fn share(&mut self, _growth: Arc<dyn Growth>) {}
 }
 
 /// The methods of [`crate::structure::Addable`] that the memories answer to which adding writes: the first says

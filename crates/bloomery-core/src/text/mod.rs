@@ -6,4 +6,4 @@ pub mod select;
 mod through;
 
 pub use candidates::CandidateDuplicates;
-pub use records::{Tally, add, add_marked, check, collect, hashed};
+pub use records::{LINES, Tally, add, add_marked, check, collect, hashed};

@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 
 use crate::cells::allocation::reserve;
 use crate::error::Result;
-use crate::key::KeyHasher;
+use crate::key::{Domain, KeyDomains, KeyHasher};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
 
@@ -101,6 +101,9 @@ pub(super) fn partition(
     }
 }
 
+/// The domain of lines.
+pub const LINES: KeyDomains = KeyDomains::of(Domain::Text);
+
 /// Adds every record of `block`; new ones are copied to `kept`, the others to `dropped`.
 pub fn add<F: Addable>(
     filter: &mut F,
@@ -109,7 +112,10 @@ pub fn add<F: Addable>(
     dropped: Option<&mut Vec<u8>>,
 ) -> Result<Tally> {
     let hasher = *filter.hasher();
-    partition(&hasher, block, kept, dropped, &mut |_, hashes, mask| filter.add_hashes(hashes, Some(mask)))
+    partition(&hasher, block, kept, dropped, &mut |_, hashes, mask| {
+        let added = filter.add_hashes(hashes, Some(mask));
+        filter.recorded(LINES, added)
+    })
 }
 
 /// Gives `take` the hashes of the records of `block`, some at a time; returns how many there are.
@@ -149,7 +155,8 @@ pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(
     let hasher = *filter.hasher();
     let mut seen = Vec::new();
     let tally = partition(&hasher, block, None, None, &mut |_, hashes, mask| {
-        add_marked(filter, hashes, mask, once)?;
+        let added = add_marked(filter, hashes, mask, once);
+        filter.recorded(LINES, added)?;
         reserve(&mut seen, hashes.len())?;
         seen.extend(hashes.iter().zip(mask.iter()).filter(|(_, new)| **new == 0).map(|(hash, _)| *hash));
         Ok(())

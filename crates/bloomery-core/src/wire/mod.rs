@@ -10,6 +10,7 @@
 //! * [`exchange`]: commands for one server, their replies, and where they broke off;
 //! * [`plain`]: many hashes as such commands; [`whole`]: those of a short shard as one string of bits;
 //! * [`counters`], [`counted`]: the same of counters, which are never changed twice;
+//! * [`text`]: one short string, read along with the keys of a batch;
 //! * `groups`: the hashes of a batch by shard.
 //!
 //! A server counts the bits of a byte from the other end than a filter does: bit p of a filter is bit
@@ -27,6 +28,7 @@ pub mod plain;
 pub mod reply;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod whole;
 
 pub use cells::Cells;

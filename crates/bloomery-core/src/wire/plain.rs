@@ -31,6 +31,13 @@ impl Batch {
         Ok(Batch { cells, adding, by_key: false, keys, answers })
     }
 
+    /// No hashes, and the mark of every shard.
+    pub fn marks(cells: &Arc<Cells>) -> Self {
+        let shards = (0..cells.shards()).map(|shard| (shard, 0..0)).collect();
+        let keys = Groups { shards, ..Groups::default() };
+        Batch { cells: Arc::clone(cells), adding: false, by_key: true, keys, answers: Vec::new() }
+    }
+
     /// The shards that hashes lie in, rising.
     pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
         self.keys.shards.iter().map(|(shard, _)| *shard)
@@ -148,7 +155,7 @@ impl Subject for Bits {
                 continue;
             }
             reserve(out, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
-            if cells.is_native() {
+            if cells.is_native() && !hashes.is_empty() {
                 cells.tell(out, &shard.key, hashes, adding);
             }
             for &hash in hashes.iter().filter(|_| !cells.is_native()) {
@@ -185,7 +192,7 @@ impl Work {
     fn replies(&self, cells: &Cells) -> usize {
         match self.whole {
             true => 0,
-            false if cells.is_native() => 1,
+            false if cells.is_native() => usize::from(!self.hashes.is_empty()),
             false => self.hashes.len() * cells.replies(),
         }
     }

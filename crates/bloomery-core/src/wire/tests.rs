@@ -100,6 +100,19 @@ fn hashes(from: u64, many: u64) -> Vec<u64> {
     (from..from + many).map(|i| crate::hash::splitmix::mix(i * 7919)).collect()
 }
 
+#[test]
+fn marks_are_asked_of_every_shard_without_a_key() {
+    let shape = Shape::explicit(Layout::Blocked, None, 512 * 10, 8).unwrap();
+    let cells = Arc::new(Cells::new(shape, KeyHasher::seeded(0), 3).unwrap());
+    let mut server = Server::default();
+    server.strings.insert(named(1).key, [vec![0; cells.range(1).1 as usize], b"0123456789abcdef".to_vec()].concat());
+    let batch = Batch::marks(&cells);
+    let mut exchange = batch.exchange(batch.shards().map(named).collect(), false).unwrap();
+    assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
+    let marks: Vec<&[u8]> = exchange.states().map(|state| state.mark).collect();
+    assert_eq!(marks, [&b""[..], b"0123456789abcdef", b""]);
+}
+
 fn run(server: &mut Server, cells: &Arc<Cells>, hashes: &[u64], adding: bool, piece: usize) -> Vec<u8> {
     exchanged(server, Batch::new(cells, hashes.to_vec(), adding).unwrap(), piece)
 }

@@ -1,10 +1,12 @@
 //! Plain columns: where the values of each type lie.
 
+use std::ops::Range;
+
 use bloomery_core::key::KeyHasher;
 use pyo3::prelude::*;
 
 use super::nulls::Nulls;
-use super::stated::{Stated, is_plausible, refused};
+use super::stated::{Stated, fits, is_plausible, refused};
 use crate::errors::key_type;
 use crate::keys::column::{Column, Fixed, Values, Views, read};
 use crate::keys::ticks::Ticks;
@@ -31,8 +33,11 @@ pub(super) fn column(hasher: &KeyHasher, format: &str, stated: &Stated<'_>, null
         "f" => fixed(Fixed::F32, 4)?,
         "g" => fixed(Fixed::F64, 8)?,
         "b" => {
-            stated.rows(1, 1)?;
-            Values::Bits { base: stated.buffer(1)?, first: stated.offset }
+            let base = stated.bits(1)?;
+            if base.is_null() && stated.len > 0 {
+                return Err(refused(stated.py, "booleans and not which"));
+            }
+            Values::Bits { base, first: stated.offset }
         }
         "u" | "z" => {
             let (offsets, data) = texts::<i32>(stated)?;
@@ -89,7 +94,7 @@ fn no_keys(py: Python<'_>, format: &str) -> PyErr {
 }
 
 /// Offsets of texts, which must ascend, and the bytes they point into, whose number nobody states.
-fn texts<T: Copy + Default + PartialOrd>(stated: &Stated<'_>) -> PyResult<(*const u8, *const u8)> {
+fn texts<T: Copy + Default + PartialOrd + Into<i64> + Sync>(stated: &Stated<'_>) -> PyResult<(*const u8, *const u8)> {
     let width = size_of::<T>();
     let (offsets, data) = (stated.rows(1, width)?, stated.buffer(2)?);
     if stated.len == 0 {
@@ -99,12 +104,16 @@ fn texts<T: Copy + Default + PartialOrd>(stated: &Stated<'_>) -> PyResult<(*cons
     // SAFETY: there is an offset for each row and one more.
     let offset = |i: usize| unsafe { read::<T>((first as *const u8).wrapping_add(i * width)) };
     // All are compared, so that several are at once: 0.2 ns a row.
-    let falls = || (0..len).fold(offset(0) < T::default(), |falls, i| falls | (offset(i) > offset(i + 1)));
-    if turns::over(stated.py, len, falls) {
+    let fall = |rows: Range<usize>| {
+        let fall = rows.clone().fold(offset(0) < T::default(), |fall, i| fall | (offset(i) > offset(i + 1)));
+        fall.then_some(rows.start)
+    };
+    if turns::first(stated.py, len, fall)?.is_some() {
         return Err(refused(stated.py, "offsets of texts that fall"));
     }
-    if offset(stated.len) > offset(0) && !is_plausible(data) {
-        return Err(refused(stated.py, format!("texts at {data:?}")));
+    let bytes: i64 = offset(len).into();
+    if offset(len) > offset(0) && !(is_plausible(data) && fits(data, bytes as usize)) {
+        return Err(refused(stated.py, format!("{bytes} bytes of texts at {data:?}")));
     }
     Ok((offsets, data))
 }
@@ -117,14 +126,15 @@ fn views(stated: &Stated<'_>, nulls: &Nulls) -> PyResult<Views> {
         return Err(refused(stated.py, format!("{} buffers where its type has 3 or more", stated.array.n_buffers)));
     };
     let sizes = stated.buffer(2 + count)?;
-    if count > 0 && !is_plausible(sizes) {
-        return Err(refused(stated.py, format!("sizes of buffers at {sizes:?}")));
+    // Views have numbers of 32 bits for them.
+    if count > 0 && !(is_plausible(sizes) && i32::try_from(count).is_ok()) {
+        return Err(refused(stated.py, format!("sizes of {count} buffers at {sizes:?}")));
     }
     for i in 0..count {
         // SAFETY: a size for each data buffer.
         let size = unsafe { read::<i64>(sizes.add(8 * i)) };
         let data = stated.buffer(2 + i)?;
-        if size < 0 || size > 0 && !is_plausible(data) {
+        if size < 0 || size > 0 && !(is_plausible(data) && fits(data, size as usize)) {
             return Err(refused(stated.py, format!("{size} bytes of text at {data:?}")));
         }
     }
@@ -132,8 +142,8 @@ fn views(stated: &Stated<'_>, nulls: &Nulls) -> PyResult<Views> {
     let views = Views { views: start, buffers, count, sizes };
     let len = stated.len;
     // SAFETY: a view for each row, and buffers as stated.
-    let are_held = || (0..len).all(|i| unsafe { views.holds(i) } || !nulls.is_valid(i));
-    if !turns::over(stated.py, len, are_held) {
+    let is_outside = |i: &usize| !unsafe { views.holds(*i) } && nulls.is_valid(*i);
+    if turns::first(stated.py, len, |mut rows| rows.find(is_outside))?.is_some() {
         return Err(refused(stated.py, "a text outside of its buffers"));
     }
     Ok(views)

@@ -1,13 +1,13 @@
 //! Dictionary columns: rows that point at distinct values.
 
 use bloomery_core::cells::allocation::zeroed;
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::KeyDomains;
 use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
-use super::column::column;
 use super::ffi::{Array, Schema};
 use super::indices::Indices;
+use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::stated::{Stated, format_of, is_plausible, refused};
 use crate::errors::{OrRaise, key_type};
@@ -36,13 +36,13 @@ pub(super) fn stated<'a>(
 }
 
 /// The values of a dictionary, and which of them are nulls.
-pub(super) fn values(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: &Array) -> PyResult<(Column, Nulls)> {
+pub(super) fn values(py: Python<'_>, meaning: Meaning, schema: &Schema, array: &Array) -> PyResult<(Column, Nulls)> {
     if !schema.dictionary.is_null() {
         return Err(key_type(py, "a dictionary of dictionaries holds no keys; decode the inner one"));
     }
     let (format, stated) = (format_of(schema), Stated::new(py, array)?);
     let nulls = Nulls::of(&format, &stated)?;
-    Ok((column(hasher, &format, &stated, &nulls)?, nulls))
+    Ok((meaning.column(&format, &stated, &nulls)?, nulls))
 }
 
 /// A dictionary column. Its distinct values are hashed once, unless they are more than its rows.
@@ -89,5 +89,9 @@ impl HashSource for Dictionary {
                 None => *out = 0,
             }
         }
+    }
+
+    fn domains(&self) -> KeyDomains {
+        self.values.domains()
     }
 }

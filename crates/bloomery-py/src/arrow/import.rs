@@ -3,17 +3,18 @@
 use std::ffi::CStr;
 
 use bloomery_core::cells::allocation::reserve;
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::KeyDomains;
+use bloomery_core::key::source::Hashed;
 use bloomery_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyString};
 
-use super::column::column;
 use super::dictionary::{self, Dictionary};
 use super::ffi::{Array, Schema, Stream};
 use super::indices::Indices;
+use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::rows::Rows;
 use super::stated::{Stated, format_of, refused};
@@ -35,20 +36,22 @@ impl Chunk {
     /// The hashes of `items`, each made by `hash`, which gives none for a null.
     pub(crate) fn of<'py>(
         items: &Bound<'py, PyAny>,
-        mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<u64>>,
+        mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<(u64, KeyDomains)>>,
     ) -> PyResult<Self> {
-        let (mut hashes, mut valid) = (Vec::new(), Vec::new());
+        let (mut hashes, mut valid, mut domains) = (Vec::new(), Vec::new(), KeyDomains::NONE);
         for item in items.try_iter()? {
             let hash = hash(&item?).map_err(|error| at(items.py(), hashes.len(), error))?;
             reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(items.py())?;
-            hashes.push(hash.unwrap_or_default());
             valid.push(u8::from(hash.is_some()));
+            let (hash, domain) = hash.unwrap_or_default();
+            domains = domains.with(domain);
+            hashes.push(hash);
             if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
                 turns::breathe(items.py())?;
             }
         }
         let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
-        Ok(Chunk { source: Box::new(hashes), nulls, _owner: Array::empty() })
+        Ok(Chunk { source: Box::new(Hashed { hashes, domains }), nulls, _owner: Array::empty() })
     }
 
     /// Whether some of its rows are null.
@@ -70,7 +73,7 @@ pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 
 /// The chunks of a column, one after the other: a stream is read as it is worked through.
 pub(crate) struct Chunks {
-    hasher: KeyHasher,
+    meaning: Meaning,
     schema: Schema,
     first: Option<Chunk>,
     stream: Option<Stream>,
@@ -80,8 +83,8 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     /// One chunk.
-    pub(crate) fn one(hasher: &KeyHasher, chunk: Chunk) -> Self {
-        Chunks { hasher: *hasher, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
+    pub(crate) fn one(meaning: Meaning, chunk: Chunk) -> Self {
+        Chunks { meaning, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
     }
 
     /// The next chunk. Runs the exporter's code.
@@ -101,12 +104,12 @@ impl Chunks {
             self.stream = None;
             return Ok(None);
         }
-        chunk(py, &self.hasher, &self.schema, array).map(Some)
+        chunk(py, self.meaning, &self.schema, array).map(Some)
     }
 }
 
 /// The chunks of the column that `keys` has lent.
-pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
+pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
     let py = lent.py();
     if let Ok(pair) = lent.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
@@ -115,7 +118,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>, lent: &Bound<'_,
             return Err(consumed(py));
         }
         check_columns(keys, &schema)?;
-        return Ok(Chunks::one(hasher, chunk(py, hasher, &schema, array)?));
+        return Ok(Chunks::one(meaning, chunk(py, meaning, &schema, array)?));
     }
     let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
     let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
@@ -123,7 +126,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>, lent: &Bound<'_,
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
     checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
     check_columns(keys, &schema)?;
-    Ok(Chunks { hasher: *hasher, schema, first: None, stream: Some(stream), streamed: true })
+    Ok(Chunks { meaning, schema, first: None, stream: Some(stream), streamed: true })
 }
 
 /// The refusal of what somebody else has taken over already.
@@ -163,23 +166,23 @@ fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
 }
 
 /// The chunk of one array.
-fn chunk(py: Python<'_>, hasher: &KeyHasher, schema: &Schema, array: Array) -> PyResult<Chunk> {
+fn chunk(py: Python<'_>, meaning: Meaning, schema: &Schema, array: Array) -> PyResult<Chunk> {
     let format = format_of(schema);
     let stated = Stated::new(py, &array)?;
     let dictionary = dictionary::stated(py, schema, &array)?;
     if format == "+s" {
-        let (source, nulls) = Rows::new(hasher, schema, &stated, 1)?;
+        let (source, nulls) = Rows::new(&meaning.hasher(py, &format)?, schema, &stated, 1)?;
         return Ok(Chunk { source: Box::new(source), nulls, _owner: array });
     }
     let nulls = Nulls::of(&format, &stated)?;
     let Some((values_schema, values_array)) = dictionary else {
-        let source = Box::new(column(hasher, &format, &stated, &nulls)?);
+        let source = Box::new(meaning.column(&format, &stated, &nulls)?);
         return Ok(Chunk { source, nulls, _owner: array });
     };
     let indices = Indices::of(&stated, &format)?;
-    let (values, null_values) = dictionary::values(py, hasher, values_schema, values_array)?;
+    let (values, null_values) = dictionary::values(py, meaning, values_schema, values_array)?;
     let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
-    let nulls = nulls.with_values(py, indices, null_values, stated.len);
+    let nulls = nulls.with_values(py, indices, null_values, stated.len)?;
     Ok(Chunk { source, nulls, _owner: array })
 }
 

@@ -3,7 +3,7 @@
 //! * [`ffi`]: the structures of the Arrow C data interface;
 //! * [`import`]: columns lent by Polars, pyarrow, pandas, DuckDB and the rest, by the chunk;
 //! * `stated`: what their producers state, checked; `column`, `dictionary`, `indices`, `nulls`: where values and
-//!   nulls lie; `rows`: structs and tables, whose rows are tuples;
+//!   nulls lie; [`meaning`]: whether values are keys, hashes or numbers; `rows`: structs and tables, whose rows are tuples;
 //! * [`export`]: columns of answers and hashes.
 
 mod column;
@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod ffi;
 pub(crate) mod import;
 mod indices;
+pub(crate) mod meaning;
 pub(crate) mod nulls;
 mod rows;
 mod stated;

@@ -1,5 +1,7 @@
 //! Which rows of a column are nulls.
 
+use std::ops::Range;
+
 use pyo3::prelude::*;
 
 use super::indices::Indices;
@@ -33,25 +35,24 @@ impl Nulls {
         if format == "n" {
             return Ok(if stated.len == 0 { Nulls::None } else { Nulls::All });
         }
-        let bits = stated.buffer(0)?;
+        let bits = stated.bits(0)?;
         if bits.is_null() {
             if stated.array.null_count > 0 {
                 return Err(refused(stated.py, format!("{} nulls and not which", stated.array.null_count)));
             }
             return Ok(Nulls::None);
         }
-        let bits = Nulls::Bits { bits: stated.rows(0, 0).and(Ok(bits))?, first: stated.offset };
-        let len = stated.len;
-        Ok(if turns::over(stated.py, len, || bits.any(len)) { bits } else { Nulls::None })
+        let bits = Nulls::Bits { bits, first: stated.offset };
+        Ok(if bits.any(stated.py, stated.len)? { bits } else { Nulls::None })
     }
 
     /// Those of `len` rows of a dictionary, which are nulls themselves or point at one among the `values`.
-    pub(super) fn with_values(self, py: Python<'_>, indices: Indices, values: Nulls, len: usize) -> Self {
+    pub(super) fn with_values(self, py: Python<'_>, indices: Indices, values: Nulls, len: usize) -> PyResult<Self> {
         if matches!(values, Nulls::None) {
-            return self;
+            return Ok(self);
         }
         let rows = Nulls::Values { rows: Box::new(self), indices, values: Box::new(values) };
-        if turns::over(py, len, || rows.any(len)) { rows } else { Nulls::None }
+        Ok(if rows.any(py, len)? { rows } else { Nulls::None })
     }
 
     /// Refuses `indices` of the other rows into a dictionary that has not as many values.
@@ -59,7 +60,7 @@ impl Nulls {
         let (py, len) = (stated.py, stated.len);
         // A null may have any index.
         let is_outside = |i: usize| indices.get(i) >= distinct && self.is_valid(i);
-        match turns::over(py, len, || (0..len).find(|&i| is_outside(i))) {
+        match turns::first(py, len, |mut rows| rows.find(|&i| is_outside(i)))? {
             None => Ok(()),
             Some(i) => {
                 Err(refused(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
@@ -84,23 +85,35 @@ impl Nulls {
     }
 
     /// Whether there is one in the first `len` rows.
-    pub(super) fn any(&self, len: usize) -> bool {
+    pub(super) fn any(&self, py: Python<'_>, len: usize) -> PyResult<bool> {
         match self {
-            Nulls::None => false,
-            Nulls::All => len > 0,
+            // A struct of columns without nulls, as most are, is not gone through.
+            Nulls::Rows { own, fields, .. } if fields.iter().all(|field| matches!(field, Nulls::None)) => {
+                own.any(py, len)
+            }
+            Nulls::None => Ok(false),
+            Nulls::All => Ok(len > 0),
+            _ => {
+                let any = |rows: Range<usize>| self.any_of(rows.clone()).then_some(rows.start);
+                Ok(turns::first(py, len, any)?.is_some())
+            }
+        }
+    }
+
+    /// Whether there is one in these rows.
+    fn any_of(&self, rows: Range<usize>) -> bool {
+        match self {
             Nulls::Bits { bits, first } => {
+                let (first, len) = (first + rows.start, rows.len());
                 // Whole bytes are compared together, the bits before and after them one by one.
                 let head = (first.wrapping_neg() & 7).min(len);
                 let whole = (len - head) / 8;
                 // SAFETY: the bitmap has a bit for every row, so that these bytes are all its own.
                 let bytes = unsafe { slice(bits.wrapping_add((first + head) / 8), whole) };
                 let ends = (0..head).chain(head + 8 * whole..len);
-                bytes.iter().any(|&byte| byte != 0xff) || { ends }.any(|i| !self.is_valid(i))
+                bytes.iter().any(|&byte| byte != 0xff) || { ends }.any(|i| !self.is_valid(rows.start + i))
             }
-            Nulls::Marks(marks) => marks.contains(&0),
-            // A struct of columns without nulls, as most are, is not gone through.
-            Nulls::Rows { own, fields, .. } if fields.iter().all(|field| matches!(field, Nulls::None)) => own.any(len),
-            Nulls::Values { .. } | Nulls::Rows { .. } => !(0..len).all(|i| self.is_valid(i)),
+            _ => !{ rows }.all(|i| self.is_valid(i)),
         }
     }
 

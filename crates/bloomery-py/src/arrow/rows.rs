@@ -1,7 +1,7 @@
 //! Structs, tables and frames: each row is the tuple of its fields.
 
 use bloomery_core::cells::allocation::reserve;
-use bloomery_core::key::{Domain, KeyHasher, PART_HEADER, end_part};
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part};
 use bloomery_core::structure::HashSource;
 use pyo3::prelude::*;
 
@@ -9,11 +9,11 @@ use super::column::column;
 use super::dictionary;
 use super::ffi::{Array, Schema};
 use super::indices::Indices;
+use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::stated::{Stated, format_of, is_plausible, refused};
 use crate::errors::{OrRaise, key_type};
 use crate::keys::column::Column;
-use crate::turns;
 
 /// Structs in structs: of rows that are longer than [`AT_ONCE`], each level doubles the work.
 const DEEPEST: usize = 8;
@@ -85,9 +85,10 @@ impl Field {
             return Ok((Field::Plain(column(hasher, &format, &stated, &nulls)?), nulls));
         };
         let indices = Indices::of(&stated, &format)?;
-        let (values, null_values) = dictionary::values(py, hasher, values_schema, values_array)?;
+        let (values, null_values) = dictionary::values(py, Meaning::Keys(*hasher), values_schema, values_array)?;
         nulls.check_indices(&stated, &indices, values.len())?;
-        Ok((Field::Dictionary(indices, values), nulls.with_values(py, indices, null_values, stated.len)))
+        let nulls = nulls.with_values(py, indices, null_values, stated.len)?;
+        Ok((Field::Dictionary(indices, values), nulls))
     }
 
     /// Appends the field of row `i` as a part of its tuple; false when it does not fit.
@@ -180,7 +181,7 @@ impl Rows {
         }
         let nulls = Nulls::Rows { own: Box::new(Nulls::of("+s", stated)?), fields: nulls, offset: stated.offset };
         let len = stated.len;
-        let nulls = if turns::over(py, len, || nulls.any(len)) { nulls } else { Nulls::None };
+        let nulls = if nulls.any(py, len)? { nulls } else { Nulls::None };
         Ok((Rows { hasher: *hasher, fields, offset: stated.offset, len }, nulls))
     }
 
@@ -209,5 +210,9 @@ impl HashSource for Rows {
                 hasher.pieces(|push| self.feed(i, push))
             };
         }
+    }
+
+    fn domains(&self) -> KeyDomains {
+        KeyDomains::of(Domain::Tuple)
     }
 }

@@ -13,8 +13,8 @@ use crate::errors::key_type;
 /// No library hands out memory below: the first page is mapped nowhere.
 const FIRST_PAGE: usize = 4096;
 
-/// No machine has addresses for more.
-const MOST_BYTES: usize = 1 << 56;
+/// No process has memory behind this address, nor as many bytes.
+const MOST_BYTES: usize = 1 << 47;
 
 /// A refusal of the column.
 pub(super) fn refused(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
@@ -23,7 +23,7 @@ pub(super) fn refused(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
 
 /// The format string of a schema.
 pub(super) fn format_of(schema: &Schema) -> String {
-    if schema.format.is_null() {
+    if !is_plausible(schema.format) {
         return String::new();
     }
     // SAFETY: the format of a live schema is a NUL-terminated string.
@@ -49,7 +49,9 @@ impl<'a> Stated<'a> {
         if array.null_count < -1 || array.null_count > array.length {
             return Err(refused(py, format!("{} nulls in {len} rows", array.null_count)));
         }
-        if array.n_buffers < 0 || array.n_buffers > 0 && !is_plausible(array.buffers) {
+        let pointers = usize::try_from(array.n_buffers).ok().and_then(|number| number.checked_mul(size_of::<usize>()));
+        let is_held = |bytes: usize| bytes == 0 || is_plausible(array.buffers) && fits(array.buffers, bytes);
+        if !pointers.is_some_and(is_held) {
             return Err(refused(py, format!("{} buffers at {:?}", array.n_buffers, array.buffers)));
         }
         Ok(Stated { py, len, offset, array })
@@ -63,15 +65,31 @@ impl<'a> Stated<'a> {
 
     /// Buffer `i`, which has `width` bytes a row, from the row at the offset on; may be null where there are no rows.
     pub(super) fn rows(&self, i: usize, width: usize) -> PyResult<*const u8> {
-        if self.end().checked_mul(width).is_none_or(|bytes| bytes > MOST_BYTES) {
-            return Err(refused(self.py, format!("{} rows of {width} bytes", self.end())));
-        }
-        let start = self.buffer(i)?;
+        let start = self.extent(i, self.end().checked_mul(width))?;
         // Of no rows, and of rows without bytes, nothing is read.
         if (start as usize) < FIRST_PAGE && self.len > 0 && width > 0 {
             return Err(refused(self.py, format!("data at {start:?}")));
         }
         Ok(start.wrapping_add(self.offset * width))
+    }
+
+    /// Buffer `i`, which has a bit a row, those before the offset among them; may be null.
+    pub(super) fn bits(&self, i: usize) -> PyResult<*const u8> {
+        let start = self.extent(i, Some((self.end() - 1).div_ceil(8)))?;
+        if !start.is_null() && (start as usize) < FIRST_PAGE && self.len > 0 {
+            return Err(refused(self.py, format!("bits at {start:?}")));
+        }
+        Ok(start)
+    }
+
+    /// Buffer `i`, which has so many bytes; `None` is more than there are numbers for.
+    fn extent(&self, i: usize, bytes: Option<usize>) -> PyResult<*const u8> {
+        let start = self.buffer(i)?;
+        if !bytes.is_some_and(|bytes| fits(start, bytes)) {
+            let (len, offset) = (self.len, self.offset);
+            return Err(refused(self.py, format!("{len} rows from row {offset} on in one buffer at {start:?}")));
+        }
+        Ok(start)
     }
 
     /// Buffer `i`, null where it is left out.
@@ -87,6 +105,11 @@ impl<'a> Stated<'a> {
         }
         Ok(start)
     }
+}
+
+/// Whether so many bytes can lie at `address`.
+pub(super) fn fits<T>(address: *const T, bytes: usize) -> bool {
+    bytes < MOST_BYTES && bytes <= isize::MAX as usize - (address as usize).min(isize::MAX as usize)
 }
 
 /// Whether an array of pointers can lie at `address`.

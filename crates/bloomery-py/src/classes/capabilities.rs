@@ -63,14 +63,17 @@ macro_rules! addable_methods {
             fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
                 if let Some(hash) = ready::single(hashes)? {
-                    return shared::boolean(py, shared::add_one(py, &self.lock, hash)?);
+                    return shared::boolean(
+                        py,
+                        shared::add_one(py, &self.lock, (hash, bloomery_core::key::KeyDomains::HASHED))?,
+                    );
                 }
                 ready::run(&operations::Add { lock: &self.lock, threads: 1 }, hashes)
             }
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                self.lock.change(py, Addable::clear).or_raise(py)
+                self.lock.change(py, Addable::empty).or_raise(py)
             }
         }
     };
@@ -124,7 +127,7 @@ macro_rules! countable_methods {
             /// Estimated number of occurrences of a key; 0 when it was certainly never added.
             #[pyo3(signature = (key: "Key", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let hash = scalar::hash_key(&self.hasher, key)?;
+                let hash = crate::domains::looked_up(&self.lock, &self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |f| Countable::count_hash(f, hash)))
             }
 

@@ -11,7 +11,12 @@ macro_rules! filter_methods {
             }
 
             pub(crate) fn wrap(filter: $core) -> Self {
-                $Class { hasher: *filter.hasher(), lock: BiasedLock::new(filter, Filter::nbytes), path: None }
+                $Class { hasher: filter.hasher().fresh(), lock: BiasedLock::new(filter, Filter::nbytes), path: None, max_bytes: u64::MAX }
+            }
+
+            /// Bound to so many bytes of cells, in what is made after it, too.
+            pub(crate) fn within(self, max_bytes: u64) -> Self {
+                $Class { max_bytes, ..self }
             }
 
             /// What was opened from `path`.
@@ -24,9 +29,23 @@ macro_rules! filter_methods {
 
         #[pymethods]
         impl $Class {
-            /// Model rate of false positives at the present load. Counts the set bits: O(nbytes).
-            fn fpr(&self, py: Python<'_>) -> f64 {
-                self.lock.look(py, Filter::fpr)
+            /// Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+            ///
+            /// items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+            /// structures with such a law: made for a number of keys, without stages and without a window. Others raise
+            /// ParameterError.
+            #[pyo3(signature = (items: "float | None" = None))]
+            fn fpr(&self, py: Python<'_>, items: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+                let Some(items) = items.filter(|items| !items.is_none()) else { return Ok(self.lock.look(py, Filter::fpr)) };
+                let items = params::real("items", items)?;
+                if !(items >= 0.0 && items.is_finite()) {
+                    return Err(crate::errors::parameter(py, format!("items must be a number of at least 0, got {items}")));
+                }
+                self.lock.look(py, |filter| filter.fpr_at(items)).ok_or_else(|| {
+                    let class = stringify!($Class);
+                    let why = format!("a {class} has no law for a number of keys; fpr() tells the rate at the present load");
+                    crate::errors::parameter(py, why)
+                })
             }
 
             /// Share of set bits, counted: O(nbytes).
@@ -75,6 +94,13 @@ macro_rules! filter_methods {
             #[getter]
             fn keyed(&self) -> bool {
                 self.hasher.is_keyed()
+            }
+
+            /// The types of the keys that were added, as text: "integer, text" and so on, "none", "hashed" among them for
+            /// ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
+            #[getter]
+            fn key_domains(&self, py: Python<'_>) -> String {
+                self.lock.read(py, |filter| filter.hasher().added().to_string())
             }
 
             /// Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -127,7 +153,9 @@ macro_rules! filter_methods {
                 let py = data.py();
                 let wanted = files::wanted(py, "full", secret, max_bytes)?;
                 let bytes = shared::bytes_of("data", data)?;
-                py.detach(move || wanted.from_bytes(&bytes, $variant)).or_raise(py).map(Self::wrap)
+                let most = wanted.max_bytes;
+                let made = py.detach(move || wanted.from_bytes(&bytes, $variant)).or_raise(py);
+                made.map(|filter| Self::wrap(filter).within(most))
             }
 
             /// Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
@@ -146,7 +174,7 @@ macro_rules! filter_methods {
             /// An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
             /// are damaged.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                self.lock.look(py, files::copied).or_raise(py).map(Self::wrap)
+                self.lock.look(py, files::copied).or_raise(py).map(|copy| Self::wrap(copy).within(self.max_bytes))
             }
 
             fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -279,7 +307,7 @@ macro_rules! plain_methods {
                 let (wanted, path) = (files::wanted(py, verify, secret, max_bytes)?, files::path(path)?);
                 py.detach(|| wanted.open(&files::opened(&path)?, &path, $variant))
                     .or_raise(py)
-                    .map(|filter| Self::opened(filter, &path))
+                    .map(|filter| Self::opened(filter, &path).within(wanted.max_bytes))
             }
         }
     };

@@ -104,6 +104,8 @@ macro_rules! class {
                 pub(crate) lock: BiasedLock<Core>,
                 /// The file that it was opened from.
                 pub(crate) path: Option<std::path::PathBuf>,
+                /// Most bytes of cells that were to be taken from whom it is from.
+                pub(crate) max_bytes: u64,
             }
 
             crate::classes::common::filter_methods!($Class, Core, VARIANT);
@@ -210,7 +212,8 @@ macro_rules! regenerating {
             #[doc = concat!(
                 "A new ", stringify!($Class), " of `keys`, with the parameters, seed and secret of this one: what to do when more\n",
                 "keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.\n",
-                "CapacityWarning tells when; as an error it ends the adding (docs/errors.md).\n\n",
+                "CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it\n",
+                "bounds the new one, whose parameters a file from strangers chose.\n\n",
                 "keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that\n",
                 "a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what\n",
                 "making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().")]
@@ -228,7 +231,14 @@ macro_rules! regenerating {
                 $(let $p = crate::classes::declared::told!(py, $p [$($pd)?]);)*
                 $(let $k = crate::classes::declared::told!(py, $k [$kd]);)*
                 let hasher = slf.get().hasher;
-                let made = py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)?;
+                let max_bytes = slf.get().max_bytes;
+                let make = || {
+                    let mut made = Core::construct($($p,)* $($k,)* hasher)?;
+                    crate::files::check_room(&made, max_bytes)?;
+                    bloomery_core::structure::Loadable::bound(&mut made, max_bytes);
+                    Ok(made)
+                };
+                let made = py.detach(make).or_raise(py).map(Self::wrap)?.within(max_bytes);
                 made.update(&pyo3::types::PyTuple::new(py, [keys])?, 1)?;
                 Ok(made)
             }

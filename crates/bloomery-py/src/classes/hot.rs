@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher};
 use bloomery_core::structure::{Addable, Countable, Filter, Removable};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -19,8 +19,9 @@ use pyo3::{PyClass, ffi};
 
 use super::{shared, times};
 use crate::biased_lock::BiasedLock;
+use crate::domains::{expect, looked_up};
 use crate::errors::OrRaise;
-use crate::keys::scalar::{hash_exact, hash_key, short_int};
+use crate::keys::scalar::{hash_exact, hash_key_in, short_int};
 use crate::params;
 
 /// A class whose keys come one by one.
@@ -61,7 +62,9 @@ pub(crate) unsafe extern "C" fn contains<C: Hot>(slf: *mut ffi::PyObject, key: *
         let this = instance::<C>(py, slf);
         if let Some(value) = short_int(key)
             && let Some(hash) = this.hasher().signed_in_public(value)
-            && let Some(found) = this.lock().read_at_once(py, |filter| filter.look(hash))
+            && let Some(Some(found)) = this
+                .lock()
+                .read_at_once(py, |filter| filter.expects(KeyDomains::of(Domain::Integer)).then(|| filter.look(hash)))
         {
             return found;
         }
@@ -79,8 +82,12 @@ unsafe extern "C" fn contains_exact<C: Hot>(slf: *mut ffi::PyObject, key: *mut f
     unsafe {
         let py = Python::assume_attached();
         let this = instance::<C>(py, slf);
-        if let Some(hash) = hash_exact(this.hasher(), key) {
-            return c_int::from(this.lock().read(py, |filter| filter.contains_hash(hash)));
+        if let Some((hash, domain)) = hash_exact(this.hasher(), key)
+            && let Some(found) = this
+                .lock()
+                .read(py, |filter| filter.expects(KeyDomains::of(domain)).then(|| filter.contains_hash(hash)))
+        {
+            return c_int::from(found);
         }
         contains_any::<C>(slf, key)
     }
@@ -96,7 +103,7 @@ unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject)
     ordinary(&|py| {
         // SAFETY: as in `contains`.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, key)) };
-        let hash = hash_key(this.hasher(), &key)?;
+        let hash = looked_up(this.lock(), this.hasher(), &key)?;
         Ok(this.lock().read(py, |filter| filter.contains_hash(hash)))
     })
 }
@@ -105,10 +112,12 @@ unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject)
 pub(crate) trait Method<C: Hot> {
     /// Its name.
     const NAME: &'static str;
+    /// True where the domain of the key needs neither a record nor a warning.
+    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool;
     /// The answer, where nothing has to be said about it.
     fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool>;
     /// The answer, with warnings and errors.
-    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool>;
+    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool>;
     /// The answer as an object that lives for ever.
     fn object(answer: bool) -> *mut ffi::PyObject;
     /// What it may be called with.
@@ -116,15 +125,15 @@ pub(crate) trait Method<C: Hot> {
     /// How many arguments these may be.
     const MOST: ffi::Py_ssize_t = 1;
     /// The answer for a key that is meant so many times, where that is the second of them.
-    fn repeatedly(this: &C, hash: u64, key: &Bound<'_, PyAny>, _times: u64) -> PyResult<bool> {
-        Self::fully(this, hash, key)
+    fn repeatedly(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, _times: u64) -> PyResult<bool> {
+        Self::fully(this, hashed, key)
     }
 }
 
 /// A method that can also do for a key at once what so many calls would.
 pub(crate) trait Repeated<C: Hot>: Method<C> {
     /// The answer.
-    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool>;
+    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool>;
 }
 
 /// The method `M` of one key, and a number of times behind it.
@@ -136,12 +145,17 @@ impl<C: Hot, M: Repeated<C>> Method<C> for Times<M> {
     const MOST: ffi::Py_ssize_t = 2;
 
     #[inline(always)]
+    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+        M::is_quiet(filter, domains)
+    }
+
+    #[inline(always)]
     fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
         M::quietly(filter, hash)
     }
 
-    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        M::fully(this, hash, key)
+    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        M::fully(this, hashed, key)
     }
 
     #[inline(always)]
@@ -149,8 +163,8 @@ impl<C: Hot, M: Repeated<C>> Method<C> for Times<M> {
         M::object(answer)
     }
 
-    fn repeatedly(this: &C, hash: u64, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
-        M::repeated(this, hash, key, times)
+    fn repeatedly(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
+        M::repeated(this, hashed, key, times)
     }
 }
 
@@ -161,12 +175,17 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
     const NAME: &'static str = "add";
 
     #[inline(always)]
+    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+        filter.hasher().added().holds(domains)
+    }
+
+    #[inline(always)]
     fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.add_quietly(hash)
     }
 
-    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        shared::add_one(key.py(), this.lock(), hash)
+    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        shared::add_one(key.py(), this.lock(), hashed)
     }
 
     #[inline(always)]
@@ -176,8 +195,8 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
 }
 
 impl<C: Hot<Core: Addable + Countable>> Repeated<C> for Add {
-    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
-        times::add(key.py(), this.lock(), hash, count)
+    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        times::add(key.py(), this.lock(), hashed, count)
     }
 }
 
@@ -194,13 +213,18 @@ impl<C: Hot<Core: Removable>> Method<C> for Remove {
     const NAME: &'static str = "remove";
 
     #[inline(always)]
+    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+        filter.expects(domains)
+    }
+
+    #[inline(always)]
     fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.remove_hash(hash).ok().filter(|removed| *removed)
     }
 
     /// Asks again where the short way removed nothing.
-    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        shared::remove_one(this.lock(), hash, key).map(|()| true)
+    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        shared::remove_one(this.lock(), expected(this, hashed, key)?, key).map(|()| true)
     }
 
     #[inline(always)]
@@ -211,7 +235,8 @@ impl<C: Hot<Core: Removable>> Method<C> for Remove {
 }
 
 impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Remove {
-    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        let hash = expected(this, hashed, key)?;
         if times::remove(key.py(), this.lock(), hash, count)? { Ok(true) } else { Err(shared::absent(key)) }
     }
 }
@@ -223,11 +248,17 @@ impl<C: Hot<Core: Removable>> Method<C> for Discard {
     const NAME: &'static str = "discard";
 
     #[inline(always)]
+    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+        filter.expects(domains)
+    }
+
+    #[inline(always)]
     fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.remove_hash(hash).ok()
     }
 
-    fn fully(this: &C, hash: u64, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let hash = expected(this, hashed, key)?;
         this.lock().write(key.py(), |filter| filter.remove_hash(hash)).or_raise(key.py())
     }
 
@@ -238,8 +269,8 @@ impl<C: Hot<Core: Removable>> Method<C> for Discard {
 }
 
 impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Discard {
-    fn repeated(this: &C, hash: u64, key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
-        times::remove(key.py(), this.lock(), hash, count)
+    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        times::remove(key.py(), this.lock(), expected(this, hashed, key)?, count)
     }
 }
 
@@ -259,8 +290,10 @@ pub(crate) unsafe extern "C" fn method<C: Hot, M: Method<C>>(
         if nargs == 1 && kwnames.is_null() {
             let py = Python::assume_attached();
             let this = instance::<C>(py, slf);
-            if let Some(hash) = hash_exact(this.hasher(), *args)
-                && let Some(answer) = this.lock().write(py, |filter| M::quietly(filter, hash))
+            if let Some((hash, domain)) = hash_exact(this.hasher(), *args)
+                && let Some(answer) = this.lock().write(py, |filter| {
+                    if M::is_quiet(filter, KeyDomains::of(domain)) { M::quietly(filter, hash) } else { None }
+                })
             {
                 return ffi::Py_NewRef(M::object(answer));
             }
@@ -288,15 +321,25 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
         // SAFETY: as in `method`; there is an argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
         if nargs == 1 {
-            return M::fully(this, hash_key(this.hasher(), &key)?, &key);
+            return M::fully(this, hashed(this, &key)?, &key);
         }
         // SAFETY: as above; there are two.
         let count = unsafe { Bound::from_borrowed_ptr(py, *args.add(1)) };
         let count = params::whole("times", &count, 1)?;
-        M::repeatedly(this, hash_key(this.hasher(), &key)?, &key, count)
+        M::repeatedly(this, hashed(this, &key)?, &key, count)
     });
     // SAFETY: the thread is attached; the object lives for ever.
     if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(M::object(answer == 1)) } }
+}
+
+/// The hash of `key`, and its domain.
+pub(super) fn hashed<C: Hot>(this: &C, key: &Bound<'_, PyAny>) -> PyResult<(u64, KeyDomains)> {
+    hash_key_in(this.hasher(), key).map(|(hash, domain)| (hash, KeyDomains::of(domain)))
+}
+
+/// The hash of a key that is looked up, with a warning where no such key can be there.
+fn expected<C: Hot>(this: &C, (hash, domains): (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<u64> {
+    expect(key.py(), this.lock(), domains).map(|()| hash)
 }
 
 /// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.

@@ -72,7 +72,7 @@ macro_rules! taking_in {
     ([merge $($more:ident)*] $Class:ident build) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                crate::classes::merging::combine(py, &self.lock, &other.lock, Mergeable::merge)
+                crate::classes::merging::combine(py, &self.lock, &other.lock, Mergeable::take_in)
             }
         }
     };
@@ -82,7 +82,7 @@ macro_rules! taking_in {
     (@ $Class:ident $merge:path) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-                $merge(py, &self.lock, &other.lock, Mergeable::merge)
+                $merge(py, &self.lock, &other.lock, Mergeable::take_in)
             }
         }
     };

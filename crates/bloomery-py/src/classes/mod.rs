@@ -11,6 +11,7 @@ use std::path::Path;
 use crate::errors::OrRaise;
 use crate::files::Wanted;
 
+pub(crate) mod absent;
 mod capabilities;
 mod common;
 mod comparing;
@@ -51,7 +52,10 @@ macro_rules! classes {
             match file.parsed.header.variant {
                 $($number => {
                     let filter = py.detach(|| wanted.open(&file, path, $number)).or_raise(py);
-                    Some(filter.and_then(|filter| Ok(Bound::new(py, $module::$Class::opened(filter, path))?.into_any())))
+                    Some(filter.and_then(|filter| {
+                        let made = $module::$Class::opened(filter, path).within(wanted.max_bytes);
+                        Ok(Bound::new(py, made)?.into_any())
+                    }))
                 })*
                 _ => None,
             }

@@ -80,7 +80,7 @@ macro_rules! add_method {
             #[doc = crate::classes::one_key::add_text!($Class, "")]
             #[pyo3(signature = (key: "Key", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                shared::add_one(py, &self.lock, scalar::hash_key(&self.hasher, key)?)
+                shared::add_one(py, &self.lock, crate::classes::hot::hashed(self, key)?)
             }
         }
         crate::classes::one_key::contains_method!($Class);
@@ -101,7 +101,7 @@ macro_rules! add_method {
                 $Class, "times: how often, as that many calls would; of those, what came before one that finds no\nroom is added.\n\n")]
             #[pyo3(signature = (key: "Key", times: "int" = 1, /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
-                crate::classes::times::add(py, &self.lock, scalar::hash_key(&self.hasher, key)?, times)
+                crate::classes::times::add(py, &self.lock, crate::classes::hot::hashed(self, key)?, times)
             }
         }
         crate::classes::one_key::contains_method!($Class);
@@ -136,7 +136,17 @@ macro_rules! remove_methods {
     ([$other:ident $($more:ident)*] $how:ident $Class:ident) => {
         crate::classes::one_key::remove_methods!([$($more)*] $how $Class);
     };
-    ([] $how:ident $Class:ident) => {};
+    ([] $how:ident $Class:ident) => {
+        /// What takes no keys out names what does.
+        #[cfg(not(feature = "stubs"))]
+        #[pymethods]
+        impl $Class {
+            #[classattr]
+            fn remove() -> crate::classes::absent::AbsentMethod {
+                crate::classes::absent::AbsentMethod { class: stringify!($Class) }
+            }
+        }
+    };
     (@ once $Class:ident) => {
         crate::classes::hot::hot_items!($Class, c"remove", crate::classes::hot::Remove,
             crate::classes::one_key::signed!("remove($self, key, /)", crate::classes::one_key::remove_text!("")), []);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bloomery_core::Error;
 use bloomery_core::cells::allocation::reserve;
+use bloomery_core::key::KeyDomains;
 use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::{Addable, Filter, Loadable, Removable, Value};
 use pyo3::exceptions::PyKeyError;
@@ -17,8 +18,18 @@ use crate::objects::{self, Unwritten};
 
 /// Adds one hash and gives the warning when it is due.
 #[inline(always)]
-pub(crate) fn add_one<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>, hash: u64) -> PyResult<bool> {
-    let add = |filter: &mut F| (filter.add_hash(hash), filter.newly_overfull());
+pub(crate) fn add_one<F: Addable>(
+    py: Python<'_>,
+    lock: &BiasedLock<F>,
+    (hash, domains): (u64, KeyDomains),
+) -> PyResult<bool> {
+    let add = |filter: &mut F| {
+        let added = filter.add_hash(hash);
+        if added.is_ok() {
+            filter.record(domains);
+        }
+        (added, filter.newly_overfull())
+    };
     // One that has no room may have to make it, with memory to be cleared or had: a new stage, a new generation.
     let (added, overfull) = if lock.read(py, F::is_roomy) { lock.write(py, add) } else { lock.change(py, add) };
     if overfull {

@@ -1,5 +1,6 @@
 //! One key added or removed many times.
 
+use bloomery_core::key::KeyDomains;
 use bloomery_core::structure::{Addable, Countable, HashSource, Removable};
 use pyo3::prelude::*;
 
@@ -29,21 +30,30 @@ impl HashSource for Again {
     fn fill(&self, _start: usize, out: &mut [u64]) {
         out.fill(self.hash);
     }
+
+    /// Recorded when it was added the first time.
+    fn domains(&self) -> KeyDomains {
+        KeyDomains::NONE
+    }
 }
 
 /// Adds a key so many times; whether it was new. Where one time finds no room, those before it were added.
 pub(crate) fn add<F: Addable + Countable>(
     py: Python<'_>,
     lock: &BiasedLock<F>,
-    hash: u64,
+    hashed: (u64, KeyDomains),
     times: u64,
 ) -> PyResult<bool> {
-    let new = add_one(py, lock, hash)?;
+    let (new, hash) = (add_one(py, lock, hashed)?, hashed.0);
     let mut left = times - 1;
     while left > 0 {
         let noted =
             |filter: &mut F| filter.count_hash(hash) >= filter.most_counted() && filter.note_surplus(left, true);
         if lock.write(py, noted) {
+            break;
+        }
+        if let Some(added) = lock.write(py, |filter| filter.add_times(hash, left)) {
+            added.or_raise(py)?;
             break;
         }
         let part = left.min(PART);
@@ -67,7 +77,13 @@ pub(crate) fn remove<F: Addable + Removable + Countable>(
         if count < times.min(most) {
             return Ok(false);
         }
-        if count < most || !filter.note_surplus(times, false) {
+        if count >= most && filter.note_surplus(times, false) {
+            return Ok(true);
+        }
+        if let Some(removed) = filter.remove_times(hash, times) {
+            removed?;
+        } else {
+            // No more than it counts, and what it counts lies in cells.
             for _ in 0..times {
                 filter.remove_hash(hash)?;
             }

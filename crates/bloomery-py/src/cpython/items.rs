@@ -67,7 +67,7 @@ impl<'a, 'py> Items<'a, 'py> {
         &self,
         start: usize,
         out: &mut [T],
-        of: impl Fn(*mut ffi::PyObject) -> Option<T>,
+        mut of: impl FnMut(*mut ffi::PyObject) -> Option<T>,
     ) -> usize {
         // SAFETY: the sequence is alive and of the class that `way` names, and the GIL is held; objects are
         // read only where `learn` has checked how they lie. It does not change while this runs.

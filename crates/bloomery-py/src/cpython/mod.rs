@@ -5,7 +5,7 @@
 //! | `ints` | the value of an `int` of one or two digits |
 //! | `texts` | the bytes of an ASCII `str` |
 //! | `items` | the items of a list or a tuple |
-//! | `conditions` | nothing: what must hold before |
+//! | `conditions` | nothing: what must hold before, of objects and of the interpreter |
 //!
 //! The stable ABI promises calls, not layouts. So nothing is read before [`learn`], at the first call that a
 //! read would have saved, has found the running version among those whose headers were read ([`layout`]), the sizes that
@@ -22,6 +22,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use conditions::READABLE;
+pub(crate) use conditions::require_main_interpreter;
 pub(crate) use ints::value;
 pub(crate) use items::Items;
 pub(crate) use texts::ascii_bytes;

@@ -81,7 +81,7 @@ impl BloomFilter {
             Mode::Read => wanted.open(&files::opened(&path)?, &path, BLOOM),
             Mode::Write => files::open_write(&path, &wanted),
         });
-        opened.or_raise(py).map(|filter| Self::opened(filter, &path))
+        opened.or_raise(py).map(|filter| Self::opened(filter, &path).within(wanted.max_bytes))
     }
 
     /// Brings the file of a filter opened with "r+" up to date and waits for the disk.

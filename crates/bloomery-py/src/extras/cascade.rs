@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::biased_lock::BiasedLock;
-use crate::building::How;
+use crate::building::{How, holding};
 use crate::classes::cascade::FilterCascade;
 use crate::classes::secrets;
 use crate::classes::shared;
+use crate::domains::{expect_all, looked_up};
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
-use crate::keys::scalar::hash_key;
 use crate::{operations, params, turns};
 
 /// Counts the keys of which the answer is another one.
@@ -34,6 +34,7 @@ impl Operation for Errors<'_> {
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
+        expect_all(py, self.lock, source)?;
         let (mut hashes, mut found, mut errors) = ([0u64; CHUNK], [0u8; CHUNK], 0);
         let wanted = self.wanted;
         turns::of(self.lock, py, source.len(), |session, start| {
@@ -201,18 +202,19 @@ impl FilterCascade {
         };
         let (how, sets, hasher) = (How::read(threads, progress, memory)?, [included, excluded], chosen.hasher);
         let plan = Plan { kind: chosen.kind, hasher, like: chosen.shapes.as_ref() };
-        let made = how.build_of_two(&hasher, sets, |included, excluded, job| match common(included, excluded)? {
-            Some(hash) => Ok(Err(hash)),
-            None => Core::build(included, excluded, plan, job).map(Ok),
-        })?;
-        made.map(Self::wrap).map_err(|hash| overlap(&hasher, sets, hash))
+        let (made, domains) =
+            how.build_of_two(&hasher, sets, |included, excluded, job| match common(included, excluded)? {
+                Some(hash) => Ok(Err(hash)),
+                None => Core::build(included, excluded, plan, job).map(Ok),
+            })?;
+        made.map(|made| Self::wrap(holding(made, domains))).map_err(|hash| overlap(&hasher, sets, hash))
     }
 
     /// True for a key of `included`, False for one of `excluded`. For any other key the answer means nothing: ask only
     /// for keys of the world that it was built of.
     #[pyo3(signature = (key: "Key", /))]
     fn includes(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = hash_key(&self.hasher, key)?;
+        let hash = looked_up(&self.lock, &self.hasher, key)?;
         Ok(self.lock.read(key.py(), |cascade| cascade.contains_hash(hash)))
     }
 

@@ -1,6 +1,7 @@
 //! What only `InvertibleBloomFilter` has: differences, and listing their keys.
 
 use bloomery_core::reconcile::InvertibleBloomFilter as Core;
+use bloomery_core::structure::Filter;
 use pyo3::prelude::*;
 
 use crate::classes::invertible::InvertibleBloomFilter;
@@ -9,11 +10,18 @@ use crate::errors::{OrRaise, parameter, parameter_type};
 use crate::params::other;
 use crate::reconcile::{Decoded, Keys};
 
+/// Takes the keys of `other` out, whose domains are then among those of the difference.
+fn subtracted(table: &mut Core, other: &Core) -> bloomery_core::Result<()> {
+    table.subtract(other)?;
+    table.hasher_mut().added_mut().join(other.hasher().added());
+    Ok(())
+}
+
 impl InvertibleBloomFilter {
     /// A copy without the keys of `other`.
     fn without(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         let made = Self::wrap(copied(py, &self.lock)?);
-        combine(py, &made.lock, &other.lock, Core::subtract)?;
+        combine(py, &made.lock, &other.lock, subtracted)?;
         Ok(made)
     }
 }
@@ -30,10 +38,10 @@ impl InvertibleBloomFilter {
         #[pyo3(from_py_with = other::<InvertibleBloomFilter>)] other: Py<Self>,
     ) -> PyResult<()> {
         if !std::ptr::eq(self, other.get()) {
-            return combine(py, &self.lock, &other.get().lock, Core::subtract);
+            return combine(py, &self.lock, &other.get().lock, subtracted);
         }
         let copy = Self::wrap(copied(py, &self.lock)?);
-        combine(py, &self.lock, &copy.lock, Core::subtract)
+        combine(py, &self.lock, &copy.lock, subtracted)
     }
 
     fn __sub__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {

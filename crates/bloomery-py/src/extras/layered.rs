@@ -4,8 +4,8 @@ use bloomery_core::structure::Countable;
 use pyo3::prelude::*;
 
 use crate::classes::layered::LayeredBloomFilter;
+use crate::domains::looked_up;
 use crate::keys::batch;
-use crate::keys::scalar::hash_key;
 use crate::operations::Ask;
 
 #[pymethods]
@@ -14,7 +14,7 @@ impl LayeredBloomFilter {
     /// min(times added, layers).
     #[pyo3(signature = (key: "Key", /))]
     fn depth(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let hash = hash_key(&self.hasher, key)?;
+        let hash = looked_up(&self.lock, &self.hasher, key)?;
         Ok(self.lock.read(key.py(), |f| f.depth_hash(hash)))
     }
 

@@ -1,23 +1,26 @@
 //! What the classes share whose `add` takes something beside the key.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use bloomery_core::cells::allocation::reserve;
-use bloomery_core::key::KeyHasher;
 use bloomery_core::key::source::CHUNK;
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher};
 use bloomery_core::labelled::valued::{Kind, Valued};
 use bloomery_core::structure::HashSource;
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyMemoryView, PySlice};
 
+use crate::arrow::import;
+use crate::arrow::meaning::Meaning;
 use crate::biased_lock::BiasedLock;
 use crate::classes::shared::warn_if_pairs_overfull;
 use crate::errors::{OrRaise, in_tree, parameter, parameter_type};
 use crate::keys::HASHED_AT_A_TIME;
 use crate::keys::batch::{self, Operation};
 use crate::operations::write_chunks;
-use crate::{params, turns};
+use crate::{answers, params, turns};
 
 /// Keys a batch keeps a filter for itself: a few milliseconds.
 const HELD: usize = 64 * CHUNK;
@@ -32,29 +35,22 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// Reads `values=` (or `labels=`): a whole number, or whole numbers in any container.
-    pub(crate) fn read(name: &str, values: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// Reads `values=` (or `labels=`) of so many keys: a whole number, or whole numbers in any container, of which at
+    /// most one more is read than there are keys.
+    fn read(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Self> {
+        let py = values.py();
         if values.hasattr("__index__")? && !values.hasattr("__len__")? {
             return params::whole(name, values, 0).map(Values::One);
         }
-        if let Some(numbers) = of_buffer(name, values)? {
-            return Ok(Values::Each(numbers));
+        if values.hasattr("__len__")? {
+            check_number(py, name, values.len()?, keys)?;
         }
-        let mut plain = values.clone();
-        for method in ["tolist", "to_list", "to_pylist"] {
-            if values.hasattr(method)? {
-                plain = values.call_method0(method).map_err(|error| in_tree(values.py(), error))?;
-                break;
-            }
-        }
-        let mut numbers = Vec::new();
-        for value in plain.try_iter()? {
-            reserve(&mut numbers, 1).or_raise(values.py())?;
-            numbers.push(params::whole(name, &value?, 0)?);
-            if numbers.len().is_multiple_of(HASHED_AT_A_TIME) {
-                turns::breathe(values.py())?;
-            }
-        }
+        let read = match of_buffer(name, values)? {
+            Some(numbers) => Some(numbers),
+            None => of_column(name, values, keys)?,
+        };
+        let numbers = read.map_or_else(|| listed(name, values, keys), Ok)?;
+        check_number(py, name, numbers.len(), keys)?;
         Ok(Values::Each(numbers))
     }
 
@@ -78,16 +74,80 @@ impl Values {
     pub(crate) fn largest(&self) -> Option<u64> {
         self.all().iter().max().copied()
     }
+}
 
-    /// Refuses another number of keys than there are values.
-    pub(crate) fn check_number(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
-        match self {
-            Values::Each(values) if values.len() != keys => {
-                Err(parameter(py, format!("there must be as many values as keys, got {} for {keys}", values.len())))
-            }
-            _ => Ok(()),
+/// Refuses another number of values than there are keys.
+fn check_number(py: Python<'_>, name: &str, values: usize, keys: usize) -> PyResult<()> {
+    if values == keys { Ok(()) } else { Err(unequal(py, name, &values.to_string(), keys)) }
+}
+
+fn unequal(py: Python<'_>, name: &str, values: &str, keys: usize) -> PyErr {
+    let name = name.trim_end_matches('s');
+    parameter(py, format!("there must be as many {name}s as keys, got {values} {name}s for {keys} keys"))
+}
+
+/// The refusal of what goes on behind the value of the last key.
+fn more(py: Python<'_>, name: &str, keys: usize) -> PyErr {
+    unequal(py, name, &format!("more than {keys}"), keys)
+}
+
+/// Whole numbers of any iterable.
+fn listed(name: &str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Vec<u64>> {
+    let py = values.py();
+    let mut plain = values.clone();
+    for method in ["tolist", "to_list"] {
+        if values.hasattr(method)? {
+            plain = values.call_method0(method).map_err(|error| in_tree(py, error))?;
+            break;
         }
     }
+    let mut numbers = Vec::new();
+    for value in plain.try_iter()? {
+        let value = value?;
+        if numbers.len() == keys {
+            return Err(more(py, name, keys));
+        }
+        reserve(&mut numbers, 1).or_raise(py)?;
+        numbers.push(params::whole(name, &value, 0)?);
+        if numbers.len().is_multiple_of(HASHED_AT_A_TIME) {
+            turns::breathe(py)?;
+        }
+    }
+    Ok(numbers)
+}
+
+/// Whole numbers of a column that speaks the Arrow interface; `None` for what is none, or is had as a list only.
+fn of_column(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Option<Vec<u64>>> {
+    let py = values.py();
+    if !import::speaks(values)? || answers::is_listed(values)? {
+        return Ok(None);
+    }
+    let lent = match import::lend(values) {
+        // pandas exports through pyarrow, which need not be there.
+        Err(error) if error.is_instance_of::<PyException>(py) && answers::is_pandas(values)? => return Ok(None),
+        lent => lent?,
+    };
+    let mut chunks = import::open(Meaning::Numbers(name), values, &lent)?;
+    let mut numbers = Vec::new();
+    while let Some(chunk) = chunks.next(py)? {
+        if chunk.has_nulls() {
+            return Err(parameter_type(py, format!("{name} must be a whole number, got None")));
+        }
+        let (first, len) = (numbers.len(), chunk.source.len());
+        if len > keys - first {
+            return Err(more(py, name, keys));
+        }
+        reserve(&mut numbers, len).or_raise(py)?;
+        numbers.resize(first + len, 0);
+        let out = &mut numbers[first..];
+        turns::detached(py, len, |start| {
+            let end = len.min(start + COPIED);
+            chunk.source.fill(start, &mut out[start..end]);
+            end
+        })?;
+        py.check_signals()?;
+    }
+    Ok(Some(numbers))
 }
 
 /// Whole numbers of an array, without an object for each; `None` for what is no such array.
@@ -114,61 +174,116 @@ fn of_buffer(name: &str, values: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>
     Ok(None)
 }
 
+/// Values as they were given, which are read when the number of keys is known.
+pub(crate) struct Beside<'py> {
+    name: &'static str,
+    given: Bound<'py, PyAny>,
+    read: OnceCell<Values>,
+}
+
+impl<'py> Beside<'py> {
+    /// Not read yet; `name` is that of one, or of the parameter.
+    pub(crate) fn of(name: &'static str, given: &Bound<'py, PyAny>) -> Self {
+        Beside { name, given: given.clone(), read: OnceCell::new() }
+    }
+
+    /// The values, as many as there are keys.
+    pub(crate) fn values(&self, keys: usize) -> PyResult<&Values> {
+        if self.read.get().is_none() {
+            let values = Values::read(self.name, &self.given, keys)?;
+            return Ok(self.read.get_or_init(|| values));
+        }
+        self.known(keys)
+    }
+
+    /// The values that were read; there must be those of so many keys.
+    pub(crate) fn known(&self, keys: usize) -> PyResult<&Values> {
+        match self.read.get() {
+            Some(values) if keys == 0 || values.at(keys - 1).is_some() => Ok(values),
+            Some(values) => Err(unequal(self.given.py(), self.name, &values.all().len().to_string(), keys)),
+            None => self.values(keys),
+        }
+    }
+
+    /// Refuses another number of keys than the values were read for.
+    pub(crate) fn check_number(&self, keys: usize) -> PyResult<()> {
+        match self.values(keys)? {
+            Values::One(_) => Ok(()),
+            Values::Each(values) => check_number(self.given.py(), self.name, values.len(), keys),
+        }
+    }
+}
+
 /// Keys and values: those of a mapping where no values are given.
 pub(crate) fn of_mapping<'py>(
     keys: &Bound<'py, PyAny>,
     values: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyAny>, Values)> {
+) -> PyResult<(Bound<'py, PyAny>, Beside<'py>)> {
     if let Some(values) = values.filter(|values| !values.is_none()) {
-        return Ok((keys.clone(), Values::read("values", values)?));
+        return Ok((keys.clone(), Beside::of("values", values)));
     }
     let Ok(mapping) = keys.cast::<PyMapping>() else {
         let class = keys.get_type().name()?;
         let message = format!("values must be numbers, one for each key, unless keys is a mapping, got {class}");
         return Err(parameter_type(keys.py(), message));
     };
-    let values = Values::read("values", &mapping.values()?.into_any())?;
+    let values = Beside::of("values", &mapping.values()?.into_any());
     Ok((mapping.keys()?.into_any(), values))
 }
 
 /// Adding pairs.
-struct Put<'a, V: Kind> {
+struct Put<'a, 'py, V: Kind> {
     lock: &'a BiasedLock<Valued<V>>,
-    values: &'a Values,
+    values: &'a Beside<'py>,
     /// Pairs added so far.
     done: Cell<usize>,
 }
 
-impl<V: Kind> Operation for Put<'_, V> {
+impl<V: Kind> Operation for Put<'_, '_, V> {
     type Out = u8;
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
 
+    fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
+        let values = self.values.values(keys)?;
+        let encodable = |filter: &Valued<V>| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop));
+        self.lock.detach(py, |session| session.read(encodable)).or_raise(py)
+    }
+
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let first = self.done.get();
-        let one = [self.values.all().first().copied().unwrap_or_default(); CHUNK];
-        let values = match self.values {
+        let values = self.values.known(first + source.len())?;
+        let one = [values.all().first().copied().unwrap_or_default(); CHUNK];
+        let values = match values {
             Values::One(_) => None,
-            Values::Each(all) => Some(all.get(first..first + source.len()).ok_or_else(|| unequal::<V>(py, all.len()))?),
+            Values::Each(all) => all.get(first..first + source.len()),
         };
         self.lock.detach(py, |session| session.write(|filter| filter.expect_writes(source.len())));
         let added = write_chunks(self.lock, py, source, HELD, |filter, start, hashes| {
             let end = start + hashes.len();
             let values = values.map_or(&one[..hashes.len()], |values| &values[start..end]);
-            filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))
+            filter.put_hashes(hashes, values, out.as_deref_mut().map(|out| &mut out[start..end]))?;
+            filter.record(source.domains());
+            Ok(())
         });
         self.done.set(first + source.len());
         added
     }
 }
 
-fn unequal<V: Kind>(py: Python<'_>, values: usize) -> PyErr {
-    parameter(py, format!("there must be as many {0}s as keys, got {values} {0}s for another number", V::WORD))
-}
-
 /// Adds one pair and gives the warning when it is due.
-pub(crate) fn put_one<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>, hash: u64, value: u64) -> PyResult<bool> {
-    let added = lock.write(py, |filter| filter.put_hash(hash, value)).or_raise(py)?;
+pub(crate) fn put_one<V: Kind>(
+    py: Python<'_>,
+    lock: &BiasedLock<Valued<V>>,
+    (hash, domain): (u64, Domain),
+    value: u64,
+) -> PyResult<bool> {
+    let put = |filter: &mut Valued<V>| {
+        let added = filter.put_hash(hash, value)?;
+        filter.record(KeyDomains::of(domain));
+        Ok(added)
+    };
+    let added = lock.write(py, put).or_raise(py)?;
     warn_if_pairs_overfull(py, lock)?;
     Ok(added)
 }
@@ -178,23 +293,15 @@ pub(crate) fn put_many<'py, V: Kind>(
     lock: &BiasedLock<Valued<V>>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
-    values: &Values,
+    values: &Beside<'py>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
-    let each = matches!(values, Values::Each(_));
-    if each && keys.hasattr("__len__")? && keys.len()? != values.all().len() {
-        return Err(unequal::<V>(py, values.all().len()));
-    }
-    let encodable = |filter: &Valued<V>| values.all().iter().try_for_each(|&value| filter.encode(value).map(drop));
-    lock.detach(py, |session| session.read(encodable)).or_raise(py)?;
     let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);
     warn_if_pairs_overfull(py, lock)?;
     let answers = answers?;
-    if each && put.done.get() != values.all().len() {
-        return Err(unequal::<V>(py, values.all().len()));
-    }
+    values.check_number(put.done.get())?;
     Ok(answers)
 }
 
@@ -206,7 +313,7 @@ macro_rules! pair_methods {
             /// True when the key was probably added, False when it certainly was not.
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 use bloomery_core::structure::Filter;
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let hash = crate::domains::looked_up(&self.lock, &self.hasher, key)?;
                 Ok(self.lock.read(py, |filter| filter.contains_hash(hash)))
             }
 
@@ -215,9 +322,9 @@ macro_rules! pair_methods {
                 "Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.")]
             #[pyo3(signature = (key: "Key", $value: "int"))]
             fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let hashed = crate::keys::scalar::hash_key_in(&self.hasher, key)?;
                 let value = crate::params::whole(stringify!($value), $value, 0)?;
-                crate::extras::pairs::put_one(key.py(), &self.lock, hash, value)
+                crate::extras::pairs::put_one(key.py(), &self.lock, hashed, value)
             }
 
             #[doc = concat!(
@@ -225,7 +332,7 @@ macro_rules! pair_methods {
                 "All ", stringify!($values), " are checked before the first key is added. Nulls are refused.")]
             #[pyo3(signature = (keys: "Keys", $values: "Numbers") -> "None")]
             fn update(&self, keys: &Bound<'_, PyAny>, $values: &Bound<'_, PyAny>) -> PyResult<()> {
-                let values = crate::extras::pairs::Values::read(stringify!($value), $values)?;
+                let values = crate::extras::pairs::Beside::of(stringify!($value), $values);
                 crate::extras::pairs::put_many(&self.lock, &self.hasher, keys, &values, false).map(drop)
             }
 
@@ -236,14 +343,14 @@ macro_rules! pair_methods {
                 keys: &Bound<'py, PyAny>,
                 $values: &Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let values = crate::extras::pairs::Values::read(stringify!($value), $values)?;
+                let values = crate::extras::pairs::Beside::of(stringify!($value), $values);
                 crate::extras::pairs::put_many(&self.lock, &self.hasher, keys, &values, true)
             }
 
             #[doc = $meaning]
             #[pyo3(signature = (key: "Key", /))]
             fn $get(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let hash = crate::keys::scalar::hash_key(&self.hasher, key)?;
+                let hash = crate::domains::looked_up(&self.lock, &self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |filter| filter.get_hash(hash)))
             }
 
@@ -256,7 +363,10 @@ macro_rules! pair_methods {
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let cleared = self.lock.change(py, |filter| filter.clear());
+                use bloomery_core::structure::Filter;
+                let cleared = self.lock.change(py, |filter| {
+                    filter.clear().map(|()| filter.hasher_mut().added_mut().clear())
+                });
                 crate::errors::OrRaise::or_raise(cleared, py)
             }
         }

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use crate::biased_lock::BiasedLock;
 use crate::classes::retouched::RetouchedBloomFilter;
+use crate::domains::{expect_all, looked_up};
 use crate::errors::OrRaise;
 use crate::keys::batch::{self, Operation};
-use crate::keys::scalar::hash_key;
 use crate::operations::write_chunks;
 use crate::params;
 
@@ -26,6 +26,7 @@ impl<W: Fn(&mut Core, u64) -> bloomery_core::Result<bool> + Sync> Operation for 
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        expect_all(py, self.lock, source)?;
         write_chunks(self.lock, py, source, CHUNK, |filter, start, hashes| {
             for (i, &hash) in hashes.iter().enumerate() {
                 let answer = (self.work)(filter, hash)?;
@@ -49,7 +50,7 @@ impl RetouchedBloomFilter {
     /// cleared. False, and no change, when it is not found.
     #[pyo3(signature = (key: "Key", /))]
     fn add_false_positive(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
+        let (py, hash) = (key.py(), looked_up(&self.lock, &self.hasher, key)?);
         self.lock.write(py, |f| f.note_false_positive(hash)).or_raise(py)
     }
 
@@ -67,7 +68,7 @@ impl RetouchedBloomFilter {
     #[pyo3(signature = (key: "Key", scheme: "Literal['random', 'minimum-fn', 'maximum-fp', 'ratio']" = Choice::Ratio))]
     #[pyo3(text_signature = "($self, key, scheme='ratio')")]
     fn retouch(&self, key: &Bound<'_, PyAny>, #[pyo3(from_py_with = scheme)] scheme: Choice) -> PyResult<bool> {
-        let (py, hash) = (key.py(), hash_key(&self.hasher, key)?);
+        let (py, hash) = (key.py(), looked_up(&self.lock, &self.hasher, key)?);
         self.lock.write(py, |f| f.retouch(hash, scheme)).or_raise(py)
     }
 

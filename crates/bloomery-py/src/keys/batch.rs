@@ -1,24 +1,26 @@
 //! Batches: from whatever holds the keys, through hashes, to answers in the caller's kind.
 
 use bloomery_core::cells::allocation::{reserve, zeroed};
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::source::Hashed;
+use bloomery_core::key::{KeyDomains, KeyHasher};
 use bloomery_core::structure::HashSource;
 use bloomery_core::structure::batch::Part;
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyString};
 
 use super::HASHED_AT_A_TIME;
 use super::buffer::{self, Opened};
 use super::filters;
 use super::frames::Frame;
 use super::listed::{is_missing, objects};
-use super::scalar::{hash_exact, hash_key};
+use super::scalar::{hash_exact, hash_key_in};
 use crate::answers::{self, Answer};
 use crate::arrow::ArrowColumn;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk, Chunks};
+use crate::arrow::meaning::Meaning;
 use crate::arrow::nulls::Nulls;
 use crate::cpython::{self, Items};
 use crate::errors::{OrRaise, at, key_type};
@@ -35,6 +37,14 @@ pub(crate) trait Operation {
     const SKIPS_NULLS: bool;
     /// True when a null row is an error: something stands beside each key.
     const REFUSES_NULLS: bool = false;
+    /// Called with the number of keys before the first of them, where something stands beside each.
+    fn expect(&self, _: Python<'_>, _keys: usize) -> PyResult<()> {
+        Ok(())
+    }
+    /// True when some keys have no answer: a null in a column.
+    const SPARSE: bool = false;
+    /// Puts a 0 for each key without an answer in the last call of [`Operation::run`], where there may be such.
+    fn unanswered(&self, _valid: &mut [u8]) {}
 }
 
 /// An operation of which only its answers are known: batches are compiled once for these, and not for each operation of
@@ -46,6 +56,12 @@ pub(super) trait AnyOperation<T> {
     fn skips_nulls(&self) -> bool;
     /// [`Operation::REFUSES_NULLS`].
     fn refuses_nulls(&self) -> bool;
+    /// [`Operation::expect`].
+    fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()>;
+    /// [`Operation::SPARSE`].
+    fn is_sparse(&self) -> bool;
+    /// [`Operation::unanswered`].
+    fn leave_out(&self, valid: &mut [u8]);
 }
 
 impl<O: Operation> AnyOperation<O::Out> for O {
@@ -59,6 +75,18 @@ impl<O: Operation> AnyOperation<O::Out> for O {
 
     fn refuses_nulls(&self) -> bool {
         O::REFUSES_NULLS
+    }
+
+    fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
+        Operation::expect(self, py, keys)
+    }
+
+    fn is_sparse(&self) -> bool {
+        O::SPARSE
+    }
+
+    fn leave_out(&self, valid: &mut [u8]) {
+        self.unanswered(valid);
     }
 }
 
@@ -95,10 +123,11 @@ fn run_any<'py, T: Answer>(
     // SAFETY: a live object, and an attached thread.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1 {
         match buffer::open(hasher, keys)? {
-            Opened::Column(column, _keep) if wanted => {
-                return answers::like_buffer(keys, column.len(), |out| operation.work(py, &column, Some(out)));
-            }
             Opened::Column(column, _keep) => {
+                operation.expect(py, column.len())?;
+                if wanted {
+                    return answers::like_buffer(keys, column.len(), |out| operation.work(py, &column, Some(out)));
+                }
                 operation.work(py, &column, None)?;
                 return Ok(py.None().into_bound(py));
             }
@@ -118,20 +147,20 @@ fn column<'py, T: Answer>(
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = keys.py();
+    let (py, meaning) = (keys.py(), Meaning::Keys(*hasher));
     if answers::is_pandas_floats(keys)? {
         let answer = run_any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
         return answers::like_series(keys, answer);
     }
     if answers::is_polars_objects(keys)? {
         let chunk = objects(hasher, &keys.call_method0("to_list")?, Bound::is_none)?;
-        return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
+        return arrow(operation, keys, Chunks::one(meaning, chunk), wanted);
     }
     if let Some(frame) = Frame::of(keys)? {
         return match frame.lend() {
-            Ok(lent) => arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted),
+            Ok(lent) => arrow(operation, keys, import::open(meaning, keys, &lent)?, wanted),
             Err(error) if error.is_instance_of::<PyException>(py) => {
-                arrow(operation, keys, Chunks::one(hasher, frame.rows(hasher)?), wanted)
+                arrow(operation, keys, Chunks::one(meaning, frame.rows(hasher)?), wanted)
             }
             Err(error) => Err(error),
         };
@@ -142,7 +171,7 @@ fn column<'py, T: Answer>(
         Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
             if answers::has_missing(keys)? {
                 let chunk = objects(hasher, &keys.call_method0("to_list")?, is_missing)?;
-                return arrow(operation, keys, Chunks::one(hasher, chunk), wanted);
+                return arrow(operation, keys, Chunks::one(meaning, chunk), wanted);
             }
             let values = keys.call_method0("to_numpy")?;
             let answer = run_any(operation, hasher, &values, wanted)?;
@@ -150,7 +179,7 @@ fn column<'py, T: Answer>(
         }
         lent => lent?,
     };
-    arrow(operation, keys, import::open(hasher, keys, &lent)?, wanted)
+    arrow(operation, keys, import::open(meaning, keys, &lent)?, wanted)
 }
 
 /// The refusal of an item of an array of texts that is none.
@@ -168,18 +197,20 @@ fn listed<'py, T: Answer>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = items.keys.py();
     let len = items.keys.len()?;
+    operation.expect(py, len)?;
     let mut hashes = zeroed(HASHED_AT_A_TIME.min(len)).or_raise(py)?;
     let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
     let mut answer = T::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
-        let (n, error) = hash_items(hasher, items, start, &mut hashes[..room]);
+        let (n, domains, error) = hash_items(hasher, items, start, &mut hashes[..room]);
+        let source = Hashed { hashes: &hashes[..n], domains };
         if wanted {
-            operation.work(py, &&hashes[..n], Some(&mut outs[..n]))?;
+            operation.work(py, &source, Some(&mut outs[..n]))?;
             answer.extend(&outs[..n])?;
         } else {
-            operation.work(py, &&hashes[..n], None)?;
+            operation.work(py, &source, None)?;
         }
         if let Some(error) = error {
             return Err(at(py, start + n, error));
@@ -194,20 +225,34 @@ fn listed<'py, T: Answer>(
 }
 
 /// Hashes the items from `start` on until `out` is full, the list ends, or a key is refused.
-fn hash_items(hasher: &KeyHasher, items: &Items<'_, '_>, start: usize, out: &mut [u64]) -> (usize, Option<PyErr>) {
-    let mut done = 0;
+fn hash_items(
+    hasher: &KeyHasher,
+    items: &Items<'_, '_>,
+    start: usize,
+    out: &mut [u64],
+) -> (usize, KeyDomains, Option<PyErr>) {
+    let (mut done, mut domains) = (0, KeyDomains::NONE);
     while done < out.len() {
         // SAFETY: hashing keys of an exact class runs no Python code; they are alive meanwhile.
-        done += unsafe { items.fill(start + done, &mut out[done..], |key| hash_exact(hasher, key)) };
+        done += unsafe {
+            items.fill(start + done, &mut out[done..], |key| {
+                let (hash, domain) = hash_exact(hasher, key)?;
+                domains = domains.with(KeyDomains::of(domain));
+                Some(hash)
+            })
+        };
         let Some(out) = out.get_mut(done) else { break };
-        match items.get(start + done).map(|key| hash_key(hasher, &key)) {
-            Some(Ok(hash)) => *out = hash,
-            Some(Err(error)) => return (done, Some(error)),
+        match items.get(start + done).map(|key| hash_key_in(hasher, &key)) {
+            Some(Ok((hash, domain))) => {
+                *out = hash;
+                domains = domains.with(KeyDomains::of(domain));
+            }
+            Some(Err(error)) => return (done, domains, Some(error)),
             None => break,
         }
         done += 1;
     }
-    (done, None)
+    (done, domains, None)
 }
 
 /// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
@@ -219,16 +264,22 @@ fn iterated<T: Answer, const TEXTS: bool>(
 ) -> PyResult<Vec<T>> {
     let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
+    if operation.refuses_nulls() {
+        return gathered::<T, TEXTS>(operation, hasher, items, wanted);
+    }
     let mut hashes = Vec::new();
     reserve(&mut hashes, HASHED_AT_A_TIME).or_raise(py)?;
     let mut answer = Vec::new();
     loop {
         hashes.clear();
-        let mut error = None;
+        let (mut error, mut domains) = (None, KeyDomains::NONE);
         while hashes.len() < HASHED_AT_A_TIME {
-            match items.next().map(|item| item.and_then(|item| hash_key(hasher, &item).map(|hash| (item, hash)))) {
+            match items.next().map(|item| item.and_then(|item| hash_key_in(hasher, &item).map(|key| (item, key)))) {
                 Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(missing(py)),
-                Some(Ok((_, hash))) => hashes.push(hash),
+                Some(Ok((_, (hash, domain)))) => {
+                    hashes.push(hash);
+                    domains = domains.with(KeyDomains::of(domain));
+                }
                 Some(Err(refused)) => error = Some(refused),
                 None => break,
             }
@@ -236,13 +287,13 @@ fn iterated<T: Answer, const TEXTS: bool>(
                 break;
             }
         }
-        let start = answer.len();
+        let (start, source) = (answer.len(), Hashed { hashes: hashes.as_slice(), domains });
         if wanted {
             reserve(&mut answer, hashes.len()).or_raise(py)?;
             answer.resize(start + hashes.len(), T::default());
-            operation.work(py, &hashes.as_slice(), Some(&mut answer[start..]))?;
+            operation.work(py, &source, Some(&mut answer[start..]))?;
         } else {
-            operation.work(py, &hashes.as_slice(), None)?;
+            operation.work(py, &source, None)?;
         }
         if let Some(error) = error {
             return Err(at(py, done + hashes.len(), error));
@@ -253,6 +304,34 @@ fn iterated<T: Answer, const TEXTS: bool>(
         done += HASHED_AT_A_TIME;
         py.check_signals()?;
     }
+}
+
+/// [`iterated`] where something stands beside each key: all are hashed before the first is worked on, for only then is
+/// it known how many there are.
+fn gathered<T: Answer, const TEXTS: bool>(
+    operation: &dyn AnyOperation<T>,
+    hasher: &KeyHasher,
+    items: Bound<'_, PyIterator>,
+    wanted: bool,
+) -> PyResult<Vec<T>> {
+    let (py, mut hashes, mut domains) = (items.py(), Vec::new(), KeyDomains::NONE);
+    for item in items {
+        let item = item?;
+        let hash =
+            if TEXTS && !item.is_instance_of::<PyString>() { Err(missing(py)) } else { hash_key_in(hasher, &item) };
+        reserve(&mut hashes, 1).or_raise(py)?;
+        let (hash, domain) = hash.map_err(|error| at(py, hashes.len(), error))?;
+        hashes.push(hash);
+        domains = domains.with(KeyDomains::of(domain));
+        if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
+            turns::breathe(py)?;
+        }
+    }
+    operation.expect(py, hashes.len())?;
+    let mut answer = zeros(py, if wanted { hashes.len() } else { 0 })?;
+    let source = Hashed { hashes: hashes.as_slice(), domains };
+    operation.work(py, &source, wanted.then_some(&mut answer[..]))?;
+    Ok(answer)
 }
 
 /// Rows of a column with nulls or answers that are worked on together, where no memory may be asked for by the length
@@ -275,6 +354,10 @@ pub(super) fn arrow<'py, T: Answer>(
             return Err(key_type(py, "a null is no key and can be given nothing; drop the rows with nulls first"));
         }
         ready.push(chunk);
+        py.check_signals()?;
+    }
+    if operation.refuses_nulls() {
+        operation.expect(py, ready.iter().map(|chunk| chunk.source.len()).fold(0, usize::saturating_add))?;
     }
     let mut ready = ready.into_iter();
     let mut parts = Vec::new();
@@ -299,8 +382,9 @@ fn portions<T: Answer>(
     let len = chunk.source.len();
     let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
     let skips = operation.skips_nulls() && chunk.has_nulls();
-    let mut column = wanted.then(|| Writer::with_room::<T>(py, len, chunk.has_nulls())).transpose()?;
-    let mut marks = zeros::<u8>(py, room(chunk.has_nulls()))?;
+    let nullable = chunk.has_nulls() || operation.is_sparse();
+    let mut column = wanted.then(|| Writer::with_room::<T>(py, len, nullable)).transpose()?;
+    let mut marks = zeros::<u8>(py, room(nullable))?;
     let mut hashes = zeros::<u64>(py, room(skips))?;
     let mut outs = zeros::<T>(py, room(wanted))?;
     for start in (0..len).step_by(PORTION) {
@@ -311,9 +395,13 @@ fn portions<T: Answer>(
         let part = Part { source: &*chunk.source, start, len: rows };
         if skips {
             py.detach(|| part.fill(0, &mut hashes[..rows]));
-            keys_alone(operation, py, &mut hashes[..rows], valid, wanted.then_some(&mut *out))?;
+            let domains = part.domains();
+            keys_alone(operation, py, (&mut hashes[..rows], domains), valid, wanted.then_some(&mut *out))?;
         } else {
-            operation.work(py, &part, wanted.then_some(&mut *out))?;
+            let nulls = nullable && valid.iter().all(|&valid| valid == 0);
+            let part: &dyn HashSource = if nulls { &NoKeys(part) } else { &part };
+            operation.work(py, part, wanted.then_some(&mut *out))?;
+            operation.leave_out(valid);
         }
         if let Some(column) = &mut column {
             turns::over(py, rows, || column.append(out, valid));
@@ -325,6 +413,23 @@ fn portions<T: Answer>(
     Ok(column.map(Writer::finish::<T>))
 }
 
+/// Rows of which each is null, so that there is no key among them.
+struct NoKeys<'a>(Part<'a>);
+
+impl HashSource for NoKeys<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn fill(&self, start: usize, out: &mut [u64]) {
+        self.0.fill(start, out);
+    }
+
+    fn domains(&self) -> KeyDomains {
+        KeyDomains::NONE
+    }
+}
+
 /// Room for the rows of a portion, which takes the system 5 ms.
 fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T>> {
     turns::over(py, len, || zeroed(len)).or_raise(py)
@@ -334,7 +439,7 @@ fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T
 fn keys_alone<T: Answer>(
     operation: &dyn AnyOperation<T>,
     py: Python<'_>,
-    hashes: &mut [u64],
+    (hashes, domains): (&mut [u64], KeyDomains),
     valid: &[u8],
     mut out: Option<&mut [T]>,
 ) -> PyResult<()> {
@@ -347,7 +452,8 @@ fn keys_alone<T: Answer>(
             number += 1;
         }
     });
-    operation.work(py, &&hashes[..number], out.as_deref_mut().map(|out| &mut out[..number]))?;
+    let source = Hashed { hashes: &hashes[..number], domains };
+    operation.work(py, &source, out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
         turns::over(py, valid.len(), || {
             out[number..].fill(T::default());

@@ -1,6 +1,7 @@
 //! Columns from the buffer protocol (PEP 3118): NumPy arrays, array.array, memoryview.
 
 use bloomery_core::key::KeyHasher;
+use bloomery_core::structure::HashSource;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
@@ -86,7 +87,9 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
     // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. Its
     // length in bytes tells no number of items of 0 bytes, its shape does.
     let column = unsafe { Column::new(hasher, values, buffer.shape()[0]) };
-    if let Some(i) = turns::over(py, column.points(), || column.first_that_is_no_text()) {
+    if let Some(points) = column.points()
+        && let Some(i) = turns::first_of_wide(py, column.len(), points, |rows| column.first_that_is_no_text(rows))?
+    {
         return Err(at(
             py,
             i,
@@ -94,7 +97,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
         ));
     }
     if ticks.is_some()
-        && let Some(i) = turns::over(py, buffer.shape()[0], || column.first_not_a_time())
+        && let Some(i) = turns::first(py, column.len(), |rows| column.first_not_a_time(rows))?
     {
         let remedy = "pass array[~numpy.isnat(array)], or a column in which it is a null";
         return Err(at(py, i, key_type(py, format!("NaT is no key; {remedy}"))));

@@ -3,8 +3,10 @@
 //! The only place that reads memory Python libraries lent us. A column borrows; whoever made it
 //! keeps the owner alive (`keys::buffer`, `arrow::import`).
 
+use std::ops::Range;
+
 use bloomery_core::key::decimal::DecimalBytes;
-use bloomery_core::key::{Domain, KeyHasher};
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher};
 use bloomery_core::structure::HashSource;
 
 use super::ticks::Ticks;
@@ -111,6 +113,8 @@ pub(crate) struct Column {
     hasher: KeyHasher,
     pub(super) values: Values,
     pub(super) len: usize,
+    /// Whether the values are taken as they are, in the place of hashes.
+    into_numbers: bool,
 }
 
 // SAFETY: a column is a read-only view; its makers promise that the memory outlives it and is
@@ -145,38 +149,89 @@ impl Column {
     /// # Safety
     /// They must do so, and stay where they are for as long as the column is used.
     pub(crate) unsafe fn new(hasher: &KeyHasher, values: Values, len: usize) -> Self {
-        Column { hasher: *hasher, values, len }
+        Column { hasher: *hasher, values, len, into_numbers: false }
     }
 
-    /// Where whole words of 64 bits lie: the first, and the step to the next.
-    pub(crate) fn words(&self) -> Option<(*const u8, isize)> {
-        match self.values {
-            Values::Fixed { base, stride, class: Fixed::U64 | Fixed::I64 } => Some((base, stride)),
-            _ => None,
+    /// The column with its numbers themselves in the place of hashes; `None` where it has no whole ones.
+    pub(crate) fn into_numbers(self) -> Option<Self> {
+        (self.is_signed() || self.is_unsigned()).then_some(Column { into_numbers: true, ..self })
+    }
+
+    /// Whether it has words of 64 bits.
+    pub(crate) fn has_words(&self) -> bool {
+        matches!(self.values, Values::Fixed { class: Fixed::U64 | Fixed::I64, .. })
+    }
+
+    /// Whether its numbers may be below 0.
+    pub(crate) fn is_signed(&self) -> bool {
+        matches!(self.values, Values::Fixed { class: Fixed::I8 | Fixed::I16 | Fixed::I32 | Fixed::I64, .. })
+    }
+
+    fn is_unsigned(&self) -> bool {
+        matches!(self.values, Values::Fixed { class: Fixed::U8 | Fixed::U16 | Fixed::U32 | Fixed::U64, .. })
+    }
+
+    /// Number `i` of whole ones, as if it had a sign; there must be such a row.
+    pub(crate) fn number(&self, i: usize) -> i64 {
+        let mut number = [0];
+        self.fill(i, &mut number);
+        number[0] as i64
+    }
+
+    fn fill_numbers(base: *const u8, stride: isize, class: Fixed, start: usize, out: &mut [u64]) {
+        macro_rules! with {
+            ($T:ty) => {
+                // SAFETY: the address is that of an element of the column.
+                Self::each(base, stride, start, out, |at| unsafe { read::<$T>(at) } as u64)
+            };
+        }
+        match class {
+            Fixed::I8 => with!(i8),
+            Fixed::I16 => with!(i16),
+            Fixed::I32 => with!(i32),
+            Fixed::U8 => with!(u8),
+            Fixed::U16 => with!(u16),
+            Fixed::U32 => with!(u32),
+            _ => with!(u64),
         }
     }
 
-    /// Code points in a UTF-32 column; none in others.
-    pub(crate) fn points(&self) -> usize {
-        let Values::Fixed { class: Fixed::Utf32(points), .. } = self.values else { return 0 };
-        points.saturating_mul(self.len)
+    /// The domain of the keys.
+    fn domain(&self) -> Domain {
+        let Values::Fixed { class, .. } = self.values else {
+            return if matches!(self.values, Values::Bits { .. }) { Domain::Integer } else { Domain::Text };
+        };
+        match class {
+            Fixed::I8 | Fixed::I16 | Fixed::I32 | Fixed::I64 | Fixed::Bool => Domain::Integer,
+            Fixed::U8 | Fixed::U16 | Fixed::U32 | Fixed::U64 => Domain::Integer,
+            Fixed::F16 | Fixed::F32 | Fixed::F64 => Domain::Float,
+            Fixed::Bytes(_) | Fixed::Padded(_) | Fixed::Utf32(_) => Domain::Text,
+            Fixed::Ticks(ticks, _) => ticks.domain,
+            Fixed::Decimal { .. } => Domain::Decimal,
+        }
     }
 
-    /// The first key of a UTF-32 column that holds something that is no character (a lone surrogate).
-    pub(crate) fn first_that_is_no_text(&self) -> Option<usize> {
+    /// Code points of each key of a UTF-32 column.
+    pub(crate) fn points(&self) -> Option<usize> {
+        let Values::Fixed { class: Fixed::Utf32(points), .. } = self.values else { return None };
+        Some(points)
+    }
+
+    /// The first key of these rows of a UTF-32 column that holds something that is no character (a lone surrogate).
+    pub(crate) fn first_that_is_no_text(&self, mut rows: Range<usize>) -> Option<usize> {
         let Values::Fixed { base, stride, class: Fixed::Utf32(points) } = self.values else { return None };
-        (0..self.len).find(|&i| {
+        rows.find(|&i| {
             let at = base.wrapping_offset(i as isize * stride);
             // SAFETY: element i of the column, 4 * points bytes.
             (0..points).any(|j| char::from_u32(unsafe { read(at.wrapping_add(4 * j)) }).is_none())
         })
     }
 
-    /// The first key of a column of NumPy's dates or durations that is "not a time": the least number.
-    pub(crate) fn first_not_a_time(&self) -> Option<usize> {
+    /// The first of these rows of NumPy's dates or durations that is "not a time": the least number.
+    pub(crate) fn first_not_a_time(&self, mut rows: Range<usize>) -> Option<usize> {
         let Values::Fixed { base, stride, class: Fixed::Ticks(_, 8) } = self.values else { return None };
         // SAFETY: element i of the column, 8 bytes.
-        (0..self.len).find(|&i| unsafe { read::<i64>(base.wrapping_offset(i as isize * stride)) } == i64::MIN)
+        rows.find(|&i| unsafe { read::<i64>(base.wrapping_offset(i as isize * stride)) } == i64::MIN)
     }
 
     /// Calls `hash` for each address of a fixed-width column.
@@ -314,6 +369,9 @@ impl HashSource for Column {
         assert!(start + out.len() <= self.len);
         let h = &self.hasher;
         match self.values {
+            Values::Fixed { base, stride, class } if self.into_numbers => {
+                Self::fill_numbers(base, stride, class, start, out);
+            }
             Values::Fixed { base, stride, class } => self.fill_fixed(base, stride, class, start, out),
             Values::Bits { base, first } => {
                 for (i, out) in out.iter_mut().enumerate() {
@@ -337,6 +395,10 @@ impl HashSource for Column {
                 }
             }
         }
+    }
+
+    fn domains(&self) -> KeyDomains {
+        if self.into_numbers { KeyDomains::HASHED } else { KeyDomains::of(self.domain()) }
     }
 }
 

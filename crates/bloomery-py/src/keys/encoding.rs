@@ -28,22 +28,23 @@ const REMEMBERS: usize = if cfg!(fuzzing) { 1 << 8 } else { 64 << 10 };
 /// It remembers so many of them, alive; they take 50 kB.
 const MOST_MET: usize = 1000;
 
-/// The hash of `key` by its canonical bytes.
-pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let mut whole = Whole { hasher, hash: 0 };
+/// The hash of `key` by its canonical bytes, and its domain.
+pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64, Domain)> {
+    let mut whole = Whole { hasher, hash: 0, domain: Domain::Text };
     encode(key, 0, &mut whole)?;
-    Ok(whole.hash)
+    Ok((whole.hash, whole.domain))
 }
 
 /// The hash of a key that is part of no other.
 struct Whole<'a> {
     hasher: &'a KeyHasher,
     hash: u64,
+    domain: Domain,
 }
 
 impl Sink for Whole<'_> {
     fn take(&mut self, _: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()> {
-        self.hash = self.hasher.bytes(domain, bytes);
+        (self.hash, self.domain) = (self.hasher.bytes(domain, bytes), domain);
         Ok(())
     }
 

@@ -1,10 +1,10 @@
 //! Columns that can be had as Python's objects only.
 
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{KeyDomains, KeyHasher};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
-use super::scalar::hash_key;
+use super::scalar::hash_key_in;
 use crate::arrow::import::Chunk;
 
 /// The Python objects of a Polars or pandas column or frame, of which `is_null` tells the nulls. The Arrow form of
@@ -14,7 +14,11 @@ pub(super) fn objects<'py>(
     items: &Bound<'py, PyAny>,
     is_null: impl Fn(&Bound<'py, PyAny>) -> bool,
 ) -> PyResult<Chunk> {
-    Chunk::of(items, |item| if is_null(item) { Ok(None) } else { hash_key(hasher, item).map(Some) })
+    Chunk::of(items, |item| if is_null(item) { Ok(None) } else { hash_in(hasher, item).map(Some) })
+}
+
+fn hash_in(hasher: &KeyHasher, item: &Bound<'_, PyAny>) -> PyResult<(u64, KeyDomains)> {
+    hash_key_in(hasher, item).map(|(hash, domain)| (hash, KeyDomains::of(domain)))
 }
 
 /// Whether pandas takes `item` of a column of objects for missing.

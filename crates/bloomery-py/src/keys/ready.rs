@@ -1,8 +1,9 @@
 //! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
 
 use bloomery_core::cells::allocation::{reserve, zeroed};
+use bloomery_core::key::KeyDomains;
 use bloomery_core::structure::HashSource;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -13,47 +14,17 @@ use super::column::Column;
 use super::filters;
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk, Chunks};
+use crate::arrow::meaning::Meaning;
 use crate::errors::{OrRaise, key_type, parameter};
+use crate::params::shown;
 use crate::turns;
-
-/// Column values as they are, for hashes computed elsewhere.
-struct Ready<'a> {
-    base: *const u8,
-    stride: isize,
-    len: usize,
-    _column: &'a Column,
-}
-
-// SAFETY: a read-only view of a column, which is Sync itself.
-unsafe impl Sync for Ready<'_> {}
-
-impl HashSource for Ready<'_> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn fill(&self, start: usize, out: &mut [u64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            let at = self.base.wrapping_offset((start + i) as isize * self.stride);
-            // SAFETY: element start + i of the column, 8 bytes wide.
-            *out = unsafe { at.cast::<u64>().read_unaligned() };
-        }
-    }
-}
-
-fn view<'a>(py: Python<'_>, column: &'a Column) -> PyResult<Ready<'a>> {
-    match column.words() {
-        Some((base, stride)) => Ok(Ready { base, stride, len: column.len(), _column: column }),
-        None => Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()")),
-    }
-}
 
 /// One hash.
 fn one(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract::<u64>().map_err(|error| {
         let py = value.py();
         if error.is_instance_of::<PyOverflowError>(py) {
-            return parameter(py, format!("a hash must be between 0 and 2**64 - 1, got {value}"));
+            return parameter(py, format!("a hash must be between 0 and 2**64 - 1, got {}", shown(value)));
         }
         key_type(py, "hashes must be whole numbers between 0 and 2**64 - 1; see hash_key() and hash_many()")
     })
@@ -67,20 +38,26 @@ pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     Ok(None)
 }
 
-/// The hashes of a pyarrow, Polars or pandas column; hash_many() gives a null for a null.
-fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunk> {
-    let mut list = None;
-    for name in ["to_list", "to_pylist"] {
-        if list.is_none() && hashes.hasattr(name)? {
-            list = Some(hashes.call_method0(name)?);
-        }
+/// The hashes of a column that speaks the Arrow interface; hash_many() gives a null for a null.
+fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunks> {
+    let py = hashes.py();
+    let listed = |_| {
+        let chunk = Chunk::of(&hashes.call_method0("to_list")?, |hash| {
+            // pandas.NA is the only value of a class of its own.
+            let null = hash.is_none() || hash.get_type().name()? == "NAType";
+            if null { Ok(None) } else { one(hash).map(|hash| Some((hash, KeyDomains::HASHED))) }
+        })?;
+        Ok(Chunks::one(Meaning::Hashes, chunk))
+    };
+    if answers::is_listed(hashes)? {
+        return listed(());
     }
-    let remedy = "hashes in this column cannot be listed; pass a NumPy array, a list, or a column of pyarrow";
-    Chunk::of(&list.ok_or_else(|| key_type(hashes.py(), remedy))?, |hash| {
-        // pandas.NA is the only value of a class of its own.
-        let null = hash.is_none() || hash.get_type().name()? == "NAType";
-        if null { Ok(None) } else { one(hash).map(Some) }
-    })
+    match import::lend(hashes) {
+        Ok(lent) => import::open(Meaning::Hashes, hashes, &lent),
+        // pandas exports through pyarrow, which need not be there.
+        Err(error) if error.is_instance_of::<PyException>(py) && answers::is_pandas(hashes)? => listed(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs `operation` over a batch of hashes.
@@ -96,11 +73,16 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
         && let Opened::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {
-        let ready = view(py, &column)?;
-        return answers::like_buffer(hashes, ready.len(), |out| operation.work(py, &ready, Some(out)));
+        let Some(numbers) = column.has_words().then_some(column).and_then(Column::into_numbers) else {
+            return Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()"));
+        };
+        return answers::like_buffer(hashes, numbers.len(), |out| {
+            operation.expect(py, numbers.len())?;
+            operation.work(py, &numbers, Some(out))
+        });
     }
     if import::speaks(hashes)? {
-        return batch::arrow(operation, hashes, Chunks::one(&hasher, column(hashes)?), true);
+        return batch::arrow(operation, hashes, column(hashes)?, true);
     }
     let mut values = Vec::new();
     for hash in hashes.try_iter()? {
@@ -110,6 +92,7 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
             turns::breathe(py)?;
         }
     }
+    operation.expect(py, values.len())?;
     let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
     operation.work(py, &values.as_slice(), Some(&mut out))?;
     T::to_list(py, &out)

@@ -1,6 +1,6 @@
 //! One Python object to one hash. Exact `str`, `int`, `bytes` and `float` first: they are the hot path.
 
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{Domain, KeyHasher};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -10,40 +10,46 @@ use crate::{cpython, errors};
 /// The hash of `key`.
 #[inline(always)]
 pub(crate) fn hash_key(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+    hash_key_in(hasher, key).map(|(hash, _)| hash)
+}
+
+/// The hash of `key`, and its domain.
+#[inline(always)]
+pub(crate) fn hash_key_in(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64, Domain)> {
     // SAFETY: a live object.
     match unsafe { hash_exact(hasher, key.as_ptr()) } {
-        Some(hash) => Ok(hash),
+        Some(hashed) => Ok(hashed),
         None => hash_other(hasher, key),
     }
 }
 
-/// The hash of an exact `str`, `bytes`, `float`, or `int` within 64 bits; runs no Python code.
+/// The hash of an exact `str`, `bytes`, `float`, or `int` within 64 bits, and its domain; runs no Python code.
 ///
 /// # Safety
 /// `object` must be alive throughout, and the thread attached to the interpreter.
 #[inline(always)]
-pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Option<u64> {
+pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Option<(u64, Domain)> {
     // SAFETY: the caller's promise; type objects are static; `str` and `bytes` keep their bytes, which do not
     // change, as long as they live.
     unsafe {
         if let Some(bytes) = cpython::ascii_bytes(object) {
-            return Some(hasher.text(bytes));
+            return Some((hasher.text(bytes), Domain::Text));
         }
         let class = ffi::Py_TYPE(object);
         if class == &raw mut ffi::PyUnicode_Type {
-            hash_encoded(hasher, object)
+            hash_encoded(hasher, object).map(|hash| (hash, Domain::Text))
         } else if class == &raw mut ffi::PyLong_Type {
             let value = match cpython::value(object) {
                 Some(value) => value,
                 None => signed(object)?,
             };
-            Some(hasher.signed(value))
+            Some((hasher.signed(value), Domain::Integer))
         } else if class == &raw mut ffi::PyBytes_Type {
             let data = ffi::PyBytes_AsString(object);
             let len = ffi::PyBytes_Size(object);
-            Some(hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)))
+            Some((hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)), Domain::Text))
         } else if class == &raw mut ffi::PyFloat_Type {
-            Some(hasher.float(ffi::PyFloat_AsDouble(object)))
+            Some((hasher.float(ffi::PyFloat_AsDouble(object)), Domain::Float))
         } else {
             None
         }
@@ -97,6 +103,6 @@ unsafe fn signed(int: *mut ffi::PyObject) -> Option<i64> {
 
 /// Everything else.
 #[cold]
-fn hash_other(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+fn hash_other(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64, Domain)> {
     encoding::hash(hasher, key).map_err(|error| errors::in_tree(key.py(), error))
 }

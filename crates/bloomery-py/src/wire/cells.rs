@@ -160,6 +160,12 @@ impl WireCells {
         self.of(hashes.py(), words.iter().map(|word| u64::from_ne_bytes(*word)).collect(), adding)
     }
 
+    /// No key, and the mark of every shard.
+    #[pyo3(signature = () -> "WireBatch")]
+    fn marks(&self, py: Python<'_>) -> WireBatch {
+        WireBatch::new(py.detach(|| Batch::marks(&self.core)), 0)
+    }
+
     /// One key, to be looked for or added.
     #[pyo3(signature = (key: "Key", *, adding: "bool" = false) -> "WireBatch")]
     fn one(

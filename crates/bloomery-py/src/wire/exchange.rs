@@ -8,6 +8,7 @@ use bloomery_core::wire::counted::Counted;
 use bloomery_core::wire::exchange::{Exchange, State};
 use bloomery_core::wire::plain::Bits;
 use bloomery_core::wire::reply::Reply;
+use bloomery_core::wire::text::Text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 
@@ -24,6 +25,8 @@ pub(super) enum Talk {
     Bits(Exchange<Bits>),
     /// Counters.
     Counters(Exchange<Counted>),
+    /// A short string.
+    Text(Exchange<Text>),
 }
 
 /// Does the same with either.
@@ -32,6 +35,7 @@ macro_rules! either {
         match $talk {
             Talk::Bits($one) => $done,
             Talk::Counters($one) => $done,
+            Talk::Text($one) => $done,
         }
     };
 }

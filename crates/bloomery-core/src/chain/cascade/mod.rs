@@ -179,6 +179,10 @@ impl Filter for FilterCascade {
         &self.hasher
     }
 
+    fn hasher_mut(&mut self) -> &mut KeyHasher {
+        &mut self.hasher
+    }
+
     fn nbytes(&self) -> u64 {
         let packed = self.table.len_bytes() + self.bits.len_bytes();
         self.parts.iter().map(Part::nbytes).sum::<u64>() + packed as u64

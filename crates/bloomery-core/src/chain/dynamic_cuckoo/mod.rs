@@ -25,11 +25,14 @@ mod placing;
 pub mod plan;
 
 pub use self::plan::Plan;
+use std::sync::Arc;
+
 use self::plan::{check_stages, room};
 use super::asking::{ask_in_turn, look};
 use super::stages::{Chain, Info, WHOLE, chain_answers};
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
+use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::{CUCKOO, DYNAMIC_CUCKOO};
 use crate::sizing::chain::{Member, Stages};
@@ -202,7 +205,7 @@ impl Filter for DynamicCuckooFilter {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut whole = Header::new(DYNAMIC_CUCKOO, 0, self.chain.hasher());
+        let mut whole = Header::new(DYNAMIC_CUCKOO, 0, &self.chain.hasher);
         self.describe(&mut whole);
         self.chain.container(&whole)
     }
@@ -348,7 +351,11 @@ impl Loadable for DynamicCuckooFilter {
     }
 
     fn bound(&mut self, max_bytes: u64) {
-        self.chain.max_bytes = max_bytes;
+        self.chain.bound.most = max_bytes;
+    }
+
+    fn share(&mut self, growth: Arc<dyn Growth>) {
+        self.chain.bound.share(growth);
     }
 }
 

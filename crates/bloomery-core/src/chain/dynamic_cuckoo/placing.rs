@@ -88,8 +88,11 @@ impl DynamicCuckooFilter {
         let mut stages = 0..if self.all_open() { self.chain.stages.len() } else { 0 };
         if self.may_open() {
             self.chain.check_room(self.plan.shape.words() * 8)?;
-            let stage =
-                self.chain.spare.take().map_or_else(|| self.plan.stage(*self.chain.hasher()), |spare| Ok(*spare))?;
+            let stage = self
+                .chain
+                .spare
+                .take()
+                .map_or_else(|| self.plan.stage(self.chain.hasher.fresh()), |spare| Ok(*spare))?;
             self.chain.open(stage);
             self.active = self.first_open();
             stages = self.chain.stages.len() - 1..self.chain.stages.len();

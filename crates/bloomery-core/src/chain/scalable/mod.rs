@@ -8,11 +8,14 @@
 
 pub mod plan;
 
+use std::sync::Arc;
+
 pub use self::plan::Plan;
 use super::kinds::{Kind, Stage};
 use super::stages::{Chain, Info, MAX_STAGES, WHOLE, chain_answers};
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
+use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::sizing::estimates::came_to_chain;
@@ -144,10 +147,10 @@ impl ScalableBloomFilter {
     /// Opens another stage.
     fn grow(&mut self) -> Result<()> {
         let (index, before) = (self.chain.stages.len(), self.newest()?.target_fpr());
-        if self.chain.max_bytes < u64::MAX {
+        if !self.chain.bound.is_open() {
             self.chain.check_room(self.plan.stage_bytes(index, before)?)?;
         }
-        let stage = self.plan.stage(index, before, *self.chain.hasher())?;
+        let stage = self.plan.stage(index, before, self.chain.hasher.fresh())?;
         self.chain.open(stage);
         Ok(())
     }
@@ -231,7 +234,7 @@ impl Filter for ScalableBloomFilter {
     }
 
     fn container(&self) -> Container<'_> {
-        let mut whole = Header::new(SCALABLE, 0, self.chain.hasher());
+        let mut whole = Header::new(SCALABLE, 0, &self.chain.hasher);
         self.describe(&mut whole);
         self.plan.kind.describe(&mut whole);
         self.chain.container(&whole)
@@ -327,7 +330,11 @@ impl Loadable for ScalableBloomFilter {
     }
 
     fn bound(&mut self, max_bytes: u64) {
-        self.chain.max_bytes = max_bytes;
+        self.chain.bound.most = max_bytes;
+    }
+
+    fn share(&mut self, growth: Arc<dyn Growth>) {
+        self.chain.bound.share(growth);
     }
 }
 

@@ -150,6 +150,10 @@ impl Filter for DeletableBloomFilter {
 
     load_answers!(added);
 
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.regions.positions.law().fpr(items))
+    }
+
     fn fpr(&self) -> f64 {
         self.regions.positions.law().fpr_of_fill(self.fill())
     }

@@ -57,8 +57,11 @@ impl Apart {
         }
     }
 
-    /// Counts one more of a key that is here; or takes it in at `least` if its minimum stood alone.
-    pub fn add(&mut self, hash: u64, least: u64, alone: bool) {
+    /// Counts `more` of a key that is here; or takes it in at `least` if its minimum stood alone.
+    pub fn add(&mut self, hash: u64, least: u64, alone: bool, more: u64) {
+        if more == 0 {
+            return;
+        }
         let (at, key) = match self.walk(hash) {
             Walk::At(i) => (i, None),
             Walk::Free(i) if alone => (i, Some(hash)),
@@ -68,7 +71,7 @@ impl Apart {
         if let Some([hash_word, count]) = words.get_mut(at - 1..=at) {
             match key {
                 Some(key) => (*hash_word, *count) = (key.to_le(), least.to_le()),
-                None => *count = u64::from_le(*count).saturating_add(1).to_le(),
+                None => *count = u64::from_le(*count).saturating_add(more).to_le(),
             }
         }
     }

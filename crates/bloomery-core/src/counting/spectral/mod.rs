@@ -73,6 +73,8 @@ structure! {
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
         /// Keys that are counted apart ("recurring-minimum" only): O(capacity).
         pub num_apart: u64 = |f| f.apart.as_ref().map_or(0, Apart::len);
+        /// Counters at their maximum: a count that such ones tell is "so many or more".
+        pub num_saturated: u64 = |f| f.spread.packed.count_full(f.memory.words(), f.shape.num_cells);
         /// True when the counters live in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
@@ -170,6 +172,10 @@ impl Filter for SpectralBloomFilter {
         &self.hasher
     }
 
+    fn hasher_mut(&mut self) -> &mut KeyHasher {
+        &mut self.hasher
+    }
+
     const AHEAD: usize = spread::AHEAD;
 
     #[inline(always)]
@@ -183,6 +189,10 @@ impl Filter for SpectralBloomFilter {
     }
 
     load_answers!(occurrences);
+
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.shape.law().fpr(items))
+    }
 
     fn fpr(&self) -> f64 {
         self.shape.law().fpr_of_fill(self.fill())
@@ -250,7 +260,7 @@ impl Addable for SpectralBloomFilter {
         if self.apart.is_some() {
             let (now, times, _) = self.extremes(&cells);
             if let Some(apart) = &mut self.apart {
-                apart.add(hash, now, times == 1);
+                apart.add(hash, now, times == 1, 1);
             }
         }
         self.load.came(1, u64::from(least == 0));
@@ -270,6 +280,29 @@ impl Addable for SpectralBloomFilter {
 }
 
 impl Countable for SpectralBloomFilter {
+    /// All counters of a key rise by one with each addition, or the least ones do until they meet the next.
+    fn add_times(&mut self, hash: u64, times: u64) -> Option<Result<()>> {
+        let (packed, mode) = (self.spread.packed, self.mode);
+        let cells = self.spread.positions(hash);
+        let (least, alone, most) = self.extremes(&cells);
+        let top = if mode == Mode::MinimalIncrease { least } else { most };
+        let fits = times.min(packed.max() - top);
+        let words = match self.memory.writable() {
+            Ok(words) => words,
+            Err(error) => return Some(Err(error)),
+        };
+        for &cell in cells.all() {
+            let value = packed.get(words, cell);
+            let raised = if mode == Mode::MinimalIncrease { value.max(least + fits) } else { value + fits };
+            packed.set(words, cell, raised);
+        }
+        if let Some(apart) = &mut self.apart {
+            apart.add(hash, least + fits, alone == 1, fits);
+        }
+        self.load.came(fits, u64::from(least == 0 && fits > 0));
+        Some(if fits < times { Err(self.refuse()) } else { Ok(()) })
+    }
+
     /// The least counter, or the count apart where that is lower. Never below the truth.
     fn count_hash(&self, hash: u64) -> u64 {
         let least = self.spread.least(self.words(), hash);

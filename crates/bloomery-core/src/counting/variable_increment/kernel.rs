@@ -19,7 +19,7 @@ const M2: u64 = 0xaf25_1af3_b0f0_25b5;
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     /// The cells.
-    pub(super) spread: Spread,
+    pub(in crate::counting) spread: Spread,
     /// L.
     increments: u64,
     /// 64 - log2 L.

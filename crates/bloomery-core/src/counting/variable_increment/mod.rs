@@ -68,6 +68,8 @@ structure! {
         pub increments: u64 = |f| f.shape.increments, INCREMENTS merged;
         /// Additions less removals, a repeated key as often as it came.
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
+        /// Counters at their maximum, which stay there for ever.
+        pub num_saturated: u64 = |f| f.kernel.spread.packed.count_full(f.words(), f.shape.num_cells);
         /// True when the counters live in a file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
@@ -134,6 +136,10 @@ impl Filter for VariableIncrementFilter {
     }
 
     load_answers!(occurrences);
+
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.shape.fpr(items))
+    }
 
     fn fpr(&self) -> f64 {
         let items = self.shape.occupancy().items(self.fill());

@@ -253,6 +253,10 @@ impl Filter for ZoneFilter {
         &self.hasher
     }
 
+    fn hasher_mut(&mut self) -> &mut KeyHasher {
+        &mut self.hasher
+    }
+
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
         self.number(hash).is_some_and(|number| self.holds(number))
@@ -357,18 +361,40 @@ impl Loadable for ZoneFilter {
         Ok(Self::of_shape(zone, universe, members.min(u64::MAX >> 1), shape, cells, hasher))
     }
 
-    /// Each member has one rest for each prime, so they all have as many; behind the last cell there is nothing.
+    /// Each member has one rest for each prime, so they all have as many; behind the last cell there is nothing. Of bits
+    /// each new member sets one at least. A counter that stopped is not counted, and what it held is not known.
     fn check_cells(&self) -> Result<()> {
-        let wrong = |what| Err(Error::format(format!("{what}; the file is damaged")));
+        let wrong = |what: &str| Err(Error::format(format!("{what}; the file is damaged")));
         let words = self.cells.words();
         let end = self.num_cells * u64::from(self.packed.width());
         let mut rest = words.iter().skip((end / 64) as usize).map(|word| u64::from_le(*word));
         if rest.next().is_some_and(|word| word >> (end % 64) > 0) || rest.any(|word| word > 0) {
             return wrong("the file has rests behind the last prime");
         }
-        let some = |i: usize| self.rests(i).any(|count| count > 0);
-        if (0..self.primes.len()).any(|i| some(i) != (self.members > 0) && !self.has_stopped(i)) {
-            return wrong("the file does not hold as many members as it says");
+        let counting = self.counting();
+        let stopped = |count: u64| counting && count == self.packed.max();
+        let mut set = 0u64;
+        for (i, &prime) in self.primes.iter().enumerate() {
+            let (mut held, mut stops) = (0u64, false);
+            for (rest, count) in (0..).zip(self.rests(i)) {
+                if count > 0 && rest >= self.universe {
+                    return wrong("the file holds the rest of a number outside of its universe");
+                }
+                stops |= stopped(count);
+                held += if stopped(count) { 0 } else { count };
+            }
+            set += held;
+            let agree = match (counting, stops) {
+                (true, false) => held == self.members,
+                (true, true) => held <= self.members,
+                (false, _) => (held > 0) == (self.members > 0) && held <= self.members,
+            };
+            if !agree {
+                return wrong(&format!("the file says that it has {} members, prime {prime} has others", self.members));
+            }
+        }
+        if !counting && self.members > set {
+            return wrong(&format!("the file says that it has {} members, more than it has bits", self.members));
         }
         Ok(())
     }

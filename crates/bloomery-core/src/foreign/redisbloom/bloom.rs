@@ -12,10 +12,12 @@
 //! into one more where that holds as many keys as it has entries.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::cells::{Cells, Refused, piece_of, take_piece};
 use super::fields::Fields;
 use crate::error::{Error, Result};
+use crate::growth::{Bound, Growth};
 use crate::hash::murmur64a::murmur64a;
 
 const SEED: u64 = 0xc6a4_a793_5bd1_e995;
@@ -183,7 +185,7 @@ pub struct Chain {
     items: u64,
     scaling: bool,
     growth: u32,
-    max_bytes: u64,
+    bound: Bound,
 }
 
 fn bad(why: &str) -> Error {
@@ -193,7 +195,7 @@ fn bad(why: &str) -> Error {
 impl Chain {
     /// An empty filter for `capacity` keys at rate `error`; `growth` is told even where it does not grow.
     pub fn construct(capacity: u64, error: f64, growth: u32, scaling: bool) -> Result<Self> {
-        let mut chain = Chain { layers: Vec::new(), items: 0, scaling, growth, max_bytes: u64::MAX };
+        let mut chain = Chain { layers: Vec::new(), items: 0, scaling, growth, bound: Bound::default() };
         chain.push(Self::first(capacity, error, scaling)?)?;
         Ok(chain)
     }
@@ -240,7 +242,12 @@ impl Chain {
 
     /// Growing beyond so many bytes is refused.
     pub fn bound(&mut self, max_bytes: u64) {
-        self.max_bytes = max_bytes;
+        self.bound.most = max_bytes;
+    }
+
+    /// From here on, `growth` is asked before it grows.
+    pub fn share(&mut self, growth: Arc<dyn Growth>) {
+        self.bound.share(growth);
     }
 
     /// Rate asked for.
@@ -291,9 +298,16 @@ impl Chain {
         let entries = last.entries.checked_mul(self.growth.into());
         let layer = Layer::new(entries.unwrap_or(u64::MAX), last.error * 0.5)?;
         let bytes = self.nbytes().saturating_add(layer.cells.len() as u64);
-        if self.layers.len() >= MOST_LAYERS || bytes > self.max_bytes {
-            let most = self.max_bytes;
+        if self.layers.len() >= MOST_LAYERS || bytes > self.bound.most {
+            let most = self.bound.most;
             return Err(Error::Memory(format!("with one layer more it has {bytes} bytes, it may have {most}")));
+        }
+        if !self.bound.take(layer.cells.len() as u64) {
+            let more = layer.cells.len();
+            let text = format!(
+                "one layer more has {more} bytes, more than all filters have left; drop some, or raise the cap"
+            );
+            return Err(Error::Memory(text));
         }
         self.push(layer)
     }
@@ -328,7 +342,7 @@ impl Chain {
             return Err(bad(": a filter has at most 1100 layers"));
         }
         let scaling = options & NO_SCALING == 0;
-        let mut chain = Chain { layers: Vec::new(), items, scaling, growth, max_bytes };
+        let mut chain = Chain { layers: Vec::new(), items, scaling, growth, bound: Bound::of(max_bytes) };
         let mut sum = 0u64;
         for _ in 0..count {
             let layer = Layer::read(&mut fields).ok_or_else(|| bad(""))??;
@@ -369,7 +383,7 @@ impl Chain {
     /// A copy.
     pub fn try_clone(&self) -> Result<Self> {
         let layers = self.layers.iter().map(Layer::try_clone).collect::<Result<_>>()?;
-        Ok(Chain { layers, ..*self })
+        Ok(Chain { layers, bound: self.bound.alone(), ..*self })
     }
 }
 

@@ -10,10 +10,12 @@
 //! most `iterations` of them; if that does not help they go back, and a table is added, unless the expansion is 0.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::cells::{Cells, Refused, piece_of, take_piece};
 use super::fields::Fields;
 use crate::error::{Error, Result};
+use crate::growth::{Bound, Growth};
 use crate::hash::murmur64a::murmur64a;
 
 /// Bytes of a header.
@@ -107,14 +109,14 @@ pub struct Cuckoo {
     tables: Vec<Cells>,
     items: u64,
     deletes: u64,
-    max_bytes: u64,
+    bound: Bound,
 }
 
 impl Cuckoo {
     /// An empty filter.
     pub fn construct(shape: Shape) -> Result<Self> {
         let first = Cells::zeroed(shape.table_bytes(0)?)?;
-        Ok(Cuckoo { shape, tables: vec![first], items: 0, deletes: 0, max_bytes: u64::MAX })
+        Ok(Cuckoo { shape, tables: vec![first], items: 0, deletes: 0, bound: Bound::default() })
     }
 
     /// What it was made with.
@@ -144,7 +146,12 @@ impl Cuckoo {
 
     /// Growing beyond so many bytes is refused.
     pub fn bound(&mut self, max_bytes: u64) {
-        self.max_bytes = max_bytes;
+        self.bound.most = max_bytes;
+    }
+
+    /// From here on, `growth` is asked before it grows.
+    pub fn share(&mut self, growth: Arc<dyn Growth>) {
+        self.bound.share(growth);
     }
 
     /// Share of slots in use.
@@ -258,9 +265,15 @@ impl Cuckoo {
         }
         let bytes = self.shape.table_bytes(self.tables.len())?;
         let all = self.nbytes().saturating_add(bytes);
-        if all > self.max_bytes || self.tables.len() >= MOST_TABLES {
-            let most = self.max_bytes;
+        if all > self.bound.most || self.tables.len() >= MOST_TABLES {
+            let most = self.bound.most;
             return Err(Error::Memory(format!("with one table more it has {all} bytes, it may have {most}")));
+        }
+        if !self.bound.take(bytes) {
+            let text = format!(
+                "one table more has {bytes} bytes, more than all filters have left; drop some, or raise the cap"
+            );
+            return Err(Error::Memory(text));
         }
         self.tables.push(Cells::zeroed(bytes)?);
         Ok(())
@@ -345,7 +358,7 @@ impl Cuckoo {
         if count == 0 || count > MOST_TABLES as u64 || expansion == 0 && count > 1 {
             return Err(Error::Format("Couldn't create filter!".into()));
         }
-        let mut filter = Cuckoo { shape, tables: Vec::new(), items, deletes, max_bytes };
+        let mut filter = Cuckoo { shape, tables: Vec::new(), items, deletes, bound: Bound::of(max_bytes) };
         for index in 0..count as usize {
             let bytes = shape.table_bytes(index)?;
             // Tables of a doubling filter are too many before they are many.
@@ -382,7 +395,7 @@ impl Cuckoo {
     /// A copy.
     pub fn try_clone(&self) -> Result<Self> {
         let tables = self.tables.iter().map(Cells::try_clone).collect::<Result<_>>()?;
-        Ok(Cuckoo { tables, ..*self })
+        Ok(Cuckoo { tables, bound: self.bound.alone(), ..*self })
     }
 }
 

@@ -3,14 +3,10 @@
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
+pub use crate::container::service::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::container::{Container, Header, Parsed, Section, Verify, kind, tag};
 use crate::error::{Error, Result};
-use crate::key::KeyHasher;
-
-/// Numbers in files, beyond those of the registry.
-pub const BLOOM: u16 = 16_385;
-/// Likewise.
-pub const CUCKOO: u16 = 16_386;
+use crate::key::{AddedDomains, KeyHasher};
 
 /// A filter that a dump can be made of.
 trait Dumped: Sized {
@@ -44,7 +40,7 @@ impl Dumped for Cuckoo {
 }
 
 fn container<'a>(variant: u16, head: &[u8], cells: impl Iterator<Item = &'a Cells>) -> Container<'a> {
-    let mut header = Header::new(variant, 0, &KeyHasher::seeded(0));
+    let mut header = Header::new(variant, 0, &KeyHasher::seeded(0).holding(AddedDomains::UNKNOWN));
     header.set(tag::FOREIGN_LENGTH, 0, head.len() as u64);
     for (index, part) in head.chunks(8).enumerate() {
         let mut word = [0; 8];

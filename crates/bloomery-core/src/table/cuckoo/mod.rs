@@ -280,6 +280,10 @@ impl Filter for CuckooFilter {
 
     load_answers!(added);
 
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(self.shape.true_fpr(items))
+    }
+
     fn fpr(&self) -> f64 {
         self.shape.true_fpr(self.items() as f64)
     }

@@ -10,6 +10,17 @@ use super::DLeftCountingFilter;
 use super::table::TOP;
 use crate::error::Result;
 
+/// The digits of a count, least significant first.
+fn digits(mut count: u64) -> Vec<u64> {
+    let mut digits = Vec::new();
+    while count > 0 {
+        let digit = (count - 1) % TOP + 1;
+        digits.push(digit);
+        count = (count - digit) / TOP;
+    }
+    digits
+}
+
 impl DLeftCountingFilter {
     /// Cells of a fingerprint, least significant digit first.
     fn cells_of(&self, fingerprint: u64) -> Vec<u64> {
@@ -112,21 +123,20 @@ impl DLeftCountingFilter {
         count
     }
 
-    /// Sets the count of a fingerprint that has fewer copies now; on an error cells may have been added.
-    fn raise_to(&mut self, fingerprint: u64, count: u64) -> Result<()> {
-        let mut digits = Vec::new();
-        let mut rest = count;
-        while rest > 0 {
-            let digit = (rest - 1) % TOP + 1;
-            digits.push(digit);
-            rest = (rest - digit) / TOP;
-        }
+    /// Sets the count of a fingerprint that has fewer copies now; where its cells find no room, as many as the cells tell
+    /// that it has.
+    pub(super) fn raise_to(&mut self, fingerprint: u64, count: u64) -> Result<()> {
+        let digits = digits(count);
         let table = self.table;
         let have = self.cells_of(fingerprint).len();
         for _ in have..digits.len() {
             let words = self.memory.writable()?;
             let (room, _) = table.survey(words, fingerprint);
             if !table.place(words, room, fingerprint) {
+                let cells = self.cells_of(fingerprint);
+                let words = self.memory.writable()?;
+                cells.iter().for_each(|&cell| table.set_digit(words, cell, TOP));
+                self.load.count(have == 0 && !cells.is_empty());
                 return Err(self.full());
             }
         }
@@ -134,6 +144,16 @@ impl DLeftCountingFilter {
         let words = self.memory.writable()?;
         cells.iter().zip(digits).for_each(|(&cell, digit)| table.set_digit(words, cell, digit));
         self.load.count(have == 0 && count > 0);
+        Ok(())
+    }
+
+    /// Sets the count of a fingerprint that has more copies now.
+    pub(super) fn lower_to(&mut self, fingerprint: u64, count: u64) -> Result<()> {
+        let (table, cells) = (self.table, self.cells_of(fingerprint));
+        let words = self.memory.writable()?;
+        let digits = digits(count).into_iter().chain(std::iter::repeat(0));
+        cells.iter().zip(digits).for_each(|(&cell, digit)| table.set_digit(words, cell, digit));
+        self.load.uncount(count == 0 && !cells.is_empty());
         Ok(())
     }
 

@@ -133,6 +133,10 @@ impl Filter for DLeftCountingFilter {
     load_answers!(added);
 
     /// Share of all fingerprints that are in.
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(fingerprints::taken(items, self.shape.fingerprints() as f64))
+    }
+
     fn fpr(&self) -> f64 {
         fingerprints::taken(self.load.added as f64, self.shape.fingerprints() as f64)
     }
@@ -162,6 +166,18 @@ impl Countable for DLeftCountingFilter {
     fn count_hash(&self, hash: u64) -> u64 {
         self.count_fingerprint(self.table.fingerprint(hash))
     }
+
+    fn add_times(&mut self, hash: u64, times: u64) -> Option<Result<()>> {
+        let fingerprint = self.table.fingerprint(hash);
+        let count = self.count_fingerprint(fingerprint);
+        (count > 0).then(|| self.raise_to(fingerprint, count.saturating_add(times)))
+    }
+
+    fn remove_times(&mut self, hash: u64, times: u64) -> Option<Result<()>> {
+        let fingerprint = self.table.fingerprint(hash);
+        let count = self.count_fingerprint(fingerprint);
+        Some(self.lower_to(fingerprint, count.saturating_sub(times)))
+    }
 }
 
 impl Mergeable for DLeftCountingFilter {
@@ -182,6 +198,17 @@ impl Loadable for DLeftCountingFilter {
         let shape = Shape { subtables, cells, remainder_bits, buckets }.check().map_err(Error::as_format)?;
         let memory = memory(kind::COUNTED_FINGERPRINTS, 0, shape.words())?;
         Ok(DLeftCountingFilter { shape, table: Table::new(shape)?, memory, load, hasher })
+    }
+
+    /// Every key takes one cell or more, and no cell stands without a key.
+    fn check_cells(&self) -> Result<()> {
+        let (used, added) = (self.table.used_cells(self.memory.words()), self.load.added);
+        if added > used || (added == 0) != (used == 0) {
+            return Err(Error::format(format!(
+                "the file says that it has {added} keys, in {used} cells; it is damaged"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -181,7 +181,7 @@ fn any_cells_are_survived() {
             let hash = random.next();
             let _ = (a.add_hash(hash), a.count_hash(hash), a.remove_hash(hash), a.remove_hash(!hash));
         }
-        assert!(a.fill() <= 1.0 && a.info().len() == 13);
+        assert!(a.fill() <= 1.0 && a.info().len() == 14);
     }
 }
 

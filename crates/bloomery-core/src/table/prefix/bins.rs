@@ -88,12 +88,30 @@ pub fn overflowed(bin: &[u64]) -> bool {
     u64::from_le(bin[0]) & 1 == 1
 }
 
-/// True of at most 25 fingerprints whose quotients are below 25.
-pub fn is_sound(bin: &[u64]) -> bool {
+/// True of at most 25 fingerprints, whose quotients are below 25, in ascending order with none twice, and nothing behind
+/// them; of no fewer where something was passed on.
+pub fn is_sound(bin: &[u64], width: u32) -> bool {
     let runs = u64::from_le(bin[0]) >> 1 & RUNS;
     let held = runs.count_ones();
+    if held > BIN_SIZE || overflowed(bin) && held < BIN_SIZE {
+        return false;
+    }
     // Of the bits up to that of the last fingerprint, those that are 0 count up the quotient.
-    held == 0 || held <= BIN_SIZE && u64::BITS - runs.leading_zeros() - held < BIN_SIZE
+    if held > 0 && u64::BITS - runs.leading_zeros() - held >= BIN_SIZE {
+        return false;
+    }
+    let (mut left, mut last) = (runs, None);
+    for i in 0..held {
+        let fp = u64::from(left.trailing_zeros() - i) << width | remainder(bin, width, i);
+        if last.is_some_and(|last| fp <= last) {
+            return false;
+        }
+        (left, last) = (left & (left - 1), Some(fp));
+    }
+    let end = HEAD + held * width;
+    let (word, below) = ((end >> 6) as usize, (1u64 << (end & 63)) - 1);
+    bin.get(word).is_none_or(|&word| u64::from_le(word) & !below == 0)
+        && bin.iter().skip(word + 1).all(|&word| word == 0)
 }
 
 /// Number of fingerprints.
@@ -243,6 +261,7 @@ mod tests {
                     };
                     assert_eq!(add(&mut bin, width, fp), wanted);
                     assert_eq!((overflowed(&bin), len(&bin) as usize), (passed, model.len()));
+                    assert!(is_sound(&bin, width));
                     assert_eq!(greatest(&bin, width), model.last().copied());
                 }
                 assert!(model.iter().all(|&fp| look(&bin, width, fp) == Known::Here));
@@ -250,6 +269,34 @@ mod tests {
                 model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Added::New));
                 again[0] |= u64::from(passed).to_le();
                 assert_eq!(again, bin, "the same fingerprints make the same bits");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bit_more_in_a_bin_that_is_not_full_is_found_out_or_makes_another_bin() {
+        let mut x = 5u64;
+        for width in [1, 5, 8, 13, 28] {
+            let mut bin = vec![0u64; words_of(width) as usize];
+            for held in 0..25 {
+                assert!(is_sound(&bin, width) && len(&bin) == held);
+                for bit in 0..bin.len() * 64 {
+                    let mut lie = bin.clone();
+                    lie[bit / 64] ^= (1u64 << (bit % 64)).to_le();
+                    // A bin is what its fingerprints make of an empty one.
+                    let mut again = vec![0u64; bin.len()];
+                    let runs = runs(&lie);
+                    (0..len(&lie)).fold(runs, |left, i| {
+                        let quotient = u64::from(left.trailing_zeros() - i);
+                        add(&mut again, width, quotient.min(24) << width | remainder(&lie, width, i));
+                        left & left.wrapping_sub(1)
+                    });
+                    assert_eq!(is_sound(&lie, width), again == lie, "{width} {held} {bit}");
+                }
+                while len(&bin) == held {
+                    x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    add(&mut bin, width, crate::scheme::fastrange(x, 25 << width));
+                }
             }
         }
     }

@@ -281,12 +281,28 @@ impl Loadable for PrefixFilter {
         Ok(PrefixFilter { shape, bins, spare: memory(kind::SPARE, 0, shape.spare_words())?, hasher, load })
     }
 
+    /// Each bin is one; keys in bins were added; the spare holds something where a bin has passed something on, and there
+    /// alone.
     fn check_cells(&self) -> Result<()> {
+        let (width, added) = (self.shape.remainder_bits, self.load.added);
+        let (mut held, mut passes) = (0, false);
         let bins = self.bins.words().chunks_exact(self.shape.bin_words()).take(self.shape.bins as usize);
-        match bins.into_iter().position(|bin| !bins::is_sound(bin)) {
-            None => Ok(()),
-            Some(i) => Err(Error::format(format!("bin {i} of the file holds what no bin can; it is damaged"))),
+        for (i, bin) in bins.enumerate() {
+            if !bins::is_sound(bin, width) {
+                return Err(Error::format(format!("bin {i} of the file holds what no bin can; it is damaged")));
+            }
+            held += u64::from(bins::len(bin));
+            passes |= bins::overflowed(bin);
         }
+        if passes != self.spare.words().iter().any(|&word| word != 0) {
+            return Err(Error::format("the bins of the file and its spare tell of different keys; it is damaged"));
+        }
+        if held > added || !passes && held < added {
+            return Err(Error::format(format!(
+                "the file says that {added} keys were added, and has {held} in its bins; it is damaged"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -255,6 +255,10 @@ impl Filter for QuotientFilter {
         &self.hasher
     }
 
+    fn hasher_mut(&mut self) -> &mut KeyHasher {
+        &mut self.hasher
+    }
+
     fn contains_hash(&self, hash: u64) -> bool {
         self.find(hash)
     }
@@ -276,6 +280,10 @@ impl Filter for QuotientFilter {
     }
 
     /// Share of all fingerprints that are stored: exact, where the law at capacity is an expectation.
+    fn fpr_at(&self, items: f64) -> Option<f64> {
+        Some(fingerprints::taken(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
+    }
+
     fn fpr(&self) -> f64 {
         fingerprints::taken(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits};
+use crate::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits};
 use crate::text::select::canonical_json;
 use crate::text::select::number::{MOST_DIGITS, Whole, whole};
 use crate::text::select::reason::Reason;
@@ -81,6 +81,17 @@ impl Key<'_> {
             Key::Float(value) => hasher.float(*value),
             Key::Tuple(bytes) => hasher.bytes(Domain::Tuple, bytes),
         }
+    }
+
+    /// The domain of the key, as a set.
+    #[inline]
+    pub(super) fn domains(&self) -> KeyDomains {
+        KeyDomains::of(match self {
+            Key::Text(_) => Domain::Text,
+            Key::Word(_) | Key::Long(_) => Domain::Integer,
+            Key::Float(_) => Domain::Float,
+            Key::Tuple(_) => Domain::Tuple,
+        })
     }
 
     /// Writes the canonical bytes; their domain.

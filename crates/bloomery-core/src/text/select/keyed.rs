@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cells::allocation::{reserve, short, zeroed};
 use crate::error::Result;
+use crate::key::KeyDomains;
 use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
 use crate::text::select::reason::Reason;
@@ -28,6 +29,7 @@ enum Has {
 pub struct KeyedRecords {
     ends: Vec<(usize, Has)>,
     hashes: Vec<u64>,
+    domains: KeyDomains,
     faults: u64,
     first_fault: Option<(u64, Reason)>,
     pub(super) lines: u64,
@@ -35,22 +37,23 @@ pub struct KeyedRecords {
 
 impl KeyedRecords {
     /// Rows that lie elsewhere, each a record of `width` bytes; the key of those that `keyed` marks has the hash at their place.
-    pub fn of_rows(width: usize, keyed: &[u8], hashes: &[u64]) -> Result<Self> {
+    pub fn of_rows(width: usize, keyed: &[u8], hashes: &[u64], domains: KeyDomains) -> Result<Self> {
         let mut out = Self::default();
         let mut hashes = hashes.iter();
         for (row, &has) in keyed.iter().enumerate() {
             let hash = hashes.next().filter(|_| has != 0);
-            out.push((row + 1) * width, hash.copied())?;
+            out.push((row + 1) * width, hash.map(|&hash| (hash, domains)))?;
         }
         Ok(out)
     }
 
-    pub(super) fn push(&mut self, end: usize, hash: Option<u64>) -> Result<()> {
+    pub(super) fn push(&mut self, end: usize, hash: Option<(u64, KeyDomains)>) -> Result<()> {
         reserve(&mut self.ends, 1)?;
         self.ends.push((end, if hash.is_some() { Has::Key } else { Has::NoKey }));
-        if let Some(hash) = hash {
+        if let Some((hash, domains)) = hash {
             reserve(&mut self.hashes, 1)?;
             self.hashes.push(hash);
+            self.domains = self.domains.with(domains);
         }
         Ok(())
     }
@@ -78,6 +81,11 @@ impl KeyedRecords {
     /// Hashes of the keys, in order; records without one are passed over.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
+    }
+
+    /// The domains of the keys.
+    pub fn domains(&self) -> KeyDomains {
+        self.domains
     }
 
     /// Number of records that cannot be read.

@@ -110,7 +110,7 @@ impl Selection {
         while start < block.len() {
             let (end, key) = self.record(block, start, whole, &mut scanner, &mut scratch);
             match key {
-                Ok(key) => out.push(end, key.map(|key| key.hash(&self.hasher)))?,
+                Ok(key) => out.push(end, key.map(|key| (key.hash(&self.hasher), key.domains())))?,
                 Err(reason) => {
                     out.push_fault(end, || (1 + memchr::memchr_iter(b'\n', &block[..start]).count() as u64, reason))?;
                     if !skip {

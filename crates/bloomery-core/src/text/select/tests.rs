@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bloom::BloomFilter;
+use crate::key::KeyDomains;
 use crate::structure::{Filter, Sizable};
 
 const CSV: Table = Table { delimiter: b',', quotes: true };
@@ -141,7 +142,7 @@ fn a_filter_says_what_is_new_and_what_was_last() {
 
 #[test]
 fn rows_of_a_table_have_numbers_for_bytes() {
-    let rows = KeyedRecords::of_rows(2, &[1, 0, 1], &[7, 0, 9]).unwrap();
+    let rows = KeyedRecords::of_rows(2, &[1, 0, 1], &[7, 0, 9], KeyDomains::HASHED).unwrap();
     assert_eq!((rows.len(), rows.without_key(), rows.hashes()), (3, 1, &[7, 9][..]));
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     rows.part(b"aabbcc", &[0, 1], Some(&mut kept), Some(&mut dropped)).unwrap();

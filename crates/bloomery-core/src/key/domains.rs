@@ -1,0 +1,230 @@
+//! [`KeyDomains`]: the domains of the keys that a structure holds. A key of another domain is absent, whatever it
+//! shows: whoever looks up texts in a filter of integers is told so once.
+
+use super::Domain;
+
+/// A set of domains: a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyDomains(u64);
+
+/// The domains by their names, as `info()` and warnings list them.
+const NAMED: [(Domain, &str); 10] = [
+    (Domain::Text, "text"),
+    (Domain::Integer, "integer"),
+    (Domain::Float, "float"),
+    (Domain::Tuple, "tuple"),
+    (Domain::Date, "date"),
+    (Domain::Time, "time"),
+    (Domain::LocalTimestamp, "local timestamp"),
+    (Domain::Timestamp, "timestamp"),
+    (Domain::Duration, "duration"),
+    (Domain::Decimal, "decimal"),
+];
+
+impl KeyDomains {
+    /// No domain.
+    pub const NONE: Self = KeyDomains(0);
+    /// The mark of ready hashes, whose keys may be of any domain.
+    pub const HASHED: Self = KeyDomains(1 << 32);
+    /// Every domain.
+    const ALL: Self = KeyDomains(u64::MAX);
+
+    /// One domain.
+    #[inline(always)]
+    pub const fn of(domain: Domain) -> Self {
+        KeyDomains(1 << domain as u8)
+    }
+
+    /// The domains in either set.
+    #[inline(always)]
+    pub const fn with(self, other: Self) -> Self {
+        KeyDomains(self.0 | other.0)
+    }
+
+    /// The domains that are not in `other`.
+    #[inline(always)]
+    pub const fn without(self, other: Self) -> Self {
+        KeyDomains(self.0 & !other.0)
+    }
+
+    /// True when there is no domain.
+    #[inline(always)]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// True when no domain of `other` is missing.
+    #[inline(always)]
+    pub const fn holds(self, other: Self) -> bool {
+        other.without(self).is_empty()
+    }
+
+    /// The number in files.
+    const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The set of a file; `None` for bits that this release does not know.
+    fn numbered(number: u64) -> Option<Self> {
+        (number >> 33 == 0).then_some(KeyDomains(number))
+    }
+}
+
+impl std::fmt::Display for KeyDomains {
+    /// Names in the order of the domains; "none" of an empty set.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut names: Vec<&str> =
+            NAMED.iter().filter(|(domain, _)| self.holds(Self::of(*domain))).map(|(_, name)| *name).collect();
+        if self.holds(Self::HASHED) {
+            names.push("hashed");
+        }
+        let known = NAMED.iter().fold(Self::HASHED, |known, (domain, _)| known.with(Self::of(*domain)));
+        if !self.without(known).is_empty() {
+            names.push("other");
+        }
+        f.write_str(if names.is_empty() { "none".to_owned() } else { names.join(", ") }.as_str())
+    }
+}
+
+/// The domains of the keys that were added to a structure, and what follows for lookups.
+#[derive(Clone, Copy, Debug)]
+pub struct AddedDomains {
+    /// Those of the keys; all of them where files say nothing.
+    added: KeyDomains,
+    /// Those that may be looked up without a warning.
+    expected: KeyDomains,
+    /// False for a structure of a file of an earlier release, which does not record them.
+    recorded: bool,
+    warned: bool,
+}
+
+impl Default for AddedDomains {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl AddedDomains {
+    /// Of an empty structure.
+    pub const NONE: Self =
+        AddedDomains { added: KeyDomains::NONE, expected: KeyDomains::ALL, recorded: true, warned: false };
+    /// Of a file that does not record them.
+    pub const UNKNOWN: Self =
+        AddedDomains { added: KeyDomains::ALL, expected: KeyDomains::ALL, recorded: false, warned: false };
+
+    /// What a file records; `None` for a number of a newer release.
+    pub(crate) fn stored(number: u64) -> Option<Self> {
+        let mut added = Self::NONE;
+        added.insert(KeyDomains::numbered(number)?);
+        Some(added)
+    }
+
+    /// The number for a file, where it records one.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.recorded.then_some(self.added.number())
+    }
+
+    /// Takes in the domains of keys that were added.
+    #[inline(always)]
+    pub fn insert(&mut self, domains: KeyDomains) {
+        if !self.added.holds(domains) {
+            self.added = self.added.with(domains);
+            self.settle();
+        }
+    }
+
+    /// Takes in what another structure holds, whose keys came into this one.
+    pub fn join(&mut self, other: &Self) {
+        self.insert(if other.recorded { other.added } else { KeyDomains::HASHED });
+    }
+
+    /// Back to those of an empty structure. What comes from a file that records nothing records nothing later either:
+    /// the length of its header stays.
+    pub fn clear(&mut self) {
+        *self = if self.recorded { Self::NONE } else { Self::UNKNOWN };
+    }
+
+    /// True when keys of these domains were added before.
+    #[inline(always)]
+    pub fn holds(&self, domains: KeyDomains) -> bool {
+        self.added.holds(domains)
+    }
+
+    /// True when a lookup of keys of these domains is worth no warning: there are such keys, or none at all, or it is
+    /// not known, or the warning was given.
+    #[inline(always)]
+    pub fn expects(&self, domains: KeyDomains) -> bool {
+        self.expected.holds(domains)
+    }
+
+    /// Those of `asked` of which no key was added, once; afterwards every lookup is expected.
+    pub fn surprise(&mut self, asked: KeyDomains) -> Option<Surprise> {
+        let missing = asked.without(self.expected);
+        if missing.is_empty() {
+            return None;
+        }
+        self.warned = true;
+        self.settle();
+        Some(Surprise { missing, added: self.added })
+    }
+
+    fn settle(&mut self) {
+        let open = self.warned || self.added.is_empty() || self.added.holds(KeyDomains::HASHED);
+        self.expected = if open { KeyDomains::ALL } else { self.added.with(KeyDomains::HASHED) };
+    }
+}
+
+impl std::fmt::Display for AddedDomains {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.recorded { self.added.fmt(f) } else { f.write_str("unknown") }
+    }
+}
+
+/// A lookup of keys that cannot be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surprise {
+    /// Domains that were looked up and never added.
+    pub missing: KeyDomains,
+    /// Domains that were added.
+    pub added: KeyDomains,
+}
+
+impl std::fmt::Display for Surprise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "keys of type {} were looked up in a filter that holds keys of type {}", self.missing, self.added)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_surprise_comes_once_and_only_where_the_domains_are_known() {
+        let (text, int) = (KeyDomains::of(Domain::Text), KeyDomains::of(Domain::Integer));
+        let mut added = AddedDomains::NONE;
+        assert!(added.expects(text) && added.surprise(text).is_none());
+        added.insert(int);
+        assert!(added.expects(int) && !added.expects(text) && added.expects(KeyDomains::HASHED));
+        let surprise = added.surprise(text.with(int)).map(|surprise| surprise.to_string());
+        let said = "keys of type text were looked up in a filter that holds keys of type integer";
+        assert_eq!(surprise.as_deref(), Some(said));
+        assert!(added.expects(text) && added.surprise(text).is_none());
+        added.clear();
+        assert_eq!((added.number(), added.to_string().as_str()), (Some(0), "none"));
+        for unknown in [AddedDomains::UNKNOWN, {
+            added.insert(int.with(KeyDomains::HASHED));
+            added
+        }] {
+            assert!(unknown.expects(text));
+        }
+        let mut unknown = AddedDomains::UNKNOWN;
+        unknown.insert(int);
+        unknown.clear();
+        assert_eq!((unknown.number(), unknown.to_string().as_str()), (None, "unknown"));
+        added.clear();
+        added.join(&unknown);
+        assert_eq!((added.number(), added.to_string().as_str()), (Some(1 << 32), "hashed"));
+        assert!(AddedDomains::stored(1 << 33).is_none() && AddedDomains::stored(3).is_some_and(|two| two.holds(text)));
+    }
+}

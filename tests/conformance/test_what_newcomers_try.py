@@ -1,0 +1,124 @@
+"""What people try first is there, or its absence names what is."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from support import Variant, every_variant, variants_with
+
+import bloomery
+from bloomery import BloomFilter, BloomierMap, CountingBloomFilter, protocols
+
+
+@pytest.mark.parametrize(("value_bits", "mutable"), [(8, False), (8, True), (32, False), (64, True)])
+def test_get_many_answers_as_get_does_in_every_kind(value_bits: int, mutable: bool) -> None:
+    values = {n: (2**value_bits - 1 if n % 3 == 0 else n) for n in range(200)}
+    made = BloomierMap.build(values, check_bits=32, value_bits=value_bits, mutable=mutable)
+    keys = [*range(150, 200), *range(10_000, 10_030), 0]
+    expected = [made.get(key) for key in keys]
+    assert expected.count(None) == 30
+    hashes = bloomery.hash_many(keys)
+    assert made.get_many(keys) == made.get_many(iter(keys)) == made.get_hashed(hashes) == expected
+    masked: Any = made.get_many(np.array(keys))
+    assert isinstance(masked, np.ma.MaskedArray)
+    assert (masked.tolist(), masked.dtype) == (expected, np.uint64)
+    assert made.get_hashed(np.array(hashes, np.uint64)).tolist() == expected
+    assert made.get_many(pa.array(keys)).to_pylist() == expected
+    assert made.get_many(pa.chunked_array([keys[:7], keys[7:], []], pa.int64())).to_pylist() == expected
+    assert made.get_many(pl.Series("k", keys)).to_list() == expected
+    assert made.get_many(pa.array([None, *keys])).to_pylist() == [None, *expected]
+    assert made.get_many(keys, default=7) == [7 if value is None else value for value in expected]
+    assert made.get_many([]) == []
+    assert made.get_hashed(hashes[-2]) is None
+    pandas = pytest.importorskip("pandas")
+    for dtype in ("int64", object):
+        series = made.get_many(pandas.Series(keys, dtype=dtype, index=range(5, 5 + len(keys))))
+        assert [None if value is pandas.NA else value for value in series] == expected
+        assert series.index[0] == 5
+
+
+def test_remove_of_a_filter_that_cannot_names_what_can() -> None:
+    made: Any = BloomFilter(10)
+    for of in (made, type(made)):
+        with pytest.raises(
+            AttributeError, match=r"a BloomFilter cannot remove keys; CountingBloomFilter, .*can"
+        ):
+            of.remove  # noqa: B018
+        assert not hasattr(of, "remove")
+    assert hasattr(CountingBloomFilter, "remove")
+    assert not isinstance(made, protocols.Removable)
+
+
+def test_a_counting_filter_can_be_given_its_shape() -> None:
+    sized = CountingBloomFilter(1000, 0.01, layout="classic", seed=3)
+    shaped = CountingBloomFilter.with_shape(sized.num_counters, sized.num_hashes, capacity=1000, seed=3)
+    for made in (sized, shaped):
+        made.update(range(500))
+    assert (shaped.num_counters, shaped.num_hashes) == (sized.num_counters, sized.num_hashes)
+    assert (shaped.capacity, shaped.fpr()) == (1000, sized.fpr())
+    assert shaped.to_bytes()[-1000:] == sized.to_bytes()[-1000:]
+    shaped.merge(sized)
+    half = CountingBloomFilter.with_shape(1000, 7)
+    assert (half.num_counters, half.capacity) == (1000, 99)
+    assert CountingBloomFilter.with_shape(1000, 8, layout="blocked").num_counters == 1024
+    for wrong in ((0, 7), (1000, 0), (1000, 99), (2**60, 7)):
+        with pytest.raises(bloomery.ParameterError):
+            CountingBloomFilter.with_shape(*wrong)
+    with pytest.raises(bloomery.ParameterError):
+        CountingBloomFilter.with_shape(1000, 7, layout="blocked")
+    with pytest.raises(bloomery.ParameterError):
+        CountingBloomFilter.with_shape(1000, 7, counter_bits=5)
+
+
+def rate_at(made: Any, items: float) -> float | None:
+    """The rate at a load; None where the structure has no law of it."""
+    try:
+        found: float = made.fpr(items)
+    except bloomery.ParameterError as error:
+        assert "no law" in str(error)
+        return None
+    return found
+
+
+@pytest.mark.parametrize("variant", every_variant("keys"))
+def test_the_rate_at_a_load_is_that_of_a_filter_so_filled(variant: Variant) -> None:
+    empty, filled = (variant.make(2000, 0.01, seed=2) for _ in range(2))
+    filled.update(range(1500))
+    if (at := rate_at(empty, 1500)) is None:
+        return
+    # Cells tell the number of keys within some 2 %, and rates go with its tenth power at most.
+    assert at == pytest.approx(filled.fpr(), rel=0.25)
+    assert empty.fpr(0) == empty.fpr() == 0
+    assert empty.fpr(items=1e300) <= 1.0
+    assert 0.001 < empty.fpr(2000) <= 0.0105
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(bloomery.ParameterError, match="items"):
+            empty.fpr(wrong)
+
+
+def test_most_structures_have_a_law_of_their_load() -> None:
+    made = {variant.name: variant.make(100, 0.01) for variant in variants_with("add")}
+    found = {name for name, one in made.items() if rate_at(one, 10) is not None}
+    assert found >= {"bloom", "counting", "cuckoo", "d-left", "deletable", "layered", "quotient", "spectral"}
+
+
+def test_saturated_counters_are_counted() -> None:
+    for bits in (2, 3, 4, 8):
+        made = CountingBloomFilter(100, counter_bits=bits, layout="classic")
+        made.update(range(20))
+        assert made.num_saturated == 0 or bits == 2
+        made.add("x", 2**bits)
+        assert made.num_saturated == made.info()["num_saturated"] >= made.num_hashes - 1
+
+
+def test_a_star_import_leaves_open_alone() -> None:
+    program = "from bloomery import *; import builtins, sys; sys.exit(open is not builtins.open)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert inspect.isbuiltin(bloomery.open)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -10,9 +11,12 @@ import sys
 import tarfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import redis
+
+from bloomery.cli import main
 
 SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
 
@@ -110,3 +114,60 @@ def test_what_no_backup_holds_is_refused(tmp_path, name, kind):
     done = bloomery("restore", path, "--data", tmp_path / "new")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, monkeypatch):
+    """Each file and all names are synced before the manifest has its name: the power may go at any time."""
+    service = start()
+    for name in SIZES:
+        service.create(name)
+        service.http.post(f"/v1/filters/{name}/add", json={"key": name})
+    copy = tmp_path / "copy.tar"
+    assert bloomery("backup", "--url", service.url, copy).returncode == 0
+    folder = tmp_path / "new" / "data"
+    synced, real = [], os.fsync
+
+    def fsync(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        state = (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None
+        synced.append((path, state, (folder / "manifest").exists()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main(["restore", str(copy), "--data", str(folder), "--quiet"]) == 0
+    before = {path: state for path, state, named in synced if not named}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    for path in files:
+        first = folder / "manifest.new" if path.name == "manifest" else path
+        assert before[first] == (path.stat().st_size, path.stat().st_mtime_ns), path
+    assert {folder, folder / "filters", folder / "log", folder.parent} <= set(before)
+    # The manifest's own name comes last.
+    assert synced[-1][0] == folder
+    assert synced[-1][2]
+
+
+def test_what_a_crash_amid_a_backup_leaves_is_removed_and_named(start):
+    service = start()
+    service.create("one")
+    data = service.folder / "data"
+    service.kill()
+    left = data / "backup-x1y2z3"
+    (left / "data").mkdir(parents=True)
+    (left / "data" / "secret.key").write_bytes((data / "secret.key").read_bytes())
+    (data / "backup-notes.txt").write_text("a file of somebody's")
+    service.start()
+    assert not left.exists()
+    assert (data / "backup-notes.txt").exists()
+    warned = [line for line in service.log.read_text().splitlines() if "held a copy of secret.key" in line]
+    assert len(warned) == 1
+    assert str(left) in warned[0]
+    # While a copy is made, nobody else reads it.
+    seen = []
+    copying = threading.Thread(target=lambda: [service.http.get("/v1/backup") for _ in range(20)])
+    copying.start()
+    while copying.is_alive():
+        with contextlib.suppress(FileNotFoundError):
+            seen += [path.stat().st_mode & 0o077 for path in data.glob("backup-*/**/*")]
+    copying.join()
+    assert set(seen) == {0}

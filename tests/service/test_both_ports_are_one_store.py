@@ -10,6 +10,8 @@ import pytest
 import redis
 from support import eventually
 
+import bloomery
+
 
 def resp(service, **named):
     host, _, port = service.resp.rpartition(":")
@@ -97,6 +99,8 @@ def test_filters_of_redisbloom_are_asked_over_http(start):
         told = service.http.get("/v1/filters/moved").json()
         assert (told["kind"], told["num_added"], told["keyed"]) == ("redisbloom", 3, False)
         copy = service.http.get("/v1/filters/moved/dump").content
+        with pytest.raises(bloomery.FormatError, match=r"RedisBloom filter of the service .* RESTORE name"):
+            bloomery.loads(copy)
         assert service.http.put("/v1/filters/copied/dump", content=copy).status_code in {200, 201}
         for name in ("moved", "copied"):
             assert client.execute_command("BF.SCANDUMP", name, 1) == client.execute_command(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -92,3 +95,39 @@ def test_the_secret_is_whole_or_not_there(start, tmp_path):
     path.write_bytes(secret[:31])
     with pytest.raises(RuntimeError, match="a secret has 32 bytes"):
         service.start()
+
+
+def test_no_port_answers_before_the_tokens_are_read(start, tmp_path):
+    """Something holds the registry while the service starts; clients wait at both ports."""
+    data = tmp_path / "one" / "data"
+    token(data)
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        http, resp = (f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other))
+    said, end = set(), threading.Event()
+
+    def knock():
+        get = b"GET /v1/filters HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        while not end.is_set():
+            for address, question in ((resp, b"PING\r\n"), (http, get)):
+                with contextlib.suppress(OSError):
+                    host, _, port = address.rpartition(":")
+                    with socket.create_connection((host, int(port)), timeout=0.2) as client:
+                        client.sendall(question)
+                        said.add(client.recv(12))
+
+    threads = [threading.Thread(target=knock) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    held = sqlite3.connect(data / "registry.db", timeout=20, check_same_thread=False)
+    held.execute("BEGIN IMMEDIATE")
+    threading.Timer(1.5, held.rollback).start()
+    service = start("--http", http, "--resp", resp)
+    assert ping(service.resp).startswith(b"-NOAUTH")
+    assert service.http.get("/v1/filters").status_code == 401
+    end.set()
+    for thread in threads:
+        thread.join()
+    held.close()
+    assert {b"-NOAUTH Auth", b"HTTP/1.1 401"} <= said
+    assert {answer[:4] for answer in said if answer} <= {b"-NOA", b"HTTP"}
+    assert b"HTTP/1.1 200" not in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
+from tests.support import eventually
+
+import bloomery
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "service"
@@ -42,11 +46,48 @@ def test_the_precheck_saves_queries(service, tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     with TestClient(module.app) as app:
+        eventually(lambda: module.state["filled"])
         assert app.put("/users/ada", params={"mail": "a@example.org"}).status_code == 200
         for name in ("ada", "grace"):
             assert app.get(f"/users/{name}").json()["name"] == name
         assert [app.get(f"/users/nobody-{i}").status_code for i in range(20)] == [404] * 20
         assert app.get("/saved").json()["queries"] >= 19
+
+
+def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_path, monkeypatch):
+    service = start()
+    url = f"sqlite:///{tmp_path / 'users.db'}"
+    with create_engine(url).begin() as connection:
+        connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
+        connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("BLOOMERY_URL", service.url)
+    spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def statuses():
+        return [app.get(f"/users/{name}").status_code for name in ("grace", "nobody")]
+
+    with TestClient(module.app) as app:
+        eventually(lambda: module.state["filled"])
+        assert statuses() == [200, 404]
+        # It hangs, is gone, or answers with an error: the rows are found all the same.
+        service.process.send_signal(signal.SIGSTOP)
+        assert statuses() == [200, 404]
+        assert app.put("/users/ada", params={"mail": "a"}).status_code == 503
+        service.process.send_signal(signal.SIGCONT)
+        service.http.delete("/v1/filters/users")
+        assert statuses() == [200, 404]
+        service.kill()
+        assert statuses() == [200, 404]
+        assert app.put("/users/ada", params={"mail": "a"}).status_code == 503
+    # It starts without the service, too.
+    module.state["filled"] = False
+    module.client = bloomery.Client(service.url, timeout=0.2, retries=0)
+    module.users = module.client.filter("users")
+    with TestClient(module.app) as app:
+        assert statuses() == [200, 404]
 
 
 def test_the_files_to_deploy_read():

@@ -228,7 +228,7 @@ def test_requests_are_counted_under_what_they_asked_and_were_answered(start):
         ("PUT", "/v1/filters/told/history", "history", 405),
         ("PUT", "/nowhere", "api", 404),
         ("GET", "/v1/filters/none", "api", 404),
-        ("POST", "/v1/filters/none/check", "check", 400),
+        ("POST", "/v1/filters/none/check", "check", 404),
         ("POST", "/v1/filters/told/add", "add", 400),
         ("GET", "/v1/filters/told/strange", "other", 404),
         ("PROPFIND", "/v1/filters", "api", 405),

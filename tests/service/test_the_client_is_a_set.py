@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import http.server
+import socket
 import threading
 
+import httpx
 import pytest
 
 import bloomery
@@ -94,3 +96,38 @@ def test_what_the_service_is_too_busy_for_is_sent_again():
         with pytest.raises(ServiceError):
             client.filter("x").add("ada")
     server.shutdown()
+
+
+def test_an_error_names_the_address_that_nobody_answers_at():
+    with socket.socket() as free:  # bound and not listening: nobody else gets the port
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        url = f"http://name:password@{address}"
+        with bloomery.Client(url, retries=1) as client, pytest.raises(httpx.ConnectError) as failed:
+            client.filter("x").add("ada")
+        assert f"http://{address} " in str(failed.value)
+        assert "2 attempts" in str(failed.value)
+        assert "password" not in str(failed.value)
+
+        async def work():
+            async with bloomery.AsyncClient(url, retries=0) as client:
+                await client.filter("x").info()
+
+        with pytest.raises(httpx.ConnectError, match=f"http://{address} .* 1 attempt:") as failed:
+            asyncio.run(work())
+        assert "password" not in str(failed.value)
+
+
+def test_a_refusal_names_the_filter_that_is_missing(service):
+    with bloomery.Client(service.url) as client:
+        away = client.filter("client:away")
+        for ask in (away.info, away.dump, lambda: away.add("k"), lambda: away.contains_many(["k"])):
+            with pytest.raises(ServiceError, match="client:away"):
+                ask()
+
+    async def work():
+        async with bloomery.AsyncClient(service.url) as client:
+            await client.filter("client:away").contains("k")
+
+    with pytest.raises(ServiceError, match="client:away"):
+        asyncio.run(work())

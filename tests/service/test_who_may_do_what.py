@@ -8,10 +8,11 @@ import sys
 import time
 
 import pytest
+from tests.support import eventually
 
 SCOPES = {"none": [], "read": ["read"], "write": ["write"], "admin": ["admin"]}
 OPEN = {"/healthz", "/readyz"}
-READING = {"check", "count"}
+READING = {"check", "count", "values"}
 
 
 def needed(path, method):
@@ -141,12 +142,28 @@ def test_beyond_this_machine_the_last_token_opens_nothing_by_its_end(start, tmp_
         time.sleep(0.05)
 
 
-def test_on_this_machine_everybody_may_do_everything_once_no_token_is_left(start):
+def test_the_end_of_the_last_token_opens_nothing(start):
     service = start()
     made = service.http.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
     headers = {"authorization": f"Bearer {made['token']}"}
     assert service.http.get("/v1/filters").status_code == 401
     assert pinged(service.resp).startswith(b"-NOAUTH")
     assert service.http.delete("/v1/tokens/root", headers=headers).status_code == 204
-    assert service.http.get("/v1/filters").status_code == 200
-    assert pinged(service.resp) == b"+PONG\r\n"
+    for _ in range(3):
+        assert service.http.get("/v1/filters").status_code == 401
+        assert pinged(service.resp).startswith(b"-NOAUTH")
+    assert "make one with: bloomery token create" in service.log.read_text()
+    data = str(service.folder / "data")
+    words = [sys.executable, "-m", "bloomery", "token"]
+    made = subprocess.run(
+        [*words, "create", "next", "--data", data], capture_output=True, text=True, check=True
+    )
+    headers = {"authorization": f"Bearer {made.stdout.strip()}"}
+    eventually(lambda: service.http.get("/v1/filters", headers=headers).status_code == 200)
+    done = subprocess.run(
+        [*words, "revoke", "next", "--data", data], capture_output=True, text=True, check=True
+    )
+    assert "that was the last token" in done.stdout
+    assert "bloomery token create NAME --scope admin" in done.stdout
+    eventually(lambda: service.http.get("/v1/filters", headers=headers).status_code == 401)
+    assert service.http.get("/v1/filters").status_code == 401

@@ -50,6 +50,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "plain" => options.plain = value == "yes",
             "receive" => options.limits.receive = Duration::from_millis(value.parse()?),
             "connections" => options.limits.connections = value.parse()?,
+            "memory_bytes" => options.limits.memory_bytes = value.parse()?,
+            "total_bytes" => options.limits.total_bytes = value.parse()?,
             "filter_bytes" => options.limits.filter_bytes = value.parse()?,
             "request_bytes" => options.limits.request_bytes = value.parse()?,
             "batch_keys" => options.limits.batch_keys = value.parse()?,

@@ -21,6 +21,8 @@ pub enum Code {
     Full,
     /// A cap of the service stands in the way.
     Limit,
+    /// Too much is under way; later it may fit.
+    Overloaded,
     /// The two filters cannot be combined.
     Incompatible,
     /// Nothing is taken at present: the disk is full, or failed.
@@ -47,6 +49,7 @@ impl Code {
             Code::Unsupported => "unsupported",
             Code::Full => "full",
             Code::Limit => "limit",
+            Code::Overloaded => "overloaded",
             Code::Incompatible => "incompatible",
             Code::ReadOnly => "read-only",
             Code::Denied => "denied",

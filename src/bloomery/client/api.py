@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from bloomery.client.requests import PASSING, Ask, Key, ServiceError, flags, many, path, pause
+from bloomery.client.requests import (
+    AS_JSON,
+    PASSING,
+    Ask,
+    Key,
+    ServiceError,
+    filter_of,
+    flags,
+    many,
+    pairs,
+    path,
+    pause,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -32,14 +44,34 @@ def _new(name: str, capacity: int | None, settings: Mapping[str, Any]) -> Ask:
     return Ask("POST", "/v1/filters", json=body if capacity is None else {**body, "capacity": capacity})
 
 
-def _checked(answer: httpx.Response) -> httpx.Response:
+def _checked(answer: httpx.Response, ask: Ask) -> httpx.Response:
     if answer.is_success:
         return answer
     try:
         problem = answer.json()
     except ValueError:
         problem = {}
-    raise ServiceError(answer.status_code, problem if isinstance(problem, dict) else {})
+    raise ServiceError(answer.status_code, problem if isinstance(problem, dict) else {}, filter_of(ask))
+
+
+def unreached(error: httpx.TransportError, url: httpx.URL, attempts: int) -> httpx.TransportError:
+    """Return the same error of httpx with the service's address in its text."""
+    tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+    why = str(error) or type(error).__name__
+    text = f"the service at {shown_url(url)} cannot be reached after {tries}: {why}"
+    # Every class of them takes the text and the request.
+    return type(error)(text, request=getattr(error, "_request", None))
+
+
+def shown_url(url: httpx.URL) -> str:
+    """Return an address without name and password."""
+    return str(url.copy_with(username=None, password=None)).rstrip("/")
+
+
+def values_of(answer: httpx.Response) -> list[int]:
+    """Return the numbers of an answer about many keys."""
+    found: list[int] = answer.json()["values"]
+    return found
 
 
 def _sent(ask: Ask) -> dict[str, Any]:
@@ -116,11 +148,11 @@ class Client:
             try:
                 answer = self._http.request(**_sent(ask))
                 if last or answer.status_code not in PASSING:
-                    return _checked(answer)
+                    return _checked(answer, ask)
                 said = answer.headers.get("retry-after")
-            except httpx.TransportError:
+            except httpx.TransportError as error:
                 if last:
-                    raise
+                    raise unreached(error, self._http.base_url, attempt + 1) from error
             time.sleep(pause(attempt, said))
         raise AssertionError  # the last attempt ends the function
 
@@ -180,6 +212,18 @@ class RemoteFilter:
         """Remove keys; False for each that was certainly absent."""
         return self._many("remove", keys, _once())
 
+    def add_pairs(self, keys: Iterable[Key], values: Iterable[int]) -> None:
+        """Add keys with a label or value each, to a filter of a kind that takes such."""
+        self._client.send(pairs(self.name, keys, values, _once()))
+
+    def value(self, key: Key) -> int:
+        """Return the label or value of a key; 0 where it has none."""
+        return int(self._one("values", key)["value"])
+
+    def value_many(self, keys: Iterable[Key]) -> list[int]:
+        """Return the label or value of each key; 0 where it has none."""
+        return values_of(self._client.send(many(self.name, "values", keys, AS_JSON)[0]))
+
     def info(self) -> dict[str, Any]:
         """Return what the filter is and holds."""
         found: dict[str, Any] = self._client.send(Ask("GET", path(self.name))).json()
@@ -212,7 +256,7 @@ class RemoteFilter:
 
 
 class AsyncClient:
-    """`Client` for an event loop."""
+    """`Client` for an event loop: ``contains`` stands for ``in``, ``aclose`` for ``close``."""
 
     def __init__(
         self,
@@ -247,6 +291,16 @@ class AsyncClient:
                 return
             params["after"] = page["next"]
 
+    async def contains(self, name: str) -> bool:
+        """Tell whether there is a filter of this name."""
+        try:
+            await self.filter(name).info()
+        except ServiceError as error:
+            if error.code == "missing":
+                return False
+            raise
+        return True
+
     async def delete(self, name: str) -> None:
         """Drop a filter."""
         await self.send(Ask("DELETE", path(name)))
@@ -259,11 +313,11 @@ class AsyncClient:
             try:
                 answer = await self._http.request(**_sent(ask))
                 if last or answer.status_code not in PASSING:
-                    return _checked(answer)
+                    return _checked(answer, ask)
                 said = answer.headers.get("retry-after")
-            except httpx.TransportError:
+            except httpx.TransportError as error:
                 if last:
-                    raise
+                    raise unreached(error, self._http.base_url, attempt + 1) from error
             await asyncio.sleep(pause(attempt, said))
         raise AssertionError  # the last attempt ends the function
 
@@ -307,6 +361,10 @@ class AsyncRemoteFilter:
         """Return how often a key is there."""
         return int((await self._one("count", key))["count"])
 
+    async def update(self, keys: Iterable[Key]) -> None:
+        """Add keys."""
+        await self.add_many(keys)
+
     async def add_many(self, keys: Iterable[Key]) -> list[bool]:
         """Add keys; True for each that was certainly new."""
         return await self._many("add", keys, _once())
@@ -319,14 +377,39 @@ class AsyncRemoteFilter:
         """Remove keys; False for each that was certainly absent."""
         return await self._many("remove", keys, _once())
 
+    async def add_pairs(self, keys: Iterable[Key], values: Iterable[int]) -> None:
+        """See `RemoteFilter.add_pairs`."""
+        await self._client.send(pairs(self.name, keys, values, _once()))
+
+    async def value(self, key: Key) -> int:
+        """Return the label or value of a key; 0 where it has none."""
+        return int((await self._one("values", key))["value"])
+
+    async def value_many(self, keys: Iterable[Key]) -> list[int]:
+        """Return the label or value of each key; 0 where it has none."""
+        return values_of(await self._client.send(many(self.name, "values", keys, AS_JSON)[0]))
+
     async def info(self) -> dict[str, Any]:
         """Return what the filter is and holds."""
         found: dict[str, Any] = (await self._client.send(Ask("GET", path(self.name)))).json()
         return found
 
+    async def clear(self) -> None:
+        """Forget every key."""
+        await self._client.send(Ask("POST", path(self.name, "clear")))
+
+    async def merge(self, source: str) -> None:
+        """Take the keys of another filter of the service in."""
+        await self._client.send(Ask("POST", path(self.name, "merge"), json={"source": source}))
+
     async def dump(self) -> bytes:
         """Return the filter as a file's bytes, for `bloomery.loads`."""
         return (await self._client.send(Ask("GET", path(self.name, "dump")))).content
+
+    async def restore(self, data: bytes, *, replace: bool = False) -> None:
+        """Put the filter in a file's bytes under this name."""
+        params = {"replace": str(replace).lower()}
+        await self._client.send(Ask("PUT", path(self.name, "dump"), content=data, params=params))
 
     async def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
         ask = Ask("POST", path(self.name, action), json={"key": key}, headers=headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from bloomery.errors import BloomeryError
 
@@ -15,18 +15,24 @@ Key = str | int | float | bool | tuple[Any, ...]
 #: Statuses after which the same request may succeed.
 PASSING = frozenset({429, 502, 503, 504})
 _BITS = 8
+#: Asks for numbers as JSON.
+AS_JSON = {"accept": "application/json"}
 _LONGEST_PAUSE = 8.0
+_FILTERS = "/v1/filters/"
 
 
 class ServiceError(BloomeryError):
     """The service refused; ``code`` says why in a word, ``status`` as HTTP does."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
-        """Take the refusal apart."""
+    def __init__(self, status: int, problem: Mapping[str, Any], name: str = "") -> None:
+        """Take the refusal apart; ``name`` is that of the filter that was asked for."""
         self.status = status
         self.code = str(problem.get("code", "unknown"))
         self.problem = dict(problem)
-        super().__init__(str(problem.get("detail", f"the service answered {status}")))
+        detail = str(problem.get("detail", f"the service answered {status}"))
+        if self.code == "missing" and name and name not in detail:
+            detail = f"{detail}: the service has no filter {name!r} that this token may see"
+        super().__init__(detail)
 
 
 class Ask(NamedTuple):
@@ -46,7 +52,16 @@ def path(name: str, action: str = "") -> str:
     >>> path("a:b", "add"), path("../x")
     ('/v1/filters/a%3Ab/add', '/v1/filters/..%2Fx')
     """
-    return f"/v1/filters/{quote(name, safe='')}{'/' if action else ''}{action}"
+    return f"{_FILTERS}{quote(name, safe='')}{'/' if action else ''}{action}"
+
+
+def filter_of(ask: Ask) -> str:
+    """Return the name of the filter that a request is about; "" where it is about none.
+
+    >>> filter_of(Ask("GET", path("a:b", "dump"))), filter_of(Ask("GET", "/v1/filters"))
+    ('a:b', '')
+    """
+    return unquote(ask.path.removeprefix(_FILTERS).partition("/")[0]) if ask.path.startswith(_FILTERS) else ""
 
 
 def many(name: str, action: str, keys: Iterable[Key], headers: Mapping[str, str] = {}) -> tuple[Ask, int]:
@@ -58,6 +73,12 @@ def many(name: str, action: str, keys: Iterable[Key], headers: Mapping[str, str]
         return Ask("POST", path(name, action), content=body, headers=sent), len(listed)
     sent = {"accept": "application/octet-stream", **headers}
     return Ask("POST", path(name, action), json={"keys": listed}, headers=sent), len(listed)
+
+
+def pairs(name: str, keys: Iterable[Key], values: Iterable[int], headers: Mapping[str, str]) -> Ask:
+    """Return a request that adds keys with a label or value each."""
+    body = {"keys": list(keys), "values": list(values)}
+    return Ask("POST", path(name, "add"), json=body, headers=headers)
 
 
 def flags(bits: bytes, count: int) -> list[bool]:

@@ -18,6 +18,8 @@ _LOG = logging.getLogger("bloomery.clock")
 _THINNED_EVERY = 3600.0
 #: Filters that are sampled at once: what one tells takes 4 kB, and ten thousand are not held together.
 _AT_ONCE = 200
+#: What is said of a filter beyond its capacity, besides its name.
+_OF_OVER = ("capacity", "num_added", "target_fpr", "fpr")
 
 
 class Clock:
@@ -26,6 +28,8 @@ class Clock:
     def __init__(self, node: Node) -> None:
         """Take the node."""
         self._node = node
+        #: Numbers of filters that the log has said to be beyond their capacity.
+        self._over: set[int] = set()
         #: Counters of filters in Redis when this node sampled them last.
         self._sampled: dict[int, Any] = {}
 
@@ -57,7 +61,7 @@ class Clock:
     def _second(self) -> None:
         self._node.look_around()
         self._node.sync()
-        self._node.service.set_tokens(self._node.registry.tokens.known())
+        self._node.learn_tokens()
 
     def _expire(self) -> None:
         # By itself: a server that is away keeps no token from being revoked.
@@ -73,6 +77,7 @@ class Clock:
             numbers = [number for number, _ in some]
             rows = node.registry.filters.rows(node.id, numbers)
             infos = node.service.stats(numbers, counted=True)
+            self._warn_over(infos)
             node.registry.snapshots.add(
                 ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
             )
@@ -80,6 +85,19 @@ class Clock:
         if len(due) > _AT_ONCE:
             give_back()
         self._sample_shared(at)
+
+    def _warn_over(self, infos: list[dict[str, Any]]) -> None:
+        """Say once of each filter that it holds more keys than it was made for."""
+        over = {info["id"]: info for info in infos if info["over_capacity"]}
+        for number in over.keys() - self._over:
+            info = over[number]
+            _LOG.warning(
+                "a filter is beyond its capacity: more absent keys are found than it was made for; "
+                "make a larger one, or one that grows",
+                extra={name: info[name] for name in _OF_OVER} | {"filter": info["name"]},
+            )
+        self._over -= {info["id"] for info in infos}
+        self._over |= over.keys()
 
     def _sample_shared(self, at: int) -> None:
         """Hand over what was counted here of filters in Redis; one node writes their samples."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from bloomery import _folders
+from bloomery.service import rests
 from bloomery.service.failures import StartError
 
 if TYPE_CHECKING:
@@ -16,12 +19,18 @@ if TYPE_CHECKING:
 try:
     import bloomery_server as native
 except ImportError:  # pragma: no cover - what a person without the extra meets
+    text = "the service needs the extra server"
     raise StartError(
-        "the service needs the extra server; install it with: pip install 'bloomery[server]'"
+        f"{text}; install it with: pip install 'bloomery[server]'"
+        if sys.platform == "linux"
+        else f"{text}, whose wheels exist for Linux only: run it in a Linux container, or under WSL"
     ) from None
 
+_LOG = logging.getLogger("bloomery.engine")
 Fault = native.Fault
 Service = native.Service
+#: Keys of a body as hashes, and answers as texts, without the interpreter's lock.
+hash_body, flags_text, numbers_text = native.hash_body, native.flags_text, native.numbers_text
 
 
 class Engine:
@@ -33,6 +42,9 @@ class Engine:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = _locked(folder)
+            for rest in rests.remove(folder):
+                text = "removed what a backup left that did not end; it held a copy of secret.key"
+                _LOG.warning(text, extra={"folder": str(rest)})
         except OSError as error:
             raise StartError(f"{error.filename or folder}: {error.strerror}") from None
         limits = settings.limits.model_dump(exclude={"requests", "file_bytes"})

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
-import secrets
 import threading
 import time
 from itertools import count
@@ -14,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import bloomery
 from bloomery import registry as structures
+from bloomery.service import remembered
 from bloomery.service.engine import Fault
 from bloomery.service.failures import Refused
 from bloomery.service.others import Others
 from bloomery.service.redis import LIVES, Asked, RedisFilters
-from bloomery.service.redis.refusals import cannot
+from bloomery.service.redis.refusals import cannot, missing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bloomery.service.engine import Engine
     from bloomery.service.registry import Registry
     from bloomery.service.settings import Settings
@@ -32,7 +33,7 @@ Versions = list[tuple[int, int]] | None
 _UNFIT = re.compile(r"[^A-Za-z0-9._:-]")
 #: Place of a filter's name among the parts of a path.
 _NAME = 3
-_LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]", b"testserver"})
+_LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 
 
 #: Filters that the registry is told of at once.
@@ -52,7 +53,7 @@ class Node:
         self.settings, self.engine, self.registry = settings, engine, registry
         self.service: Any = engine.service
         self.shared = RedisFilters(settings, registry)
-        self.id = settings.node or _drawn_name(settings)
+        self.id = settings.node or remembered.node_name(settings, registry)
         self.url = ""
         self.resp = ""
         self.began = now()
@@ -60,15 +61,28 @@ class Node:
         self._synced = -1
         self._twice: set[str] = set()
         self._one = threading.Lock()
+        #: Names that requests of this process are about to give.
+        self._claims: set[str] = set()
+        self._claiming = threading.Lock()
+        #: Names of filters in Redis that the RESP port refuses.
+        self._announced: frozenset[str] = frozenset()
 
     def enter(self, url: str, resp: str) -> None:
         """Say where it listens, and put what the store holds in the registry."""
         self.url, self.resp = self.settings.advertise or url, resp
         self.registry.nodes.enter(self.id, self.url, resp, now())
-        self.service.set_tokens(self.registry.tokens.known())
+        self.learn_tokens()
         for _ in range(2):  # a name that another node has by now is given up by the second
             self.sync(told=False)
         self.look_around()
+
+    def learn_tokens(self) -> int:
+        """Tell both ports which tokens there are, and the folder that there are any: how many."""
+        known = self.registry.tokens.known()
+        self.service.set_tokens(known)
+        if known:
+            remembered.remember_tokens(self.settings.data)
+        return len(known)
 
     # Where filters are
 
@@ -88,7 +102,9 @@ class Node:
 
     def announce(self) -> None:
         """Tell the RESP port which names it cannot answer for."""
-        self.service.set_elsewhere({**self.others.names, **dict.fromkeys(self.shared.all_names(), LIVES)})
+        names = self.shared.all_names()
+        self.service.set_elsewhere({**self.others.names, **dict.fromkeys(names, LIVES)})
+        self._announced = frozenset(names)
 
     # Names
 
@@ -99,11 +115,11 @@ class Node:
             raise self._lives_at(name, owner[1], f"/v1/filters/{name}")
         made = self.shared.create(name, kind, options, **named)
         self.announce()
-        return made.info(name)
+        return made
 
     def create(self, name: str, kind: str, options: dict[str, str], **named: Any) -> dict[str, Any]:
         """Make a filter: what it is."""
-        with self._claimed(name, kind):
+        with self._claimed(name, kind=kind):
             self.service.create(name, kind, list(options.items()), **named)
         return self.put(name)
 
@@ -113,36 +129,33 @@ class Node:
         if isinstance(asked, Asked):
             if not replace:
                 raise _taken(name)
-            asked.load(data)
+            with self.service.hold(2 * len(data)):
+                asked.load(data)
             return asked.info(name)
-        if replace and name in self:
-            self.service.restore(name, data, replace=True, versions=versions)
-        else:
-            with self._claimed(name, "?"):
-                self.service.restore(name, data)
+        with self._claimed(name, replace=replace):
+            self.service.restore(name, data, replace=replace, versions=versions)
         return self.put(name)
 
     def clone(self, name: str, source: str, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Put a copy of a filter, in one of some versions, under a name: what it is."""
         if any(isinstance(self.store(one), Asked) for one in (name, source)):
             raise cannot("is not cloned; make another and merge it into that")
-        if replace and name in self:
-            self.service.clone(name, source, replace=True, versions=versions)
-        else:
-            with self._claimed(name, "?"):
-                self.service.clone(name, source, versions=versions)
+        with self._claimed(name, replace=replace):
+            self.service.clone(name, source, replace=replace, versions=versions)
         return self.put(name)
 
-    def rename(self, old: str, new: str, *, replace: bool, versions: Versions = None) -> None:
-        """Give a filter another name."""
+    def rename(
+        self, old: str, new: str, *, replace: bool, versions: Versions = None, expires: int | None = None
+    ) -> None:
+        """Give a filter another name, in place of the filter that has it if ``replace``, in one step.
+
+        ``expires`` is when the filter is dropped from then on; 0 never, None: as before.
+        """
         if any(isinstance(self.store(one), Asked) for one in (old, new)):
             raise cannot("keeps its name")
         self.service.version(old)
-        if replace and new in self:
-            self.delete(new)
-        with self._one, self._claimed(new, "?"):
-            self.service.rename(old, new, versions=versions)
-            self.registry.filters.release(new, self.id)
+        with self._one, self._claimed(new, replace=replace):
+            self.service.rename(old, new, replace=replace, versions=versions, expires=expires)
             self.registry.filters.rename(old, new, self.id)
 
     def delete(self, name: str, *, versions: Versions = None) -> bool:
@@ -151,13 +164,20 @@ class Node:
             gone = self.shared.delete(name)
             self.announce()
             return gone
-        dropped: bool = self.service.delete(name, versions=versions)
-        self.registry.filters.release(name, self.id)
-        return dropped
+        number: int | None = self.service.delete(name, versions=versions)
+        if number is not None:
+            self.registry.filters.release(name, self.id, number)
+        elif name not in self._claims:
+            self.registry.filters.release(name, self.id, 0)
+        return number is not None
 
     def put(self, name: str) -> dict[str, Any]:
         """Write a filter's row: what it is."""
-        info: dict[str, Any] = self.service.info(name)
+        try:
+            info: dict[str, Any] = self.service.info(name)
+        except Fault:  # dropped meanwhile, and its name was never more than claimed
+            self.registry.filters.release(name, self.id, 0)
+            raise
         self.registry.filters.put(self.id, info)
         return info
 
@@ -169,10 +189,52 @@ class Node:
             return False
         return True
 
-    def _claimed(self, name: str, kind: str) -> _Claim:
+    @contextlib.contextmanager
+    def _claimed(self, name: str, *, kind: str = "?", replace: bool = False) -> Iterator[None]:
+        """Reserve a name inside ``with`` and keep it where that ends well; refuse one that is taken.
+
+        With ``replace``, a name of this node is as good as a free one.
+        """
+        with self._claiming:
+            begun = name in self._claims
+            if not replace and (begun or name in self):
+                raise _taken(name)
+            if not begun:
+                self._claims.add(name)
+        try:
+            fresh = not begun and self._claim(name, kind, replace=replace)
+            try:
+                yield
+            except BaseException:
+                if fresh:  # a row that was finished meanwhile is another filter's
+                    self.registry.filters.release(name, self.id, 0)
+                raise
+        finally:
+            if not begun:
+                with self._claiming:
+                    self._claims.discard(name)
+
+    def _claim(self, name: str, kind: str, *, replace: bool) -> bool:
+        """Take a name in the registry; False where this node has it and may replace what it has."""
+        filters = self.registry.filters
+        if filters.claim(name, self.id, kind):
+            if name in self._announced:  # a filter in Redis that was dropped a moment ago
+                self.shared.find(name)
+                self.announce()
+            return True
+        owner = filters.owner(name)
+        if owner is not None and owner[0] != self.id:
+            raise self._lives_at(name, owner[1], f"/v1/filters/{name}")
         if name in self:
+            if replace:
+                return False
             raise _taken(name)
-        return _Claim(self, name, kind)
+        if self.shared.find(name) is not None:
+            raise _taken(name)
+        # A claim of this node that nobody finished: a process that ended, or a filter that was just dropped.
+        filters.release(name, self.id)
+        filters.claim(name, self.id, kind)
+        return True
 
     # What others do
 
@@ -223,7 +285,7 @@ class Node:
         """Give a filter whose name another node has another: nothing is lost, a name is one filter's."""
         own = _UNFIT.sub("-", self.id[:16])
         new = next(new for number in count(1) if (new := f"{name[:90]}.{own}.{number}") not in self)
-        with _Claim(self, new, "?"):
+        with self._claimed(new):
             self.service.rename(name, new)
         self._twice.discard(name)
         self._put_one(new, told=False)
@@ -244,8 +306,11 @@ class Node:
         into, other = self.store(name), self.store(source)
         if isinstance(into, Asked):
             if not isinstance(other, Asked):
-                secret = other.hashing(source)[1]
-                other = bloomery.loads(other.dump(source), secret=secret)
+                # The file's bytes, a copy of them, and the filter that they are read into.
+                with self.service.hold(3 * other.info(source, counted=False)["nbytes"]):
+                    secret = other.hashing(source)[1]
+                    into.merge(bloomery.loads(other.dump(source), secret=secret))
+                return
             into.merge(other)
         elif isinstance(other, Asked):
             raise cannot("is merged into another one in Redis only")
@@ -263,6 +328,12 @@ class Node:
         if fault.code == "missing" and name and self.registry.shared:
             owner = self.registry.filters.owner(name)
             address = owner[1] if owner is not None and owner[0] != self.id else None
+        if address is None and fault.code == "elsewhere" and name:  # it was in Redis a moment ago
+            found = self.shared.find(name)
+            self.announce()
+            if found is None:
+                return missing()
+            return Refused("unavailable", f"{name} was made anew meanwhile; try again")
         if address is None:
             return Refused(fault.code, str(fault))
         return self._lives_at(name, address, path)
@@ -279,30 +350,6 @@ class Node:
         return bare in _LOCAL
 
 
-class _Claim:
-    """A name, taken for the time of a ``with``: kept where that ends well."""
-
-    def __init__(self, node: Node, name: str, kind: str) -> None:
-        self._node, self._name, self._kind = node, name, kind
-
-    def __enter__(self) -> None:
-        filters, node = self._node.registry.filters, self._node
-        if filters.claim(self._name, node.id, self._kind):
-            return
-        owner = filters.owner(self._name)
-        if owner is not None and owner[0] != node.id:
-            raise node._lives_at(self._name, owner[1], f"/v1/filters/{self._name}")  # noqa: SLF001 - its own
-        if self._name in node or node.shared.find(self._name) is not None:
-            raise _taken(self._name)
-        # A claim of this node that nobody finished: a process that ended meanwhile.
-        filters.release(self._name, node.id)
-        filters.claim(self._name, node.id, self._kind)
-
-    def __exit__(self, kind: object, *_rest: object) -> None:
-        if kind is not None:
-            self._node.registry.filters.release(self._name, self._node.id)
-
-
 def _taken(name: str) -> Refused:
     return Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
 
@@ -313,17 +360,3 @@ def kind_of(*, grow: bool, window: float | None) -> str:
         rows = [row for row in structures.rows() if any(name == "window" for name, *_ in row["parameters"])]
         return str(rows[-1]["name"])
     return str(structures.with_role("growing" if grow else "plain")["name"])
-
-
-def _drawn_name(settings: Settings) -> str:
-    path = settings.data / "node"
-    if path.is_file():
-        return path.read_text("ascii").strip()
-    name = secrets.token_hex(8)
-    new = path.with_name("node.new")
-    with new.open("w", encoding="ascii") as file:
-        file.write(name + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    return name

@@ -15,12 +15,14 @@ import uvloop
 
 from bloomery.service import logs
 from bloomery.service.clock import Clock
+from bloomery.service.descriptors import clamp
 from bloomery.service.engine import Engine, Fault
 from bloomery.service.failures import StartError
-from bloomery.service.memory import give_back
+from bloomery.service.memory import bound, give_back
 from bloomery.service.node import Node
 from bloomery.service.redis.handles import client_of
 from bloomery.service.registry import Registry
+from bloomery.service.remembered import check_tokens
 from bloomery.service.settings import split_address
 
 if TYPE_CHECKING:
@@ -46,13 +48,16 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], None]) -> None:
     """Run until a signal says stop; ``StartError`` where it cannot start."""
     os.umask(0o077)
+    bound()
     logs.begin(settings.log_level)
+    settings = clamp(settings)
     listener = _bound(settings.http, "--http")
     engine = Engine(settings)
     try:
         registry = Registry(settings.registry_url)
         try:
             node = Node(settings, engine, registry)
+            check_tokens(settings, registry)
             _check_open(settings, registry)
             own = ipaddress.ip_address(listener.getsockname()[0]).is_loopback
             if settings.require_token or not own:
@@ -130,6 +135,8 @@ async def _run(
     metrics = Metrics(node.service, node.shared.told)
 
     def ready() -> None:
+        # Tokens and names of other nodes are known by now; until here clients of either port wait.
+        node.service.serve_resp()
         if ready_file is not None:
             new = ready_file.with_name(f"{ready_file.name}.new")
             new.write_text(json.dumps({"http": url, "resp": resp, "pid": os.getpid(), "node": node.id}))
@@ -157,7 +164,7 @@ def _stop(server: Server) -> None:
 
 
 def _listen_resp(node: Node) -> str:
-    """Listen on the RESP port: its address."""
+    """Listen on the RESP port, where clients wait until `serve_resp`: its address."""
     address = node.settings.resp
     if address == "none":
         return ""

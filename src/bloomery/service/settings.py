@@ -62,6 +62,12 @@ class Limits(BaseModel):
     filter_bytes: int = Field(4 << 30, gt=0, description="bytes of one filter, growth included")
     total_bytes: int = Field(16 << 30, gt=0, description="bytes of all filters")
     filters: int = Field(1_000_000, gt=0, description="filters")
+    memory_bytes: int = Field(
+        0,
+        ge=0,
+        description="bytes held for clients beside the filters: requests, replies, copies; "
+        "0: filter_bytes and 16 times request_bytes",
+    )
     request_bytes: int = Field(64 << 20, gt=0, description="bytes of one request, unpacked")
     file_bytes: int = Field(1 << 30, gt=0, description="bytes of a filter that is restored by HTTP")
     batch_keys: int = Field(1_000_000, gt=0, description="keys of one request")

@@ -126,7 +126,7 @@ macro_rules! adding {
         }
 
         fn clear(&mut self) -> Result<()> {
-            Ok(Addable::clear(self)?)
+            Ok(Addable::empty(self)?)
         }
 
         fn advance(&mut self, now: f64) -> Result<u64> {
@@ -150,7 +150,9 @@ macro_rules! adding {
         }
 
         fn clear(&mut self) -> Result<()> {
-            Ok(Core::clear(self)?)
+            Core::clear(self)?;
+            Filter::hasher_mut(self).added_mut().clear();
+            Ok(())
         }
     };
     (build_pairs) => {
@@ -192,7 +194,7 @@ macro_rules! capability {
     (merge) => {
         fn merge(&mut self, other: &dyn Kind) -> Result<()> {
             match other.as_any().downcast_ref::<Self>() {
-                Some(other) => Ok(Mergeable::merge(self, other)?),
+                Some(other) => Ok(Mergeable::take_in(self, other)?),
                 None => Err(Fault::new(
                     crate::fault::Code::Incompatible,
                     format!("a {} cannot take in a {}", self.variant().class, other.variant().class),
@@ -211,7 +213,7 @@ macro_rules! kind {
         mod $module {
             use bloomery_core::$family::$Class as Core;
             use bloomery_core::container::Container;
-            use bloomery_core::key::KeyHasher;
+            use bloomery_core::key::{KeyDomains, KeyHasher};
             use bloomery_core::registry::{self, Variant};
             #[allow(unused_imports)] // of what it can do
             use bloomery_core::structure::{
@@ -267,8 +269,14 @@ macro_rules! kind {
                 fn contains(&self, hashes: &[u64], found: &mut [u8]) {
                     Filter::contains_hashes(self, hashes, found);
                 }
+                fn record(&mut self, domains: KeyDomains) {
+                    Filter::record(self, domains);
+                }
                 fn bound(&mut self, max_bytes: u64) {
                     Loadable::bound(self, max_bytes);
+                }
+                fn share(&mut self, growth: std::sync::Arc<dyn bloomery_core::growth::Growth>) {
+                    Loadable::share(self, growth);
                 }
                 fn as_any(&self) -> &dyn Any {
                     self

@@ -14,6 +14,8 @@ pub trait Exchange {
     fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
     /// What the other program tells who looks for faults.
     fn lines(&self) -> Vec<String>;
+    /// Tables or layers that a look-up asks.
+    fn tables(&self) -> u64;
     /// Makes room where keys were removed.
     fn compact(&mut self) -> Result<()> {
         Ok(())

@@ -1,5 +1,7 @@
 //! [`Keying`]: how a text becomes the words by which a filter is asked, and its changes logged.
 
+use std::ops::Range;
+
 use bloomery_core::key::DomainHasher;
 
 /// Appends the words of a key.
@@ -31,6 +33,12 @@ impl Keying {
             Keying::Own(_) => 1,
             Keying::Foreign(width, _) => *width,
         }
+    }
+
+    /// Where the words of a key lie among those of several.
+    #[inline(always)]
+    pub fn words(&self, key: usize) -> Range<usize> {
+        key * self.width()..(key + 1) * self.width()
     }
 
     /// True of the key rule: hashes that somebody else has computed may be handed in.

@@ -7,15 +7,26 @@ use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::Variant;
 
 use super::{Kind, Spec, declared, foreign, row_named};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 
 /// The row of the kind that is called `name`.
 pub fn by_name(name: &str) -> Result<&'static Variant> {
     foreign::by_name(name).map_or_else(|| row_named(name), Ok)
 }
 
+/// True of a kind whose key hash may be keyed: others hold the numbers themselves, or hash as another program does.
+pub fn takes_secret(kind: &str) -> bool {
+    by_name(kind).is_ok_and(|row| row.adds != "number" && foreign::by_name(row.name).is_none())
+}
+
 /// A new filter; its options are checked.
 pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
+    if spec.keyed && by_name(&spec.kind).is_ok() && !takes_secret(&spec.kind) {
+        return Err(Fault::invalid(format!(
+            "a {} cannot be keyed: it holds the numbers themselves, or hashes as another program does; say keyed no",
+            spec.kind
+        )));
+    }
     foreign::create(spec).unwrap_or_else(|| declared::create(spec, hasher))
 }
 

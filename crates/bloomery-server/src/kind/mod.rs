@@ -7,10 +7,12 @@
 //! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
 
 use bloomery_core::container::Container;
-use bloomery_core::key::{Domain, KeyHasher};
+use bloomery_core::growth::Growth;
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher};
 use bloomery_core::registry::{VARIANTS, Variant};
 use bloomery_core::structure::Value;
 use std::any::Any;
+use std::sync::Arc;
 
 use crate::fault::{Fault, Result};
 
@@ -27,7 +29,7 @@ mod tests;
 
 pub use exchange::Exchange;
 pub use keying::Keying;
-pub use making::{by_name, create, load, nbytes_for, open};
+pub use making::{by_name, create, load, nbytes_for, open, takes_secret};
 pub use note::Note;
 pub use settings::{Flavour, Settings};
 pub use spec::Spec;
@@ -37,7 +39,7 @@ pub use spec::Spec;
 pub trait Kind: Any + Send + Sync {
     /// Its row of the registry.
     fn variant(&self) -> &'static Variant;
-    /// How keys become hashes.
+    /// How keys become hashes, and the domains of those that were added.
     fn hasher(&self) -> KeyHasher;
     /// How texts become the words that the other methods call hashes.
     fn keying(&self) -> Keying {
@@ -49,6 +51,10 @@ pub trait Kind: Any + Send + Sync {
     fn target_fpr(&self) -> f64;
     /// Keys that were new when they were added, less those removed.
     fn num_added(&self) -> u64;
+    /// True once it holds more keys than it was sized for, so that its rate is above the one that was asked for.
+    fn is_over(&self) -> bool {
+        self.num_added() > self.capacity() && self.fpr() > self.target_fpr()
+    }
     /// Model rate at the present load.
     fn fpr(&self) -> f64;
     /// Share of set cells, counted: O(nbytes).
@@ -67,6 +73,8 @@ pub trait Kind: Any + Send + Sync {
     fn contains(&self, hashes: &[u64], found: &mut [u8]);
     /// Growing beyond so many bytes of cells is refused.
     fn bound(&mut self, max_bytes: u64);
+    /// `growth` is asked before it grows, from here on.
+    fn share(&mut self, _growth: Arc<dyn Growth>) {}
     /// Itself, to be compared with another of its class.
     fn as_any(&self) -> &dyn Any;
 
@@ -82,6 +90,8 @@ pub trait Kind: Any + Send + Sync {
     fn add(&mut self, _hashes: &[u64], _new: Option<&mut [u8]>) -> Result<()> {
         Err(self.cannot("add keys"))
     }
+    /// Records the domains of keys that were added.
+    fn record(&mut self, _domains: KeyDomains) {}
     /// Forgets every key.
     fn clear(&mut self) -> Result<()> {
         Err(self.cannot("be cleared"))
@@ -114,6 +124,11 @@ pub trait Kind: Any + Send + Sync {
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
         Err(self.cannot("tell the value of a key"))
     }
+    /// Refuses a kind from which no key is removed.
+    fn check_removes(&self) -> Result<()> {
+        let does = ["remove", "delete"].iter().any(|what| self.variant().capabilities.contains(what));
+        if does { Ok(()) } else { Err(self.cannot("remove keys")) }
+    }
     /// The refusal of what it cannot do.
     fn cannot(&self, operation: &str) -> Fault {
         Fault::unsupported(self.variant().class, operation)
@@ -131,4 +146,12 @@ pub fn row_named(name: &str) -> Result<&'static Variant> {
 /// The kind that tools take unasked in a role, "plain" or "growing".
 pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
+}
+
+/// Records the domains of keys whose adding ended with `done`: of a fault, keys before the refused one were added.
+pub fn recorded(filter: &mut dyn Kind, domains: KeyDomains, done: Result<()>) -> Result<()> {
+    if done.is_ok() || filter.num_added() > 0 {
+        filter.record(domains);
+    }
+    done
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use bloomery_core::container::{Container, Header, Parsed, Section, Verify, kind};
-use bloomery_core::key::KeyHasher;
+use bloomery_core::key::{AddedDomains, KeyHasher};
 use bloomery_core::registry::{FalseNegatives, Variant};
 use bloomery_core::structure::Value;
 
@@ -14,7 +14,7 @@ use super::{Flavour, Kind, Settings, Spec};
 use crate::fault::{Code, Fault, Result};
 
 /// Number in files, beyond those of the registry.
-const ID: u16 = 16_387;
+const ID: u16 = bloomery_core::container::service::NOTE;
 /// Bytes of the longest one.
 pub const MOST: usize = 64 << 10;
 
@@ -82,7 +82,7 @@ impl Kind for Note {
         &ROW
     }
     fn hasher(&self) -> KeyHasher {
-        KeyHasher::seeded(0)
+        KeyHasher::seeded(0).holding(AddedDomains::UNKNOWN)
     }
     fn capacity(&self) -> u64 {
         0

@@ -2,6 +2,8 @@
 //!
 //! * [`record`]: one change;
 //! * [`segment`]: a file of blocks of records, and its reader;
+//! * `start`: where a log goes on, and the segment that it begins;
+//! * [`synced`]: how much is known to be on disk;
 //! * [`writer`]: the thread that writes blocks, and syncs them for everybody who waits (group commit).
 //!
 //! Promise of each mode, for the process and for the machine:
@@ -14,9 +16,12 @@
 
 pub mod record;
 pub mod segment;
+mod start;
+pub mod synced;
 pub mod writer;
 
 pub use record::{Read, Record};
+pub use start::Start;
 pub use writer::Log;
 
 /// When an acknowledged change is on disk.

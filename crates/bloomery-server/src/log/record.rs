@@ -12,20 +12,25 @@ use crate::fault::{Code, Fault, Result};
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // of fields: each variant says what it has
 pub enum Record<'a> {
-    /// A filter was made: its number, its settings as a line, and the number of the file with its contents, if it has any.
-    Create { id: u64, line: String, whole: Option<u64> },
+    /// A filter was made, in place of what had its name: its number, its settings as a line, the number of the file with
+    /// its contents, if it has any, and when it is dropped, in milliseconds since 1970, if ever.
+    Create { id: u64, line: String, whole: Option<u64>, expires: Option<u64> },
     /// It was dropped.
     Drop { id: u64 },
-    /// It has another name.
-    Rename { id: u64, name: String },
+    /// It has another name, in place of what had that name; and another time when it is dropped, 0 never, if any is given.
+    Rename { id: u64, name: String, expires: Option<u64> },
     /// It is dropped at a time, in milliseconds since 1970; 0 never.
     Expire { id: u64, at: u64 },
     /// Keys were added.
     Add { id: u64, hashes: &'a [u64] },
+    /// Keys were added by ready hashes: of texts or anything else.
+    AddHashed { id: u64, hashes: &'a [u64] },
     /// Keys were removed.
     Remove { id: u64, hashes: &'a [u64] },
     /// Keys were added with a value each.
     Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
+    /// [`Record::Pairs`] by ready hashes.
+    PairsHashed { id: u64, hashes: &'a [u64], values: &'a [u64] },
     /// Time passed.
     Advance { id: u64, now: f64 },
     /// Every key was forgotten.
@@ -46,6 +51,8 @@ pub enum Record<'a> {
 pub struct Read {
     /// Which operation.
     pub op: u8,
+    /// True where it was refused at one of its keys.
+    pub refused: bool,
     /// The filter.
     pub id: u64,
     /// The body.
@@ -69,10 +76,25 @@ pub mod op {
     pub const PIECE: u8 = 12;
     pub const COMPACT: u8 = 13;
     pub const NOTE: u8 = 14;
+    /// Added to an operation that was refused at one of its keys; those before it were changed.
+    pub const REFUSED: u8 = 0x80;
+    /// [`CREATE`] or [`CREATE_WHOLE`] with an expiry: its time, the number of the file or 0, then the line.
+    pub const CREATE_EXPIRING: u8 = 15;
+    /// [`RENAME`] with an expiry: its time, 0 never, then the name.
+    pub const RENAME_EXPIRING: u8 = 16;
+    pub const ADD_HASHED: u8 = 17;
+    pub const PAIRS_HASHED: u8 = 18;
+
+    /// True of those that are about the names of filters, not about what is in one.
+    pub fn of_catalogue(op: u8) -> bool {
+        matches!(op, CREATE | CREATE_WHOLE | CREATE_EXPIRING | DROP | RENAME | RENAME_EXPIRING | EXPIRE | NOTE)
+    }
 }
 
 /// Bytes of length, operation and filter.
 const HEAD: usize = 13;
+/// Where the operation stands in the bytes of a record.
+pub(super) const OPERATION: usize = 4;
 
 impl Record<'_> {
     /// Appends its bytes.
@@ -82,15 +104,25 @@ impl Record<'_> {
         let words =
             |out: &mut Vec<u8>, words: &[u64]| words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
         let (op, id) = match self {
-            Record::Create { id, line, whole } => {
-                words(out, whole.as_slice());
+            Record::Create { id, line, whole, expires } => {
+                let op = match expires {
+                    Some(at) => {
+                        words(out, &[*at, whole.unwrap_or(0)]);
+                        op::CREATE_EXPIRING
+                    }
+                    None => {
+                        words(out, whole.as_slice());
+                        if whole.is_some() { op::CREATE_WHOLE } else { op::CREATE }
+                    }
+                };
                 out.extend_from_slice(line.as_bytes());
-                (if whole.is_some() { op::CREATE_WHOLE } else { op::CREATE }, *id)
+                (op, *id)
             }
             Record::Drop { id } => (op::DROP, *id),
-            Record::Rename { id, name } => {
+            Record::Rename { id, name, expires } => {
+                words(out, expires.as_slice());
                 out.extend_from_slice(name.as_bytes());
-                (op::RENAME, *id)
+                (if expires.is_some() { op::RENAME_EXPIRING } else { op::RENAME }, *id)
             }
             Record::Expire { id, at } => {
                 words(out, &[*at]);
@@ -100,6 +132,10 @@ impl Record<'_> {
                 words(out, hashes);
                 (op::ADD, *id)
             }
+            Record::AddHashed { id, hashes } => {
+                words(out, hashes);
+                (op::ADD_HASHED, *id)
+            }
             Record::Remove { id, hashes } => {
                 words(out, hashes);
                 (op::REMOVE, *id)
@@ -108,6 +144,11 @@ impl Record<'_> {
                 words(out, hashes);
                 words(out, values);
                 (op::PAIRS, *id)
+            }
+            Record::PairsHashed { id, hashes, values } => {
+                words(out, hashes);
+                words(out, values);
+                (op::PAIRS_HASHED, *id)
             }
             Record::Advance { id, now } => {
                 words(out, &[now.to_bits()]);
@@ -149,7 +190,8 @@ impl Read {
         let record = rest.get(..length).ok_or_else(wrong)?;
         let (op, record) = record.split_first().ok_or_else(wrong)?;
         let (id, body) = record.split_first_chunk::<8>().ok_or_else(wrong)?;
-        Ok(Some((Read { op: *op, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
+        let (refused, op) = (op & op::REFUSED != 0, op & !op::REFUSED);
+        Ok(Some((Read { op, refused, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
     }
 
     /// The body as words.
@@ -159,7 +201,33 @@ impl Read {
 
     /// The number of the file that it names.
     pub fn file(&self) -> Option<u64> {
-        matches!(self.op, op::REPLACED | op::CREATE_WHOLE).then(|| self.words().first().copied())?
+        match self.op {
+            op::REPLACED | op::CREATE_WHOLE => self.word(0),
+            op::CREATE_EXPIRING => self.word(1).filter(|&file| file != 0),
+            _ => None,
+        }
+    }
+
+    /// When it says that a filter is dropped, in milliseconds since 1970; `Some(None)`: never; `None`: it does not say.
+    pub fn expires(&self) -> Option<Option<u64>> {
+        let says = matches!(self.op, op::EXPIRE | op::CREATE_EXPIRING | op::RENAME_EXPIRING);
+        says.then(|| self.word(0).filter(|&at| at != 0))
+    }
+
+    /// The text behind its numbers: the settings of a filter that was made, or the name of one that was renamed.
+    pub fn text(&self) -> Result<&str> {
+        let words = match self.op {
+            op::CREATE_EXPIRING => 2,
+            op::CREATE_WHOLE | op::RENAME_EXPIRING => 1,
+            _ => 0,
+        };
+        std::str::from_utf8(self.body.get(words * 8..).unwrap_or_default())
+            .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
+    }
+
+    /// A word of the body.
+    fn word(&self, at: usize) -> Option<u64> {
+        self.body.as_chunks::<8>().0.get(at).map(|word| u64::from_le_bytes(*word))
     }
 
     /// Of a note: when it is dropped, its settings as a line, its text.
@@ -171,11 +239,6 @@ impl Read {
         let (line, text) = rest.split_at_checked(length).ok_or_else(wrong)?;
         Ok((word(0), std::str::from_utf8(line).map_err(|_| wrong())?, text))
     }
-
-    /// The body as text.
-    pub fn text(&self) -> Result<&str> {
-        std::str::from_utf8(&self.body).map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
-    }
 }
 
 #[cfg(test)]
@@ -186,7 +249,7 @@ mod tests {
     fn records_read_back_and_cut_ones_are_refused() -> Result<()> {
         let mut bytes = Vec::new();
         Record::Add { id: 7, hashes: &[1, u64::MAX] }.write(&mut bytes);
-        Record::Rename { id: 8, name: "x".into() }.write(&mut bytes);
+        Record::Rename { id: 8, name: "x".into(), expires: None }.write(&mut bytes);
         let (first, length) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((first.op, first.id, first.words()), (op::ADD, 7, vec![1, u64::MAX]));
         let (second, _) = Read::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
@@ -200,6 +263,38 @@ mod tests {
         assert_eq!((note.op, note.id, note.note()?), (op::NOTE, 9, (5, "a line", b"a text".as_slice())));
         note.body.truncate(21);
         assert!(note.note().is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn expiries_are_of_the_record_that_makes_or_renames() -> Result<()> {
+        let line = || "a line".to_string();
+        let name = || "a name".to_string();
+        // What logs hold never changes its bytes: the operation, then the body.
+        type Known<'a> = (Record<'a>, u8, &'a [u64], Option<u64>, Option<Option<u64>>);
+        let known: [Known<'_>; 6] = [
+            (Record::Create { id: 1, line: line(), whole: None, expires: None }, 1, &[], None, None),
+            (Record::Create { id: 1, line: line(), whole: Some(7), expires: None }, 11, &[7], Some(7), None),
+            (Record::Create { id: 1, line: line(), whole: None, expires: Some(5) }, 15, &[5, 0], None, Some(Some(5))),
+            (
+                Record::Create { id: 1, line: line(), whole: Some(7), expires: Some(5) },
+                15,
+                &[5, 7],
+                Some(7),
+                Some(Some(5)),
+            ),
+            (Record::Rename { id: 1, name: name(), expires: None }, 3, &[], None, None),
+            (Record::Rename { id: 1, name: name(), expires: Some(0) }, 16, &[0], None, Some(None)),
+        ];
+        for (record, op, words, file, expires) in known {
+            let mut bytes = Vec::new();
+            record.write(&mut bytes);
+            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            let text = if matches!(record, Record::Create { .. }) { line() } else { name() };
+            let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).chain(text.bytes()).collect();
+            assert_eq!((read.op, &read.body, read.file(), read.expires()), (op, &body, file, expires), "{record:?}");
+            assert_eq!(read.text()?, text);
+        }
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! [`Log`]: changes are handed in under a lock, one thread writes them, and everybody who waits shares one sync.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +11,13 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-use super::{Durability, Record, segment};
+use super::record::{OPERATION, op};
+use super::segment::{self, Header};
+use super::start::{Start, begin};
+use super::synced::{Synced, SyncedFile, Unsynced};
+use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
+use crate::fault_points::reach;
 
 /// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
 const WAITING: usize = 256 << 20;
@@ -21,6 +25,8 @@ const WAITING: usize = 256 << 20;
 const KEPT: usize = 4 << 20;
 /// Without `always`, how long changes are gathered before they are written.
 const GATHERED: Duration = Duration::from_millis(10);
+/// With `everysec`, how long after the beginning of a sync the next one begins.
+const SYNCED_EVERY: Duration = Duration::from_secs(1);
 /// How long after a full disk the next attempt is made.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -60,38 +66,65 @@ struct Shared {
     broken: AtomicBool,
     written: AtomicU64,
     rotated: Condvar,
+    /// The segment at work; none while there is no folder.
+    segment: Mutex<Unsynced>,
+    /// The thread that syncs, of `everysec`, waits here.
+    to_sync: Condvar,
+    /// Held while something is synced, so that a failure is seen by whoever syncs next.
+    syncing: Mutex<Option<SyncedFile>>,
 }
 
 /// The log of a store; one without a folder only numbers changes.
 pub struct Log {
     mode: Durability,
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-    kept: bool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Where it is kept, if it is.
+    folder: Option<PathBuf>,
 }
 
 impl Log {
     /// A log that keeps nothing.
     pub fn unkept() -> Self {
-        Log { mode: Durability::Off, shared: shared(1), thread: Mutex::new(None), kept: false }
+        Log { mode: Durability::Off, shared: shared(1), threads: Mutex::default(), folder: None }
     }
 
-    /// A log in `folder` whose next record has the number `next`: a new segment.
-    pub fn open(folder: &Path, mode: Durability, next: u64) -> Result<Self> {
-        let shared = shared(next);
-        let file = begin(folder, next)?;
+    /// A log in `folder` that goes on in a new segment, or in one that was begun and never written to.
+    pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
+        let (file, header) = start.begin(folder)?;
+        let shared = shared(start.next);
+        let said = Synced { newest: header.first, record: start.next - 1 };
+        *shared.syncing.lock() = Some(SyncedFile::open(folder, said));
+        shared.waiting.lock().boundary = header.first;
+        let file = Arc::new(file);
+        shared.segment.lock().file = Some(file.clone());
         let mut writer = Writer {
             folder: folder.to_owned(),
             mode,
             shared: shared.clone(),
             file,
+            header,
             length: segment::HEADER as u64,
-            synced: Instant::now(),
             unsynced: false,
         };
-        let thread = std::thread::Builder::new().name("bloomery-log".into()).spawn(move || writer.run());
-        let thread = thread.map_err(|error| Fault::new(Code::Io, format!("no thread for the log: {error}")))?;
-        Ok(Log { mode, shared, thread: Mutex::new(Some(thread)), kept: true })
+        let log = Log { mode, shared: shared.clone(), threads: Mutex::default(), folder: Some(folder.to_owned()) };
+        let begin = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
+            let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+            let thread = thread.map_err(|error| Fault::new(Code::Io, format!("no thread for the log: {error}")))?;
+            log.threads.lock().push(thread);
+            Ok(())
+        };
+        begin("bloomery-log", Box::new(move || writer.run()))?;
+        if mode == Durability::EverySecond {
+            let folder = folder.to_owned();
+            begin("bloomery-sync", Box::new(move || shared.sync_every_second(&folder)))?;
+        }
+        Ok(log)
+    }
+
+    /// Number of the first record of the newest segment.
+    pub fn newest(&self) -> u64 {
+        self.shared.waiting.lock().boundary
     }
 
     /// How safe an acknowledged change is.
@@ -118,17 +151,31 @@ impl Log {
 
     /// Appends a record: its number. Called under the lock of what it is about, so that numbers have the order of changes.
     pub fn append(&self, record: &Record<'_>) -> Result<u64> {
+        self.append_as(record, 0)
+    }
+
+    /// [`Log::append`] of a change that was refused at one of its keys: those before it were changed.
+    pub fn append_refused(&self, record: &Record<'_>) -> Result<u64> {
+        self.append_as(record, op::REFUSED)
+    }
+
+    fn append_as(&self, record: &Record<'_>, flag: u8) -> Result<u64> {
+        if let Some(folder) = &self.folder {
+            reach("log.append", folder).map_err(Fault::io(folder))?;
+        }
         let mut waiting = self.shared.waiting.lock();
         let number = waiting.next;
         waiting.next += 1;
-        if !self.kept {
+        if self.folder.is_none() {
             return Ok(number);
         }
         if waiting.block.is_empty() {
             waiting.block.resize(segment::BLOCK, 0);
             self.shared.work.notify_one();
         }
+        let at = waiting.block.len();
         record.write(&mut waiting.block);
+        waiting.block[at + OPERATION] |= flag;
         waiting.records += 1;
         if waiting.block.len() > WAITING {
             self.shared.troubled.store(true, Ordering::Release);
@@ -148,7 +195,7 @@ impl Log {
 
     /// Waits until a change is as safe as the mode promises; at once but for `always`.
     pub async fn durable(&self, number: u64) -> Result<()> {
-        if self.mode != Durability::Always || !self.kept {
+        if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
         let mut progress = self.shared.progress.subscribe();
@@ -158,7 +205,7 @@ impl Log {
 
     /// [`Log::durable`] for a thread of its own.
     pub fn wait(&self, number: u64) -> Result<()> {
-        if self.mode != Durability::Always || !self.kept {
+        if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
         let progress = self.shared.progress.subscribe();
@@ -179,8 +226,16 @@ impl Log {
 
     /// Begins a new segment and tells the number of its first record: all before it lie in older ones, on disk.
     pub fn rotate(&self) -> Result<u64> {
-        if !self.kept {
+        if self.folder.is_none() {
             return Ok(self.next());
+        }
+        if self.mode == Durability::EverySecond {
+            // On this thread, so that little is left to be synced on the one that writes.
+            let file = self.shared.segment.lock().file.clone();
+            let synced = file.is_none_or(|file| self.shared.sync(self.folder.as_deref(), &file));
+            if !synced {
+                return Err(self.refusal());
+            }
         }
         let mut waiting = self.shared.waiting.lock();
         waiting.rotate = true;
@@ -196,8 +251,11 @@ impl Log {
     pub fn close(&self) {
         self.shared.waiting.lock().stop = true;
         self.shared.work.notify_one();
-        if let Some(thread) = self.thread.lock().take() {
+        // The one that writes first: it syncs what is left.
+        for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
+            self.shared.segment.lock().stop = true;
+            self.shared.to_sync.notify_all();
         }
     }
 }
@@ -217,7 +275,70 @@ fn shared(next: u64) -> Arc<Shared> {
         broken: AtomicBool::new(false),
         written: AtomicU64::new(0),
         rotated: Condvar::new(),
+        segment: Mutex::default(),
+        to_sync: Condvar::new(),
+        syncing: Mutex::new(None),
     })
+}
+
+impl Shared {
+    /// Has what was written to a file on disk; false after a failure, which nothing mends.
+    fn sync(&self, folder: Option<&Path>, file: &File) -> bool {
+        let _one = self.syncing.lock();
+        if self.broken.load(Ordering::Acquire) {
+            return false;
+        }
+        let folder = folder.unwrap_or(Path::new(""));
+        let synced =
+            reach("log.sync", folder).and_then(|()| file.sync_data()).and_then(|()| reach("log.synced", folder));
+        let Err(error) = synced else { return true };
+        self.broken.store(true, Ordering::Release);
+        self.refuse(format!(
+            "the log could not be synced ({error}); changes are refused until the service is restarted"
+        ));
+        false
+    }
+
+    fn refuse(&self, why: String) {
+        self.troubled.store(true, Ordering::Release);
+        self.progress.send_modify(|p| p.trouble = Some(why));
+        self.rotated.notify_all();
+    }
+
+    /// Says that records up to this number are on disk: first to whoever reads the folder after a crash.
+    fn reached(&self, record: u64) {
+        if record <= self.progress.borrow().durable {
+            return;
+        }
+        if let Some(file) = self.syncing.lock().as_mut() {
+            file.say(Synced { newest: 0, record });
+        }
+        self.progress.send_modify(|p| p.durable = p.durable.max(record));
+        self.rotated.notify_all();
+    }
+
+    /// The thread of `everysec` that syncs, so that the one that writes never waits for a sync but to begin a segment.
+    fn sync_every_second(&self, folder: &Path) {
+        let mut began: Option<Instant> = None;
+        loop {
+            let mut segment = self.segment.lock();
+            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNCED_EVERY)) {
+                match began.filter(|_| segment.dirty) {
+                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNCED_EVERY)),
+                    None => self.to_sync.wait(&mut segment),
+                }
+            }
+            let Some(file) = segment.file.clone().filter(|_| !segment.stop) else { return };
+            let record = segment.record;
+            segment.dirty = false;
+            drop(segment);
+            began = Some(Instant::now());
+            if !self.sync(Some(folder), &file) {
+                return;
+            }
+            self.reached(record);
+        }
+    }
 }
 
 fn confirmed(progress: &Progress, number: u64) -> Result<()> {
@@ -232,28 +353,16 @@ fn stopped() -> Fault {
     Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
 }
 
-/// A new segment, and its name, on disk.
-fn begin(folder: &Path, first: u64) -> Result<File> {
-    let path = segment::path(folder, first);
-    let made = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        file.write_all(&segment::header(first))?;
-        file.sync_all()?;
-        File::open(folder)?.sync_all()?;
-        Ok(file)
-    };
-    made().map_err(Fault::io(&path))
-}
-
-/// The thread.
+/// The thread that writes.
 struct Writer {
     folder: PathBuf,
     mode: Durability,
     shared: Arc<Shared>,
-    file: File,
+    file: Arc<File>,
+    /// Of the segment.
+    header: Header,
     /// Bytes of the segment that are whole blocks.
     length: u64,
-    synced: Instant,
     unsynced: bool,
 }
 
@@ -262,8 +371,9 @@ impl Writer {
         let mut block = Vec::new();
         loop {
             let (first, records, rotate, stop) = self.take(&mut block);
+            let last = (first + u64::from(records)).saturating_sub(1);
             if !block.is_empty() {
-                segment::seal(&mut block, first, self.shared.progress.borrow().durable, records);
+                self.header.seal(&mut block, first, self.shared.progress.borrow().durable, records);
                 if !self.write_until_there_is_room(&block) {
                     return;
                 }
@@ -271,17 +381,19 @@ impl Writer {
                 if block.capacity() > KEPT {
                     block = Vec::new();
                 }
+                self.note_written(last);
             }
-            let due =
-                self.mode == Durability::Always || self.synced.elapsed() >= Duration::from_secs(1) || rotate || stop;
-            if self.unsynced && due && !(self.mode == Durability::Off && !rotate && !stop) && !self.sync() {
-                return;
+            if self.unsynced && (self.mode == Durability::Always || rotate || stop) {
+                if !self.shared.sync(Some(&self.folder), &self.file) {
+                    return;
+                }
+                self.unsynced = false;
             }
-            if self.mode == Durability::Always || !self.unsynced {
-                self.reached(first + u64::from(records) - 1);
+            if !self.unsynced {
+                self.shared.reached(last);
             }
             if rotate {
-                self.turn(first + u64::from(records));
+                self.turn(last + 1);
             }
             if stop {
                 self.shared.rotated.notify_all();
@@ -294,13 +406,7 @@ impl Writer {
     fn take(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
         let mut waiting = self.shared.waiting.lock();
         while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
-            if self.unsynced && self.mode == Durability::EverySecond {
-                if self.shared.work.wait_for(&mut waiting, Duration::from_secs(1)).timed_out() {
-                    break;
-                }
-            } else {
-                self.shared.work.wait(&mut waiting);
-            }
+            self.shared.work.wait(&mut waiting);
         }
         if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
             // Gathers: a write for each change would cost more than the change.
@@ -310,23 +416,36 @@ impl Writer {
         }
         std::mem::swap(&mut waiting.block, block);
         let records = std::mem::take(&mut waiting.records);
-        let slow = !self.shared.broken.load(Ordering::Relaxed) && self.shared.progress.borrow().trouble.is_none();
+        let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
         if slow {
             self.shared.troubled.store(false, Ordering::Release);
         }
         (waiting.next - u64::from(records), records, waiting.rotate, waiting.stop)
     }
 
+    /// Leaves what was written to the thread that syncs, where there is one.
+    fn note_written(&self, record: u64) {
+        let mut segment = self.shared.segment.lock();
+        (segment.record, segment.dirty) = (record, true);
+        if self.mode == Durability::EverySecond {
+            self.shared.to_sync.notify_all();
+        }
+    }
+
     /// Writes a block; while the disk is full, changes are refused and it is tried again. False when the service stops.
     fn write_until_there_is_room(&mut self, block: &[u8]) -> bool {
-        let mut told = false;
+        let mut refused = false;
         loop {
-            match self.file.write_all_at(block, self.length) {
+            let written = reach("log.write", &self.folder)
+                .and_then(|()| self.file.write_all_at(block, self.length))
+                .and_then(|()| reach("log.written", &self.folder));
+            match written {
                 Ok(()) => {
                     self.length += block.len() as u64;
                     self.shared.written.fetch_add(block.len() as u64, Ordering::Relaxed);
                     self.unsynced = true;
-                    if told {
+                    // A sync that failed meanwhile is not mended by a write.
+                    if refused && !self.shared.broken.load(Ordering::Acquire) {
                         self.shared.progress.send_modify(|p| p.trouble = None);
                         self.shared.troubled.store(false, Ordering::Release);
                     }
@@ -334,9 +453,10 @@ impl Writer {
                 }
                 Err(error) => {
                     let _ = self.file.set_len(self.length);
-                    if !told {
-                        told = true;
-                        self.refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
+                    if !refused {
+                        refused = true;
+                        self.shared
+                            .refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
                     }
                     let mut waiting = self.shared.waiting.lock();
                     if waiting.stop {
@@ -348,44 +468,27 @@ impl Writer {
         }
     }
 
-    /// Syncs; false after a failure, which nothing mends.
-    fn sync(&mut self) -> bool {
-        match self.file.sync_data() {
-            Ok(()) => {
-                self.unsynced = false;
-                self.synced = Instant::now();
-                true
-            }
-            Err(error) => {
-                self.shared.broken.store(true, Ordering::Relaxed);
-                self.refuse(format!(
-                    "the log could not be synced ({error}); changes are refused until the service is restarted"
-                ));
-                false
-            }
-        }
-    }
-
-    fn refuse(&self, why: String) {
-        self.shared.troubled.store(true, Ordering::Release);
-        self.shared.progress.send_modify(|p| p.trouble = Some(why));
-        self.shared.rotated.notify_all();
-    }
-
-    fn reached(&self, number: u64) {
-        self.shared.progress.send_if_modified(|p| {
-            let further = number > p.durable;
-            p.durable = p.durable.max(number);
-            further
-        });
-        self.shared.rotated.notify_all();
-    }
-
-    /// Begins the segment of record `first`.
+    /// Begins the segment of record `first`; one without a record so far goes on.
     fn turn(&mut self, first: u64) {
-        match begin(&self.folder, first) {
-            Ok(file) => {
-                (self.file, self.length, self.unsynced) = (file, segment::HEADER as u64, false);
+        let begun = if first == self.header.first {
+            Ok(None)
+        } else {
+            let before = (self.header.first, first);
+            let header = Header::new(first, before, self.header.fingerprint, self.header.filter_bytes);
+            begin(&self.folder, header).map(Some)
+        };
+        match begun {
+            Ok(begun) => {
+                if let Some((file, header)) = begun {
+                    (self.file, self.header) = (Arc::new(file), header);
+                    (self.length, self.unsynced) = (segment::HEADER as u64, false);
+                    let mut segment = self.shared.segment.lock();
+                    (segment.file, segment.dirty) = (Some(self.file.clone()), false);
+                    drop(segment);
+                    if let Some(file) = self.shared.syncing.lock().as_mut() {
+                        file.say(Synced { newest: first, record: first - 1 });
+                    }
+                }
                 let mut waiting = self.shared.waiting.lock();
                 (waiting.boundary, waiting.rotate) = (first, false);
             }

@@ -14,12 +14,17 @@ pub(super) type Known = (u64, [u8; 32], Grant);
 pub(crate) struct Doors {
     pub(super) known: RwLock<Vec<Known>>,
     pub(super) epoch: AtomicU64,
-    /// True once a port is reached from other machines.
+    /// True once a port is reached from other machines, or there was a token.
     guarded: AtomicBool,
 }
 
 impl Doors {
-    /// True where everybody needs a token: there are some, or other machines reach a port.
+    /// True where everybody needs a token, also while there is none.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guarded.load(Ordering::Acquire)
+    }
+
+    /// True where everybody needs a token: there are or were some, or other machines reach a port.
     pub(super) fn needs_token(&self) -> bool {
         self.guarded.load(Ordering::Acquire) || !self.known.read().is_empty()
     }

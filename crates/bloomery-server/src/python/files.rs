@@ -1,24 +1,61 @@
 //! Filters as bytes, merged, copied, backed up.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bloomery_core::container::{Parsed, Verify};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::names::free_of_notes;
-use super::{Service, Versions};
+use super::{Service, Versions, raised};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};
-use crate::store::{Settings, Store};
+use crate::store::{Conflict, Settings, Snapshot, Store};
 
-/// A filter as the bytes of a file.
-fn bytes_of(filter: &dyn Kind) -> Result<Vec<u8>> {
-    let container = filter.container();
-    let head = container.head()?;
-    let mut out = Vec::with_capacity(container.nbytes());
-    container.write_with(&head, &mut out).map_err(|error| Fault::new(Code::Io, error.to_string()))?;
-    Ok(out)
+/// The file of a filter as it was at one moment, read in pieces while the filter goes on; its memory is taken from the
+/// budget, shared with others who fetch the same, until it is closed.
+#[pyclass(frozen, module = "bloomery_server")]
+pub(crate) struct Dump(Mutex<Option<Arc<Snapshot>>>);
+
+#[pymethods]
+impl Dump {
+    /// Bytes of the file.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.0.lock().as_ref().map_or(0, |file| file.nbytes())
+    }
+
+    /// Up to `most` bytes from `start` on; none at the end. The first call makes the checksums of the whole file.
+    fn read<'py>(&self, py: Python<'py>, start: u64, most: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let file = self.0.lock().clone();
+        let bytes = py.detach(|| {
+            let mut bytes = Vec::new();
+            if let Some(file) = file {
+                let range = start.min(file.nbytes())..file.nbytes().min(start.saturating_add(most));
+                bytes.reserve_exact((range.end - range.start) as usize);
+                file.append(range, &mut bytes)?;
+            }
+            Ok(bytes)
+        });
+        Ok(PyBytes::new(py, &bytes.map_err(|fault: Fault| raised(py, &fault))?))
+    }
+
+    /// Lets go of it.
+    fn close(&self, py: Python<'_>) {
+        let file = self.0.lock().take();
+        py.detach(|| drop(file));
+    }
+
+    fn __enter__(dump: Py<Self>) -> Py<Self> {
+        dump
+    }
+
+    #[pyo3(signature = (*_why))]
+    fn __exit__(&self, py: Python<'_>, _why: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
 }
 
 /// The filter in the bytes of a file, and what is known of its making.
@@ -45,8 +82,19 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
 impl Service {
     /// A filter as the bytes of a file, which `bloomery.open` and `restore` read.
     fn dump<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.ask(py, |store| bytes_of(store.filter(name.as_bytes())?.look().as_ref()))?;
+        let bytes = self.ask(py, |store| {
+            let file = store.filter(name.as_bytes())?.snapshot(store.budget())?;
+            let mut bytes = Vec::with_capacity(file.nbytes() as usize);
+            file.append(0..file.nbytes(), &mut bytes)?;
+            Ok(bytes)
+        })?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// [`Service::dump`] in pieces: large files are sent without being held a second time.
+    fn open_dump(&self, py: Python<'_>, name: &str) -> PyResult<Dump> {
+        let file = self.ask(py, |store| store.filter(name.as_bytes())?.snapshot(store.budget()))?;
+        Ok(Dump(Mutex::new(Some(file))))
     }
 
     /// Puts the filter in the bytes of a file under a name, in place of one that has it if `replace`: its number.
@@ -54,9 +102,11 @@ impl Service {
     fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
             free_of_notes(store, name)?;
+            // Until it is one of the filters, and counted with them.
+            let _held = store.budget().take(bytes.len() as u64)?;
             let (settings, filter) = read(store, bytes)?;
-            let versions = versions.as_deref();
-            store.restore_at(name.as_bytes(), settings, filter, replace, versions).map(|(entry, lsn)| (entry.id, lsn))
+            let conflict = if replace { Conflict::ReplaceFilter(versions.as_deref()) } else { Conflict::Refuse };
+            store.restore_over(name.as_bytes(), settings, filter, conflict).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
@@ -65,9 +115,8 @@ impl Service {
     fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
             let entry = store.filter(name.as_bytes())?;
-            // A copy: two locks at once, in any order, could wait for each other.
-            let other = store.filter(source.as_bytes())?.look().duplicate()?;
-            store.merge(entry.at(versions.as_deref()), other.as_ref()).map(|lsn| ((), lsn))
+            let source = store.filter(source.as_bytes())?;
+            store.merge(entry.at(versions.as_deref()), &source).map(|lsn| ((), lsn))
         })
     }
 
@@ -77,13 +126,14 @@ impl Service {
         self.change(py, |store| {
             free_of_notes(store, name)?;
             let entry = store.filter(source.as_bytes())?;
-            let copy = {
-                let filter = entry.look();
+            let _held = store.budget().take(entry.nbytes())?;
+            let copy = entry.over(|filter| {
                 entry.at(versions.as_deref()).check()?;
-                filter.duplicate()?
-            };
+                filter.duplicate()
+            })?;
             let settings = entry.settings.clone();
-            store.restore(name.as_bytes(), settings, copy, replace).map(|(entry, lsn)| (entry.id, lsn))
+            let conflict = if replace { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
+            store.restore_over(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 

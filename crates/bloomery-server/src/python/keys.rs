@@ -3,10 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{Service, Versions};
+use super::{Service, Versions, raised};
 use crate::fault::{Code, Fault, Result};
+use crate::json::{self, Body, Caps, Hashing};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
+use bloomery_core::key::{BaseHash, KeyHasher};
 
 /// How keys are written down.
 #[derive(Clone, Copy)]
@@ -19,6 +21,17 @@ enum Form {
     Packed,
     /// Ready hashes of 8 bytes each, little-endian.
     Hashes,
+    /// A JSON object with a key, or with several.
+    Json,
+    /// A JSON value a line.
+    JsonLines,
+}
+
+impl Form {
+    /// True where keys are texts whatever they are.
+    fn is_text(self) -> bool {
+        matches!(self, Form::Lines | Form::One | Form::Packed)
+    }
 }
 
 fn form(name: &str) -> Result<Form> {
@@ -27,20 +40,15 @@ fn form(name: &str) -> Result<Form> {
         "one" => Ok(Form::One),
         "packed" => Ok(Form::Packed),
         "hashes" => Ok(Form::Hashes),
-        _ => Err(Fault::invalid("keys are lines, one, packed or hashes")),
+        "json" => Ok(Form::Json),
+        "ndjson" => Ok(Form::JsonLines),
+        _ => Err(Fault::invalid("keys are lines, one, packed, hashes, json or ndjson")),
     }
-}
-
-fn many(limits: &Limits) -> Fault {
-    Fault::new(Code::Limit, format!("a request may hold {} keys; send them in several", limits.batch_keys))
 }
 
 /// Appends the hash of a text, unless it is too long.
 fn hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) -> Result<()> {
-    if key.len() > limits.key_bytes {
-        let text = format!("a key of {} bytes is longer than {}, the most allowed", key.len(), limits.key_bytes);
-        return Err(Fault::new(Code::Limit, text));
-    }
+    Caps::from(limits).check_key(key.len())?;
     entry.text.push(key, hashes);
     Ok(())
 }
@@ -57,18 +65,30 @@ fn each<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
     vec![T::default(); hashes.len() / entry.text.width()]
 }
 
-/// The hash of each line. The last may lack its end, and an end may be `\r\n`.
-fn of_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
-    let most = limits.batch_keys * entry.text.width();
-    let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
-    let mut start = 0;
+/// Calls `push` with each line. The last may lack its end, and an end may be `\r\n`.
+fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()> {
+    let (mut start, mut count) = (0, 0);
     while start < text.len() {
         let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at);
         let line = &text[start..end];
-        hash(entry, limits, line.strip_suffix(b"\r").unwrap_or(line), &mut hashes)?;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        caps.check_key(line.len())?;
+        count += 1;
+        if count > caps.keys {
+            return Err(caps.too_many());
+        }
+        push(line);
         start = end + 1;
     }
-    if hashes.len() > most { Err(many(limits)) } else { Ok(hashes) }
+    Ok(())
+}
+
+/// The hash of each line.
+fn of_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
+    let most = limits.batch_keys * entry.text.width();
+    let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
+    each_line(limits.into(), text, |line| entry.text.push(line, &mut hashes))?;
+    Ok(hashes)
 }
 
 /// The hash of each key of a string.
@@ -81,31 +101,72 @@ fn of_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u6
         let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(wrong)?;
         hash(entry, limits, key, &mut hashes)?;
         if hashes.len() > most {
-            return Err(many(limits));
+            return Err(Caps::from(limits).too_many());
         }
         packed = rest;
     }
     Ok(hashes)
 }
 
-fn hashes(store: &Store, entry: &Entry, form: Form, body: &[u8]) -> Result<Vec<u64>> {
+/// How JSON keys of a filter are hashed; none without `wait`, while the filter is being changed.
+fn hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
+    if !entry.text.is_own() {
+        return Some(Hashing::Foreign(entry.text));
+    }
+    let filter = if wait { entry.look() } else { entry.try_look()? };
+    Some(Hashing::Own(filter.hasher()))
+}
+
+/// The words of a body's keys; none without `wait`, while the filter is being changed.
+fn words(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
+    let plain = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, ..Body::default() }));
     match form {
-        Form::One => of_one(entry, limits, body),
-        Form::Lines => of_lines(entry, limits, body),
-        Form::Packed => of_packed(entry, limits, body),
-        Form::Hashes => {
-            entry.check_hashes()?;
-            let (words, rest) = body.as_chunks::<8>();
-            if !rest.is_empty() {
-                return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
-            }
-            if words.len() > limits.batch_keys {
-                Err(many(limits))
-            } else {
-                Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+        Form::Json | Form::JsonLines => {
+            let Some(hashing) = hashing(entry, wait) else { return Ok(None) };
+            match form {
+                Form::Json => json::body(body, &hashing, limits.into()).map(Some),
+                _ => plain(json::lines(body, &hashing, limits.into())),
             }
         }
+        Form::One => plain(of_one(entry, limits, body)),
+        Form::Lines => plain(of_lines(entry, limits, body)),
+        Form::Packed => plain(of_packed(entry, limits, body)),
+        Form::Hashes => {
+            entry.check_hashes()?;
+            plain(of_hashes(limits.into(), body))
+        }
+    }
+}
+
+fn of_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
+    let (words, rest) = body.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
+    }
+    if words.len() > caps.keys {
+        return Err(caps.too_many());
+    }
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+/// The words of keys that are not paired with values.
+fn unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<(Vec<u64>, bool)> {
+    let Some(body) = words(store, entry, self::form(form)?, body, true)? else { return Ok((Vec::new(), false)) };
+    if body.values.is_some() {
+        return Err(Fault::invalid("\"values\" come with add only"));
+    }
+    Ok((body.words, body.single))
+}
+
+/// Finds a filter. Hashes that were computed elsewhere are those of the filter `of` alone.
+fn found(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::Arc<Entry>> {
+    let entry = store.filter(name.as_bytes())?;
+    match of {
+        Some(id) if id != entry.id => {
+            Err(Fault::new(Code::Changed, "the filter was replaced while the keys were read; send them again"))
+        }
+        _ => Ok(entry),
     }
 }
 
@@ -115,30 +176,123 @@ fn packed(answers: &[u8]) -> Vec<u8> {
     answers.chunks(8).map(byte).collect()
 }
 
-/// Answers as bytes of Python, how many keys there were, and how many of them had a yes.
-type Answers<'py> = (Bound<'py, PyBytes>, usize, u64);
+/// Answers as bytes of Python, how many keys there were, how many of them had a yes, what the body held ("one" key, "many"
+/// or "pairs"), and whether the filter holds more keys than it is for.
+type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool);
 
-fn told(py: Python<'_>, given: Vec<u8>, pack: bool) -> Answers<'_> {
+/// What a batch came to.
+struct Done {
+    given: Vec<u8>,
+    held: &'static str,
+    over: bool,
+}
+
+fn held(single: bool) -> &'static str {
+    if single { "one" } else { "many" }
+}
+
+fn told(py: Python<'_>, done: Done, pack: bool) -> Answers<'_> {
+    let given = done.given;
     let yes = given.iter().map(|&b| u64::from(b)).sum();
     let keys = given.len();
     let bytes = if pack { packed(&given) } else { given };
-    (PyBytes::new(py, &bytes), keys, yes)
+    (PyBytes::new(py, &bytes), keys, yes, done.held, done.over)
+}
+
+/// Numbers as bytes, 8 each, little-endian; and what the body held.
+type Numbers<'py> = (Bound<'py, PyBytes>, &'static str);
+
+fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numbers<'_>> {
+    let bytes = PyBytes::new_with(py, 8 * numbers.len(), |out| {
+        let (words, _) = out.as_chunks_mut::<8>();
+        words.iter_mut().zip(&numbers).for_each(|(word, number)| *word = number.to_le_bytes());
+        Ok(())
+    })?;
+    Ok((bytes, held(single)))
+}
+
+/// The words of a body's keys as bytes, 8 a word; one text, or none where the body holds values, which are not asked for.
+/// `form` is "lines", "json", "ndjson" or "hashes"; the hash is that of the key rule.
+#[pyfunction]
+#[pyo3(signature = (form, body, *, seed, secret, hash, most_keys, key_bytes))]
+#[allow(clippy::too_many_arguments)] // keywords of Python
+pub(super) fn hash_body<'py>(
+    py: Python<'py>,
+    form: &str,
+    body: &[u8],
+    seed: u64,
+    secret: Option<[u8; 16]>,
+    hash: &str,
+    most_keys: usize,
+    key_bytes: usize,
+) -> PyResult<Numbers<'py>> {
+    let work = || {
+        let base = BaseHash::ALL
+            .into_iter()
+            .find(|base| base.name() == hash)
+            .ok_or_else(|| Fault::invalid(format!("no hash is called {hash:?}")))?;
+        let hasher = match &secret {
+            Some(secret) => KeyHasher::keyed(seed, secret),
+            None => KeyHasher::based(seed, base),
+        };
+        let caps = Caps { keys: most_keys, key_bytes };
+        match self::form(form)? {
+            Form::Json => {
+                let body = json::body(body, &Hashing::Own(hasher), caps)?;
+                if body.values.is_some() {
+                    return Err(Fault::new(
+                        Code::Unsupported,
+                        "a filter in Redis takes no values, and a static one has none to add",
+                    ));
+                }
+                Ok((body.words, body.single))
+            }
+            Form::JsonLines => json::lines(body, &Hashing::Own(hasher), caps).map(|words| (words, false)),
+            Form::Hashes => of_hashes(caps, body).map(|words| (words, false)),
+            _ => {
+                let mut words = Vec::new();
+                each_line(caps, body, |line| words.push(hasher.text(line)))?;
+                Ok((words, false))
+            }
+        }
+    };
+    let done = py.detach(work).map_err(|fault| raised(py, &fault))?;
+    numbers(py, done)
+}
+
+/// Answers of a byte each as `true` and `false`, with `separator` between them.
+#[pyfunction]
+pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -> Bound<'py, PyBytes> {
+    let text = py.detach(|| {
+        let mut out = Vec::with_capacity(flags.len() * (5 + separator.len()));
+        for (at, &flag) in flags.iter().enumerate() {
+            out.extend_from_slice(if at > 0 { separator } else { b"" });
+            out.extend_from_slice(if flag == 1 { b"true" } else { b"false" });
+        }
+        out
+    });
+    PyBytes::new(py, &text)
+}
+
+/// Numbers of 8 bytes each in decimal, with `separator` between them.
+#[pyfunction]
+pub(super) fn numbers_text<'py>(py: Python<'py>, numbers: &[u8], separator: &[u8]) -> Bound<'py, PyBytes> {
+    let text = py.detach(|| {
+        let mut out = Vec::with_capacity(numbers.len() / 4);
+        for (at, number) in numbers.as_chunks::<8>().0.iter().enumerate() {
+            out.extend_from_slice(if at > 0 { separator } else { b"" });
+            out.extend_from_slice(u64::from_le_bytes(*number).to_string().as_bytes());
+        }
+        out
+    });
+    PyBytes::new(py, &text)
 }
 
 #[pymethods]
 impl Service {
-    /// True or false for one text; None while the filter is being changed, for the caller not to wait.
-    fn check_one(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Option<bool>> {
-        self.ask(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hash = of_one(&entry, &store.options.limits, key)?;
-            let mut found = [0];
-            Ok(store.contains_now(&entry, &hash, &mut found).then_some(found[0] == 1))
-        })
-    }
-
-    /// Adds keys: for each whether it was certainly new.
-    #[pyo3(signature = (name, form, body, *, pack=true, versions=None))]
+    /// Adds keys: for each whether it was certainly new; a JSON body may hold a label or value for each.
+    #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn add<'py>(
         &self,
         py: Python<'py>,
@@ -147,19 +301,31 @@ impl Service {
         body: &[u8],
         pack: bool,
         versions: Versions,
+        of: Option<u64>,
     ) -> PyResult<Answers<'py>> {
-        let new = self.change(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut new = each(&entry, &hashes);
-            let lsn = store.add(entry.at(versions.as_deref()), &hashes, &mut new)?;
-            Ok((new, lsn))
+        let done = self.change(py, |store| {
+            let entry = found(store, name, of)?;
+            let form = self::form(form)?;
+            let body = words(store, &entry, form, body, true)?.unwrap_or_default();
+            let at = entry.at(versions.as_deref());
+            let at = if form.is_text() { at } else { at.hashed() };
+            let mut new = each(&entry, &body.words);
+            let (lsn, held) = match &body.values {
+                Some(values) if values.len() == new.len() => (store.add_pairs(at, &body.words, values)?, "pairs"),
+                Some(values) => {
+                    let text = format!("there are {} keys and {} values; give one for each", new.len(), values.len());
+                    return Err(Fault::invalid(text));
+                }
+                None => (store.add(at, &body.words, &mut new)?, held(body.single)),
+            };
+            Ok((Done { given: new, held, over: entry.look().is_over() }, lsn))
         })?;
-        Ok(told(py, new, pack))
+        Ok(told(py, done, pack))
     }
 
     /// Looks for keys: for each whether it is probably there. Without `wait`, None while the filter is being changed.
-    #[pyo3(signature = (name, form, body, *, pack=true, wait=true))]
+    #[pyo3(signature = (name, form, body, *, pack=true, wait=true, of=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn check<'py>(
         &self,
         py: Python<'py>,
@@ -168,23 +334,30 @@ impl Service {
         body: &[u8],
         pack: bool,
         wait: bool,
+        of: Option<u64>,
     ) -> PyResult<Option<Answers<'py>>> {
         let found = self.ask(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut found = each(&entry, &hashes);
+            let entry = found(store, name, of)?;
+            let Some(body) = words(store, &entry, self::form(form)?, body, wait)? else { return Ok(None) };
+            if body.values.is_some() {
+                return Err(Fault::invalid("\"values\" come with add only"));
+            }
+            let mut found = each(&entry, &body.words);
             if wait {
-                store.contains(&entry, &hashes, &mut found);
-            } else if !store.contains_now(&entry, &hashes, &mut found) {
+                store.contains(&entry, &body.words, &mut found);
+            } else if !store.contains_now(&entry, &body.words, &mut found) {
                 return Ok(None);
             }
-            Ok(Some(found))
+            // Unknown while the filter is being changed: the next answer has it.
+            let over = entry.try_look().is_some_and(|filter| filter.is_over());
+            Ok(Some(Done { given: found, held: held(body.single), over }))
         })?;
-        Ok(found.map(|found| told(py, found, pack)))
+        Ok(found.map(|done| told(py, done, pack)))
     }
 
     /// Removes keys: for each whether it was not certainly absent.
-    #[pyo3(signature = (name, form, body, *, pack=true, versions=None))]
+    #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn remove<'py>(
         &self,
         py: Python<'py>,
@@ -193,59 +366,56 @@ impl Service {
         body: &[u8],
         pack: bool,
         versions: Versions,
+        of: Option<u64>,
     ) -> PyResult<Answers<'py>> {
-        let removed = self.change(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+        let done = self.change(py, |store| {
+            let entry = found(store, name, of)?;
+            let (hashes, single) = unpaired(store, &entry, form, body)?;
             let mut removed = each(&entry, &hashes);
             let lsn = store.remove(entry.at(versions.as_deref()), &hashes, &mut removed)?;
-            Ok((removed, lsn))
+            Ok((Done { given: removed, held: held(single), over: entry.look().is_over() }, lsn))
         })?;
-        Ok(told(py, removed, pack))
+        Ok(told(py, done, pack))
     }
 
-    /// Occurrences of each key.
-    fn count(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
-        self.ask(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            let mut counts = each(&entry, &hashes);
-            entry.look().count(&hashes, &mut counts)?;
-            Ok(counts)
-        })
-    }
-
-    /// Adds keys with a label or value each.
-    #[pyo3(signature = (name, form, body, values, *, versions=None))]
-    fn add_pairs(
+    /// Occurrences of each key, as bytes of 8 a key.
+    #[pyo3(signature = (name, form, body, *, of=None))]
+    fn count<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         name: &str,
         form: &str,
         body: &[u8],
-        values: Vec<u64>,
-        versions: Versions,
-    ) -> PyResult<usize> {
-        self.change(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
-            if hashes.len() != values.len() {
-                let text = format!("there are {} keys and {} values; give one for each", hashes.len(), values.len());
-                return Err(Fault::invalid(text));
-            }
-            store.add_pairs(entry.at(versions.as_deref()), &hashes, &values).map(|lsn| (hashes.len(), lsn))
-        })
+        of: Option<u64>,
+    ) -> PyResult<Numbers<'py>> {
+        let done = self.ask(py, |store| {
+            let entry = found(store, name, of)?;
+            let (hashes, single) = unpaired(store, &entry, form, body)?;
+            let mut counts = each(&entry, &hashes);
+            entry.look().count(&hashes, &mut counts)?;
+            Ok((counts, single))
+        })?;
+        numbers(py, done)
     }
 
-    /// The label or value of each key.
-    fn values(&self, py: Python<'_>, name: &str, form: &str, body: &[u8]) -> PyResult<Vec<u64>> {
-        self.ask(py, |store| {
-            let entry = store.filter(name.as_bytes())?;
-            let hashes = hashes(store, &entry, self::form(form)?, body)?;
+    /// The label or value of each key, as bytes of 8 a key.
+    #[pyo3(signature = (name, form, body, *, of=None))]
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        of: Option<u64>,
+    ) -> PyResult<Numbers<'py>> {
+        let done = self.ask(py, |store| {
+            let entry = found(store, name, of)?;
+            let (hashes, single) = unpaired(store, &entry, form, body)?;
             let mut values = each(&entry, &hashes);
             entry.look().values(&hashes, &mut values)?;
-            Ok(values)
-        })
+            Ok((values, single))
+        })?;
+        numbers(py, done)
     }
 
     /// The cells of one text.

@@ -7,6 +7,7 @@
 //! * `names`: making, finding, dropping;
 //! * `keys`: keys in, answers out;
 //! * `files`: filters as bytes, merged, copied, backed up;
+//! * `memory`: bytes of the budget, taken for what Python holds;
 //! * `port`, `ports`: the RESP port;
 //! * `told`: what a filter tells of itself;
 //! * `doors`, `tokens`: who may do what.
@@ -21,6 +22,7 @@ use crate::store::{Lsn, Store};
 mod doors;
 mod files;
 mod keys;
+mod memory;
 mod names;
 mod options;
 mod port;
@@ -28,6 +30,8 @@ mod ports;
 mod tokens;
 mod told;
 
+pub(crate) use files::Dump;
+pub(crate) use memory::Held;
 pub(crate) use options::Service;
 
 create_exception!(bloomery_server, Fault, PyException, "A refusal; `code` says which, the text why.");
@@ -51,14 +55,15 @@ impl Service {
         py.detach(|| work(store)).map_err(|fault| raised(py, &fault))
     }
 
-    /// Makes a change, and waits until it is as safe as the mode promises.
+    /// Makes a change, and waits until it is as safe as the mode promises; a refusal waits for what it rests on.
     fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
         self.ask(py, |store| {
             let turn = store.turn.read();
-            let (done, lsn) = work(store)?;
+            let done = work(store);
             drop(turn);
-            store.log().wait(lsn.0)?;
-            Ok(done)
+            let lsn = done.as_ref().map_or_else(|_| store.log().next() - 1, |(_, lsn)| lsn.0);
+            store.log().wait(lsn)?;
+            done.map(|(done, _)| done)
         })
     }
 }
@@ -67,9 +72,15 @@ impl Service {
 #[pymodule]
 mod bloomery_server {
     #[pymodule_export]
+    use super::Dump;
+    #[pymodule_export]
     use super::Fault;
     #[pymodule_export]
+    use super::Held;
+    #[pymodule_export]
     use super::Service;
+    #[pymodule_export]
+    use super::keys::{flags_text, hash_body, numbers_text};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::tokens::covers;
 use super::{Service, Versions};
-use crate::fault::{Code, Fault, Result};
+use crate::fault::Result;
 use crate::kind::{self, Spec};
-use crate::store::{Settings, Store};
+use crate::store::{Conflict, Renaming, Settings, Store, note_has_name};
 
 /// Refuses a name under which RESP clients keep a note: over HTTP none is seen, and none replaced.
 pub(super) fn free_of_notes(store: &Store, name: &str) -> Result<()> {
     match store.get(name.as_bytes()) {
-        Ok(entry) if entry.is_note() => {
-            let text = "the name is that of a note (SET); choose another name, or drop the note with DEL over RESP";
-            Err(Fault::new(Code::Exists, text))
-        }
+        Ok(entry) if entry.is_note() => Err(note_has_name()),
         _ => Ok(()),
     }
 }
@@ -41,23 +39,25 @@ impl Service {
         self.change(py, |store| {
             kind::by_name(&spec.kind)?;
             free_of_notes(store, name)?;
-            let (entry, mut lsn) = store.create(name.as_bytes(), Settings { strict, ..Settings::of(spec) })?;
-            if expires.is_some() {
-                lsn = store.expire(&entry, expires)?;
-            }
-            Ok((entry.id, lsn))
+            let settings = Settings { strict, ..Settings::of(spec) };
+            store.create_until(name.as_bytes(), settings, expires).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
-    /// Up to `most` names after `after` that begin with `prefix`, in order.
-    #[pyo3(signature = (*, prefix="", after="", most=1000))]
-    fn names(&self, py: Python<'_>, prefix: &str, after: &str, most: usize) -> Vec<String> {
+    /// Up to `most` names after `after`, in order, that begin with `prefix` and have the form of one of the patterns; of
+    /// any form without one. The names of the catalogue are gone through once.
+    #[pyo3(signature = (*, prefix="", after="", most=1000, patterns=Vec::new()))]
+    fn names(&self, py: Python<'_>, prefix: &str, after: &str, most: usize, patterns: Vec<String>) -> Vec<String> {
         let store = &self.store;
         py.detach(|| {
-            let wanted = |name: &String| name.starts_with(prefix) && name.as_str() > after;
+            let wanted =
+                |name: &String| name.starts_with(prefix) && name.as_str() > after && covers(&patterns, name.as_str());
             let mut names: Vec<String> = store.filters().iter().map(|entry| entry.name()).filter(wanted).collect();
+            if names.len() > most {
+                names.select_nth_unstable(most);
+                names.truncate(most);
+            }
             names.sort_unstable();
-            names.truncate(most);
             names
         })
     }
@@ -79,32 +79,34 @@ impl Service {
         self.store.nbytes()
     }
 
-    /// Drops a filter: true where there was one.
+    /// Drops a filter: its number; none where there was none.
     #[pyo3(signature = (name, *, versions=None))]
-    fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<bool> {
-        let lsn = self.ask(py, |store| {
-            let _turn = store.turn.read();
-            if store.get(name.as_bytes()).is_ok_and(|entry| entry.is_note()) {
-                return Ok(None);
-            }
-            store.drop_at(name.as_bytes(), versions.as_deref())
-        })?;
-        match lsn {
-            Some(lsn) => self.change(py, |_| Ok((true, lsn))),
-            None => Ok(false),
-        }
+    fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<Option<u64>> {
+        self.change(py, |store| {
+            let dropped = store.drop_at(name.as_bytes(), versions.as_deref())?;
+            Ok(dropped.map_or((None, store.catalogued()), |(number, lsn)| (Some(number), lsn)))
+        })
     }
 
-    /// Gives a filter another name; one that has it is dropped if `replace`, else it is a fault.
-    #[pyo3(signature = (old, new, *, replace=false, versions=None))]
-    fn rename(&self, py: Python<'_>, old: &str, new: &str, replace: bool, versions: Versions) -> PyResult<()> {
+    /// Gives a filter another name. One that has it is replaced in the same step if `replace`, else it is a fault. With
+    /// `expires`, the filter is dropped at that time from then on, in milliseconds since 1970; 0 never.
+    #[pyo3(signature = (old, new, *, replace=false, versions=None, expires=None))]
+    fn rename(
+        &self,
+        py: Python<'_>,
+        old: &str,
+        new: &str,
+        replace: bool,
+        versions: Versions,
+        expires: Option<u64>,
+    ) -> PyResult<()> {
         self.change(py, |store| {
             store.filter(old.as_bytes())?;
             free_of_notes(store, new)?;
-            if !replace && old != new && store.get(new.as_bytes()).is_ok() {
-                return Err(Fault::new(Code::Exists, "item exists"));
-            }
-            store.rename_at(old.as_bytes(), new.as_bytes(), versions.as_deref()).map(|lsn| ((), lsn))
+            let conflict = if replace || old == new { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
+            let expires = expires.map(|at| Some(at).filter(|&at| at != 0));
+            let wanted = Renaming { to: new.as_bytes(), conflict, versions: versions.as_deref(), expires };
+            store.rename_as(old.as_bytes(), &wanted).map(|lsn| ((), lsn))
         })
     }
 
@@ -115,6 +117,11 @@ impl Service {
             let entry = store.filter(name.as_bytes())?;
             store.expire(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
         })
+    }
+
+    /// True of a kind whose filters are keyed where nobody says whether they are.
+    fn is_keyed_unasked(&self, kind: &str) -> bool {
+        self.store.is_keyed_unasked(kind)
     }
 
     /// Says which names live on other nodes, and at which address.

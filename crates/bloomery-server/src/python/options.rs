@@ -36,6 +36,7 @@ fn limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "filter_bytes" => limits.filter_bytes = value.extract()?,
             "total_bytes" => limits.total_bytes = value.extract()?,
             "filters" => limits.filters = value.extract()?,
+            "memory_bytes" => limits.memory_bytes = value.extract()?,
             "request_bytes" => limits.request_bytes = value.extract()?,
             "batch_keys" => limits.batch_keys = value.extract()?,
             "key_bytes" => limits.key_bytes = value.extract()?,

@@ -13,7 +13,8 @@ use crate::resp::{Gate, Options};
 
 #[pymethods]
 impl Service {
-    /// Answers on the RESP port until `stop_resp`: host and port, which the system chose where 0 was asked for.
+    /// Listens on the RESP port, where clients wait until `serve_resp`: host and port, which the system chose where 0 was
+    /// asked for.
     #[pyo3(signature = (host, port, *, tls=None, keys=false, flush=false))]
     fn listen_resp(
         &self,
@@ -29,12 +30,19 @@ impl Service {
         let store = self.store.clone();
         let open = || {
             let tls = tls.map(|(certificate, key)| port::tls(&certificate, &key)).transpose()?;
-            Port::open(store, Options { address, tls, gate: Some(gate), keys, flush })
+            Port::open(store, Options { address, tls, gate: Some(gate), keys, flush, paused: true })
         };
         let port = py.detach(open).map_err(|fault: Fault| raised(py, &fault))?;
         let address = port.listener.address();
         *self.port.lock() = Some(port);
         Ok((address.ip().to_string(), address.port()))
+    }
+
+    /// Answers on the RESP port until `stop_resp`.
+    fn serve_resp(&self) {
+        if let Some(port) = self.port.lock().as_ref() {
+            port.listener.serve();
+        }
     }
 
     /// Answers what has come in, and closes the RESP port.

@@ -13,6 +13,11 @@ const READ: u8 = 1;
 const WRITE: u8 = 2;
 const ADMIN: u8 = 4;
 
+/// True where a name has the form of one of the patterns, or there are none.
+pub(super) fn covers(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern.as_bytes(), name.as_bytes()))
+}
+
 #[pymethods]
 impl Service {
     /// Says which tokens there are: SHA-256, number, bits of scopes (read 1, write 2, admin 4), patterns of names.
@@ -22,6 +27,10 @@ impl Service {
             (id, digest, Grant { read: has(READ), write: has(WRITE), admin: has(ADMIN), patterns })
         };
         let tokens: Vec<Known> = tokens.into_iter().map(one).collect();
+        if !tokens.is_empty() && !self.doors.is_guarded() {
+            // Once there was a token, its end does not open the service to everybody.
+            self.doors.guard();
+        }
         let mut known = self.doors.known.write();
         if *known != tokens {
             *known = tokens;
@@ -36,18 +45,19 @@ impl Service {
         Some((id, bit(grant.read, READ) | bit(grant.write, WRITE) | bit(grant.admin, ADMIN), grant.patterns))
     }
 
-    /// True where a name is of the form of one of the patterns.
+    /// True where a name has the form of one of the patterns, or there are none.
     #[staticmethod]
-    fn covers(patterns: Vec<String>, name: &str) -> bool {
-        patterns.iter().any(|pattern| matches(pattern.as_bytes(), name.as_bytes()))
+    #[pyo3(name = "covers")]
+    fn covers_name(patterns: Vec<String>, name: &str) -> bool {
+        covers(&patterns, name)
     }
 
-    /// True where everybody needs a token: there are some, or other machines reach a port.
+    /// True where everybody needs a token: there are or were some, or other machines reach a port.
     fn needs_token(&self) -> bool {
         self.doors.needs_token()
     }
 
-    /// Other machines reach a port: everybody needs a token from here on, also while there is none.
+    /// Everybody needs a token from here on, also while there is none.
     fn guard(&self) {
         self.doors.guard();
     }

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::Service;
+use super::tokens::covers;
+use crate::kind::Kind;
 use crate::store::Entry;
 
 /// What is asked of a filter under its lock.
@@ -19,13 +21,17 @@ struct Told {
     added: u64,
     capacity: u64,
     target: f64,
+    over: bool,
     estimated: Option<(f64, f64)>,
     class: &'static str,
 }
 
 /// Asks a filter; counting its cells reads all of them.
 fn tell(entry: &Entry, counted: bool) -> Told {
-    let filter = entry.look();
+    if counted { entry.over(|filter| told(filter, true)) } else { told(entry.look().as_ref(), false) }
+}
+
+fn told(filter: &dyn Kind, counted: bool) -> Told {
     Told {
         shown: if counted { filter.info() } else { Vec::new() },
         fpr: filter.fpr(),
@@ -34,6 +40,7 @@ fn tell(entry: &Entry, counted: bool) -> Told {
         added: filter.num_added(),
         capacity: filter.capacity(),
         target: filter.target_fpr(),
+        over: filter.is_over(),
         estimated: if counted { filter.estimated() } else { None },
         class: filter.variant().class,
     }
@@ -68,6 +75,7 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, told: Told) -> PyResult<Bound<'py, 
     out.set_item("target_fpr", told.target)?;
     out.set_item("num_added", told.added)?;
     out.set_item("fpr", told.fpr)?;
+    out.set_item("over_capacity", told.over)?;
     out.set_item("nbytes", told.nbytes)?;
     out.set_item("fill", told.fill)?;
     out.set_item("estimated", told.estimated.map(|(keys, _)| keys))?;
@@ -111,11 +119,14 @@ impl Service {
         all.into_iter().map(|(told, entry)| dict(py, &entry, told)).collect()
     }
 
-    /// Numbers of the `most` filters with the most bytes, the largest first.
-    fn largest(&self, py: Python<'_>, most: usize) -> Vec<u64> {
+    /// Numbers of the `most` filters with the most bytes, the largest first, among those whose names have the form of one
+    /// of the patterns; of all without any.
+    #[pyo3(signature = (most, patterns=Vec::new()))]
+    fn largest(&self, py: Python<'_>, most: usize, patterns: Vec<String>) -> Vec<u64> {
         let store = &self.store;
         py.detach(|| {
             let mut entries = store.filters();
+            entries.retain(|entry| covers(&patterns, &entry.name()));
             entries.sort_by_key(|entry| Reverse(entry.nbytes()));
             entries.iter().take(most).map(|entry| entry.id).collect()
         })

@@ -7,7 +7,6 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -23,16 +22,20 @@ use super::parse::Parser;
 use super::server::{Buffers, Server};
 use super::session::{Next, Session};
 use super::stream::Stream;
+use crate::blocking::aside;
+use crate::budget::Held;
 
 /// Bytes that are read at once, unless more are known to come.
 const READ: usize = 64 << 10;
 
 /// How long a client may take to hear that the connection is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of input of a connection that are not worth counting.
-const UNCOUNTED: u64 = 256 << 10;
-/// Largest requests whose bytes all connections may hold together.
-const REQUESTS: u64 = 16;
+/// Bytes of a command that is arriving which are not taken from the budget.
+const UNCOUNTED: usize = 4 << 10;
+/// Bytes of a file that are sent at once.
+const PIECE: usize = 256 << 10;
+/// How long a client that waits for a transaction waits until it looks again.
+const AGAIN: Duration = Duration::from_millis(5);
 
 struct Connection {
     server: Arc<Server>,
@@ -40,8 +43,8 @@ struct Connection {
     session: Session,
     parser: Parser,
     buffers: Buffers,
-    /// Bytes of the input that are counted among those of all connections.
-    counted: u64,
+    /// What the input takes from the budget.
+    held: Held,
     /// When the rest of a command that has begun to arrive must be there.
     deadline: Option<Instant>,
 }
@@ -56,14 +59,15 @@ pub(super) async fn serve(
     let present = Present::new(server.clients.clone(), address, local);
     let session = Session::new(server.clone(), commands::table(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
-    let mut connection = Connection { server, stream, session, parser, buffers, counted: 0, deadline: None };
+    let held = server.store.budget().empty();
+    let mut connection = Connection { server, stream, session, parser, buffers, held, deadline: None };
     let _ = connection.run(ended).await;
     let _ = timeout(FAREWELL, connection.stream.shutdown()).await;
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.uncount();
+        self.server.transfers.forget(self.session.client.id);
     }
 }
 
@@ -83,6 +87,9 @@ impl Connection {
                 }
                 self.buffers = self.server.buffers();
             } else {
+                if !self.count() {
+                    return self.refuse().await;
+                }
                 let patience = self.server.store.options.limits.receive;
                 let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience);
                 match timeout_at(deadline, self.stream.readable()).await {
@@ -91,10 +98,7 @@ impl Connection {
                 }
             }
             loop {
-                let Some(room) = self.make_room() else {
-                    self.buffers.output.extend_from_slice(b"-ERR too many bytes are on their way: try again later\r\n");
-                    return self.write().await;
-                };
+                let Some(room) = self.make_room() else { return self.refuse().await };
                 let Some(read) = self.read_now()? else {
                     consume_budget().await;
                     break;
@@ -114,33 +118,42 @@ impl Connection {
     fn rest(&mut self) {
         self.session.rest();
         self.deadline = None;
-        self.uncount();
+        self.held.release();
         self.server.put_back(std::mem::take(&mut self.buffers));
     }
 
-    /// Takes the input out of the count of all connections.
-    fn uncount(&mut self) {
-        self.server.counters.held.fetch_sub(std::mem::take(&mut self.counted), Ordering::AcqRel);
+    /// Takes what a command that has begun to arrive holds while the rest is waited for; false where there is no memory.
+    fn count(&mut self) -> bool {
+        if self.buffers.input.len() <= UNCOUNTED {
+            self.buffers.input.shrink_to(UNCOUNTED);
+        }
+        // Hashes and flags are those of a command that is over.
+        (self.buffers.hashes, self.buffers.flags) = (Vec::new(), Vec::new());
+        let bytes = self.buffers.nbytes();
+        self.held.set(if bytes <= UNCOUNTED { 0 } else { bytes as u64 }).is_ok()
+    }
+
+    /// Says that there is no memory, and closes.
+    async fn refuse(&mut self) -> io::Result<()> {
+        self.buffers.output.extend_from_slice(
+            b"-OOM clients hold as much memory as they may: try again later, or raise limits.memory_bytes\r\n",
+        );
+        self.write().await
     }
 
     /// Room to read into: at most as much again as has come in, so that nobody is given memory for what they only state.
-    /// None where all connections have so much that there is none to give.
+    /// None where clients hold so much that there is none to give.
     fn make_room(&mut self) -> Option<usize> {
-        let input = &mut self.buffers.input;
+        let input = &self.buffers.input;
         let wanted = self.session.missing().clamp(1, input.len().max(READ));
         if input.capacity() - input.len() < wanted {
-            input.reserve(wanted.max(READ));
-        }
-        let (room, capacity) = (input.capacity() - input.len(), input.capacity() as u64);
-        if capacity > UNCOUNTED && capacity > self.counted {
-            let more = capacity - self.counted;
-            let held = self.server.counters.held.fetch_add(more, Ordering::AcqRel) + more;
-            self.counted = capacity;
-            if held > REQUESTS * self.server.store.options.limits.request_bytes as u64 {
-                return None;
+            let more = wanted.max(READ).max(input.len() / 2);
+            if input.len() >= READ {
+                self.held.set((self.buffers.nbytes() + more) as u64).ok()?;
             }
+            self.buffers.input.reserve_exact(more);
         }
-        Some(room)
+        Some(self.buffers.input.capacity() - self.buffers.input.len())
     }
 
     /// Reads what is there; `None` where nothing is.
@@ -170,6 +183,14 @@ impl Connection {
                     self.write().await?;
                     entry.idle().await;
                 }
+                Next::Pause => {
+                    self.write().await?;
+                    let _ = timeout(AGAIN, self.server.freed.notified()).await;
+                }
+                Next::Turn => {
+                    self.write().await?;
+                    self.session.slow = self.server.slow.clone().acquire_owned().await.ok();
+                }
                 Next::Close => {
                     self.write().await?;
                     return Ok(false);
@@ -181,15 +202,47 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sends the answers, once the disk has what they promise.
+    /// Sends the answers, once the disk has what they promise. Meanwhile nothing is read: who does not take answers is
+    /// not given more.
     async fn write(&mut self) -> io::Result<()> {
         self.session.settle(&mut self.buffers).await;
-        if self.buffers.output.is_empty() {
+        let file = self.session.reply.file.take();
+        if self.buffers.output.is_empty() && file.is_none() {
             return Ok(());
         }
-        let patience = self.server.store.options.limits.receive;
+        let until = Instant::now() + self.server.store.options.limits.receive;
+        let mut written = self.send(until).await;
+        if let Some(file) = file {
+            let mut at = 0;
+            while written.is_ok() && at < file.nbytes() {
+                let end = file.nbytes().min(at + PIECE as u64);
+                self.buffers.output.clear();
+                // Checksums of the whole file are made with the first piece.
+                let output = &mut self.buffers.output;
+                let read = if at == 0 { aside(|| file.append(at..end, output)) } else { file.append(at..end, output) };
+                read.map_err(|fault| io::Error::other(fault.text))?;
+                at = end;
+                written = self.send(until).await;
+                consume_budget().await;
+            }
+            if written.is_ok() {
+                self.buffers.output.clear();
+                self.buffers.output.extend_from_slice(b"\r\n");
+                written = self.send(until).await;
+            }
+        }
+        self.buffers.output.clear();
+        if self.buffers.output.capacity() > PIECE {
+            self.buffers.output = Vec::new();
+        }
+        self.session.sent();
+        written
+    }
+
+    /// Sends the output.
+    async fn send(&mut self, until: Instant) -> io::Result<()> {
         let stream = &mut self.stream;
-        let written = match stream.write_now(&self.buffers.output)? {
+        match stream.write_now(&self.buffers.output)? {
             written if written == self.buffers.output.len() && stream.is_plain() => Ok(()),
             written => {
                 let rest = &self.buffers.output[written..];
@@ -197,10 +250,8 @@ impl Connection {
                     stream.write_all(rest).await?;
                     stream.flush().await
                 };
-                timeout(patience, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+                timeout_at(until, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             }
-        };
-        self.buffers.output.clear();
-        written
+        }
     }
 }

@@ -40,9 +40,14 @@ impl Dialogue {
             let (taken, next) = self.session.run(&mut self.parser, &mut self.buffers, at);
             at += taken;
             answers.append(&mut self.buffers.output);
+            if let Some(file) = self.session.reply.file.take() {
+                let _ = file.append(0..file.nbytes(), answers); // nothing to be read but memory
+                answers.extend_from_slice(b"\r\n");
+            }
+            self.session.sent();
             match next {
                 Next::More => break,
-                Next::Write | Next::Wait(_) => {}
+                Next::Write | Next::Wait(_) | Next::Pause | Next::Turn => {}
                 Next::Close => self.open = false,
             }
         }

@@ -94,8 +94,97 @@ impl Gate for Tokens {
     }
 }
 
-/// True where `text` is of the form `pattern`: `*` any text, `?` any byte, `[a-c]` or `[^a]` one of some, `\` the next
-/// byte itself. At most `pattern * text` steps.
+/// Bytes of the longest pattern that a client may send: names have 128.
+pub const PATTERN: usize = 1024;
+
+/// A pattern, read once: `*` any text, `?` any byte, `[a-c]` or `[^a]` one of some, `\` the next byte itself.
+#[derive(Clone, Debug)]
+pub struct Pattern(Vec<Part>);
+
+#[derive(Clone, Debug)]
+enum Part {
+    /// Any text.
+    Text,
+    /// One of these bytes.
+    OneOf(Box<[bool; 256]>),
+    /// This byte.
+    Byte(u8),
+}
+
+impl Pattern {
+    /// The pattern of these bytes, unless there are too many.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() > PATTERN {
+            return None;
+        }
+        let (mut parts, mut at) = (Vec::new(), 0);
+        while at < bytes.len() {
+            if bytes[at] == b'*' {
+                if !matches!(parts.last(), Some(Part::Text)) {
+                    parts.push(Part::Text);
+                }
+                at += 1;
+            } else if matches!(bytes[at], b'?' | b'[') {
+                let mut set = Box::new([false; 256]);
+                let mut next = at + 1;
+                for byte in 0..=255u8 {
+                    if let Some(after) = one(bytes, at, byte) {
+                        set[usize::from(byte)] = true;
+                        next = after;
+                    }
+                }
+                if bytes[at] == b'[' {
+                    next = end_of_set(bytes, at);
+                }
+                parts.push(Part::OneOf(set));
+                at = next;
+            } else {
+                at += usize::from(bytes[at] == b'\\' && at + 1 < bytes.len());
+                parts.push(Part::Byte(bytes[at]));
+                at += 1;
+            }
+        }
+        Some(Pattern(parts))
+    }
+
+    /// True where `text` is of its form: at most as many steps as the square of the length of `text`.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        let (parts, mut p, mut t, mut star) = (&self.0, 0, 0, None);
+        while t < text.len() {
+            let fits = match parts.get(p) {
+                Some(Part::Text) => {
+                    p += 1;
+                    star = Some((p, t));
+                    continue;
+                }
+                Some(Part::OneOf(set)) => set[usize::from(text[t])],
+                Some(Part::Byte(byte)) => *byte == text[t],
+                None => false,
+            };
+            if fits {
+                (p, t) = (p + 1, t + 1);
+            } else {
+                let Some((after, from)) = star else { return false };
+                (p, t) = (after, from + 1);
+                star = Some((after, t));
+            }
+        }
+        parts[p..].iter().all(|part| matches!(part, Part::Text))
+    }
+}
+
+/// Where a pattern goes on behind the set that begins at `p`.
+fn end_of_set(pattern: &[u8], p: usize) -> usize {
+    let mut at = p + 1 + usize::from(pattern.get(p + 1) == Some(&b'^'));
+    while at < pattern.len() && pattern[at] != b']' {
+        at += usize::from(pattern[at] == b'\\' && at + 1 < pattern.len());
+        let ranged = pattern.get(at + 1) == Some(&b'-') && pattern.get(at + 2).is_some_and(|&b| b != b']');
+        at += if ranged { 3 } else { 1 };
+    }
+    (at + 1).min(pattern.len())
+}
+
+/// True where `text` is of the form `pattern`, as [`Pattern`] has them. At most `pattern * text` steps.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star = None;
@@ -169,7 +258,10 @@ mod tests {
         ];
         for (pattern, text, expected) in cases {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+            let read = Pattern::new(pattern.as_bytes());
+            assert!(read.is_some_and(|read| read.matches(text.as_bytes()) == expected), "{pattern} {text}");
         }
+        assert!(Pattern::new(&[b'*'; PATTERN + 1]).is_none());
         let hard = ("a*".repeat(30) + "b", "a".repeat(2000));
         assert!(!matches(hard.0.as_bytes(), hard.1.as_bytes()));
     }

@@ -13,8 +13,12 @@ pub(super) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding t
 pub(super) enum Halt {
     /// It is refused.
     Text(Cow<'static, str>),
-    /// It would change a filter that is written to disk: it is to be done again when that is over.
+    /// Work over a whole filter is under way that it would wait for: it is to be done again when that is over.
     Wait(Arc<Entry>),
+    /// A transaction is under way, or about to be: it is to be done again when that is over.
+    Pause,
+    /// So many commands that take their time are under way: it is to be done again when one of them is over.
+    Turn,
 }
 
 /// What a command comes to.
@@ -33,6 +37,7 @@ impl From<Fault> for Halt {
             Code::ReadOnly => "MISCONF",
             Code::Denied => "NOPERM",
             Code::Elsewhere => "ELSEWHERE",
+            Code::Overloaded => "OOM",
             _ => "ERR",
         };
         Halt::Text(format!("{sort} {}", fault.text).into())

@@ -35,6 +35,7 @@ pub struct Listener {
     address: SocketAddr,
     server: Arc<Server>,
     end: watch::Sender<End>,
+    serving: watch::Sender<bool>,
 }
 
 /// Answers on the port of `options`, from now on, in tasks of the runtime it is called in.
@@ -52,16 +53,22 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
         };
         gate.guard();
     }
+    let (serving, may_serve) = watch::channel(!options.paused);
     let server = Arc::new(Server::new(store, options, address.port()));
     let (end, ended) = watch::channel(End::Open);
-    tokio::spawn(accept(socket, server.clone(), ended));
-    Ok(Listener { address, server, end })
+    tokio::spawn(accept(socket, server.clone(), ended, may_serve));
+    Ok(Listener { address, server, end, serving })
 }
 
 impl Listener {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Accepts clients from here on, where the listener was opened paused.
+    pub fn serve(&self) {
+        self.serving.send_replace(true);
     }
 
     /// What all its connections share.
@@ -92,9 +99,22 @@ impl Drop for Counted {
     }
 }
 
-async fn accept(socket: TcpListener, server: Arc<Server>, ended: watch::Receiver<End>) {
+async fn accept(
+    socket: TcpListener,
+    server: Arc<Server>,
+    ended: watch::Receiver<End>,
+    mut may_serve: watch::Receiver<bool>,
+) {
     let acceptor = server.options.tls.clone().map(TlsAcceptor::from);
     let mut ended_now = ended.clone();
+    tokio::select! {
+        began = may_serve.wait_for(|&serving| serving) => {
+            if began.is_err() {
+                return;
+            }
+        }
+        () = reached(&mut ended_now, End::Drain) => return,
+    }
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,

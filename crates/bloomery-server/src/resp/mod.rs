@@ -30,6 +30,8 @@ mod session;
 mod stream;
 mod transaction;
 mod transfer;
+#[cfg(test)]
+mod waiting_tests;
 
 pub use dialogue::Dialogue;
 pub use gate::{Gate, Grant, Tokens};

@@ -1,6 +1,14 @@
 //! [`Reply`]: answers into bytes, in either version of the protocol.
 
 use std::io::Write;
+use std::sync::Arc;
+
+use crate::budget::Held;
+use crate::fault::{Fault, Result};
+use crate::store::Snapshot;
+
+/// Bytes of answers that a connection may have without taking them from the budget.
+const FREE: usize = 64 << 10;
 
 /// Answers that were not sent yet.
 #[derive(Debug, Default)]
@@ -9,9 +17,67 @@ pub struct Reply {
     pub out: Vec<u8>,
     /// True in version 3.
     pub three: bool,
+    /// What follows the bytes: the file of a filter, and the end of its line.
+    pub file: Option<Arc<Snapshot>>,
+    /// What is taken for them beyond [`FREE`]; without, they have no bound.
+    pub held: Option<Held>,
+    /// Why bytes were left out: there was no memory for them.
+    pub refused: Option<Fault>,
+    /// Bytes that there may be before more are taken.
+    pub(super) granted: usize,
 }
 
 impl Reply {
+    /// Has room for so many bytes more, beyond those free of charge taken from the budget.
+    pub fn ensure(&mut self, more: usize) -> Result<()> {
+        let wanted = self.out.len().saturating_add(more);
+        if wanted <= self.granted.max(FREE) {
+            return Ok(());
+        }
+        let Some(held) = &mut self.held else { return Ok(()) };
+        // Half as much again, so that what grows by small pieces is not moved at each.
+        let rounded = wanted.saturating_add(self.out.len() / 2);
+        let all = match held.set(rounded as u64) {
+            Ok(()) => rounded,
+            Err(_) => {
+                held.set(wanted as u64)?;
+                wanted
+            }
+        };
+        self.granted = all;
+        self.out.reserve_exact(all - self.out.len());
+        Ok(())
+    }
+
+    /// True where so many bytes more may be written; what is not is noted.
+    #[inline]
+    fn admits(&mut self, more: usize) -> bool {
+        self.out.len() + more <= self.granted.max(FREE) || self.takes(more)
+    }
+
+    #[cold]
+    fn takes(&mut self, more: usize) -> bool {
+        if self.refused.is_none() {
+            self.refused = self.ensure(more).err();
+        }
+        self.refused.is_none()
+    }
+
+    /// Forgets what was taken: the answers were sent.
+    pub fn settle(&mut self) {
+        if self.granted > 0 {
+            self.granted = 0;
+            if let Some(held) = &mut self.held {
+                held.release();
+            }
+        }
+    }
+
+    /// The file of a filter, sent behind what was said so far.
+    pub fn send(&mut self, file: Arc<Snapshot>) {
+        self.head(b'$', file.nbytes() as i64);
+        self.file = Some(file);
+    }
     /// `OK`.
     pub fn ok(&mut self) {
         self.simple("OK");
@@ -41,6 +107,9 @@ impl Reply {
 
     /// A head: what follows, and how much of it.
     fn head(&mut self, sort: u8, number: i64) {
+        if !self.admits(32) {
+            return;
+        }
         self.out.push(sort);
         if let digit @ 0..=9 = number {
             self.out.push(b'0' + digit as u8);
@@ -83,6 +152,9 @@ impl Reply {
 
     /// Many of them, as an array.
     pub fn booleans(&mut self, flags: &[u8]) {
+        if !self.admits(flags.len() * 4 + 32) {
+            return;
+        }
         self.array(flags.len());
         self.out.reserve(flags.len() * 4);
         flags.iter().for_each(|&flag| self.boolean(flag != 0));
@@ -101,9 +173,23 @@ impl Reply {
 
     /// Any bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if !self.admits(bytes.len() + 32) {
+            return;
+        }
         self.head(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
         self.end();
+    }
+
+    /// So many bytes, which `write` appends.
+    pub fn bulk_with(&mut self, length: u64, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        if !self.admits(length as usize + 32) {
+            return Ok(());
+        }
+        self.head(b'$', length as i64);
+        write(&mut self.out)?;
+        self.end();
+        Ok(())
     }
 
     /// Text.
@@ -115,6 +201,9 @@ impl Reply {
     pub fn verbatim(&mut self, text: &str) {
         if !self.three {
             return self.text(text);
+        }
+        if !self.admits(text.len() + 32) {
+            return;
         }
         self.head(b'=', text.len() as i64 + 4);
         self.out.extend_from_slice(b"txt:");
@@ -151,6 +240,26 @@ mod tests {
         let mut reply = Reply { three, ..Reply::default() };
         write(&mut reply);
         String::from_utf8_lossy(&reply.out).into_owned()
+    }
+
+    #[test]
+    fn answers_beyond_the_budget_are_refused_whole() -> Result<()> {
+        let budget = crate::budget::Budget::new(1 << 20);
+        let mut reply = Reply { held: Some(budget.empty()), ..Reply::default() };
+        reply.bulk(&[b'a'; 1000]);
+        assert_eq!(budget.held(), 0);
+        reply.bulk(&vec![b'a'; 500_000]);
+        assert!(reply.refused.is_none() && budget.held() as usize >= reply.out.len());
+        let before = reply.out.len();
+        reply.bulk(&vec![b'a'; 600_000]);
+        reply.bulk(&vec![b'a'; 100_000]);
+        assert!(reply.refused.take().is_some_and(|fault| fault.text.contains("limits.memory_bytes")));
+        assert_eq!(reply.out.len(), before);
+        reply.out.clear();
+        reply.settle();
+        assert_eq!(budget.held(), 0);
+        reply.ensure(1 << 20)?;
+        Ok(())
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use tokio::sync::{Notify, Semaphore};
 
 use super::clients::Clients;
 use super::gate::Gate;
@@ -26,6 +27,8 @@ pub struct Options {
     pub keys: bool,
     /// True: `FLUSHDB` and `FLUSHALL` may be used.
     pub flush: bool,
+    /// True: nobody is accepted before [`Listener::serve`](super::Listener::serve); clients wait meanwhile.
+    pub paused: bool,
 }
 
 /// Buffers of a connection that has something to do; an idle one has none.
@@ -43,11 +46,18 @@ pub struct Buffers {
     pub flags: Vec<u8>,
 }
 
+/// Commands that take their time which are under way at once, each on a thread of its own.
+const SLOW: usize = 64;
 /// Buffers that are kept for the next connection, and how large one of them may be.
 const KEPT: usize = 16;
 const KEPT_BYTES: usize = 256 << 10;
 
 impl Buffers {
+    /// Bytes of what came in, and of what was understood of it.
+    pub fn nbytes(&self) -> usize {
+        self.input.capacity() + 8 * (self.spans.capacity() + self.hashes.capacity()) + self.flags.capacity()
+    }
+
     fn is_modest(&self) -> bool {
         let words = self.hashes.capacity() + self.spans.capacity();
         self.input.capacity() + self.output.capacity() + self.flags.capacity() + 8 * words <= KEPT_BYTES
@@ -63,8 +73,6 @@ pub struct Counters {
     pub rejected: AtomicU64,
     /// Commands.
     pub commands: AtomicU64,
-    /// Bytes that large inputs of connections take.
-    pub held: AtomicU64,
     /// Connections there are.
     pub connected: AtomicUsize,
 }
@@ -85,6 +93,10 @@ pub struct Server {
     pub saved: AtomicU64,
     /// Filters that clients are sent, or send, in pieces.
     pub transfers: Transfers,
+    /// Turns of commands that take their time.
+    pub(super) slow: Arc<Semaphore>,
+    /// Tells of the end of each transaction.
+    pub(super) freed: Notify,
     pub(super) clients: Arc<Clients>,
     /// Another one after each start: 40 hexadecimal digits.
     pub(super) run_id: String,
@@ -111,6 +123,8 @@ impl Server {
             saving: AtomicBool::new(false),
             saved: AtomicU64::new(now / 1000),
             transfers: Transfers::default(),
+            slow: Arc::new(Semaphore::new(SLOW)),
+            freed: Notify::new(),
             clients: Arc::default(),
             run_id: run_id(port),
             port,

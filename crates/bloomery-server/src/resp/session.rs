@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::RwLockReadGuard;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::clients::Client;
 use super::command::{Command, Table, flag};
 use super::gate::Grant;
+use super::gate::Scope;
 use super::halt::{Done, Halt};
 use super::parse::{Args, Caps, Found, Parser, Span, Wrong};
 use super::reply::Reply;
 use super::server::{Buffers, Server};
 use super::transaction::Transaction;
+use crate::blocking::aside;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
@@ -22,8 +25,13 @@ mod known;
 
 use known::Known;
 
-/// Bytes of answers that are sent before more is done.
-const OUTPUT: usize = 1 << 20;
+/// Bytes of answers that are sent before more is done: with a modest answer more no memory is taken for them.
+const OUTPUT: usize = 48 << 10;
+/// Words of a command, and bytes, from which on it is done aside.
+const MANY: usize = 2048;
+const LARGE: usize = 128 << 10;
+/// Bytes for each word of a large command: its hashes, its flag, its answer, the record in the log.
+const WORD: usize = 40;
 
 /// What the connection does next.
 pub(super) enum Next {
@@ -31,8 +39,12 @@ pub(super) enum Next {
     More,
     /// Sends the answers, then goes on.
     Write,
-    /// Waits until the file of a filter is written, then goes on.
+    /// Waits until work over a whole filter is over, then goes on.
     Wait(Arc<Entry>),
+    /// Waits until a transaction is over, then goes on.
+    Pause,
+    /// Waits for one of the turns that commands which take their time have, then goes on.
+    Turn,
     /// Sends the answers and closes.
     Close,
 }
@@ -56,23 +68,39 @@ pub(super) struct Session {
     pub(super) closing: bool,
     known: Option<Known>,
     last: Option<(Vec<u8>, &'static Command<Session>)>,
-    /// The last change whose answer was not sent, and where such answers lie; only where they wait for the disk.
+    /// The last change on which an answer rests that was not sent, and where such answers lie; only where they wait for
+    /// the disk.
     changed: Option<Lsn>,
     answers: Vec<Range<usize>>,
+    /// True once the present command has said on what its answer rests.
+    noted: bool,
     missing: usize,
     waits: bool,
+    /// The turn of a command that takes its time, which has been waited for.
+    pub(super) slow: Option<OwnedSemaphorePermit>,
 }
 
 type Turn<'a> = Option<RwLockReadGuard<'a, ()>>;
 
+impl From<Halt> for Next {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Wait(entry) => Next::Wait(entry),
+            Halt::Turn => Next::Turn,
+            Halt::Pause | Halt::Text(_) => Next::Pause,
+        }
+    }
+}
+
 impl Session {
     pub(super) fn new(server: Arc<Server>, table: &'static Table<Session>, client: Arc<Client>) -> Self {
         let waits = server.store.durability() == Durability::Always;
+        let reply = Reply { held: Some(server.store.budget().empty()), ..Reply::default() };
         let mut session = Session {
             server,
             table,
             client,
-            reply: Reply::default(),
+            reply,
             hashes: Vec::new(),
             flags: Vec::new(),
             grant: None,
@@ -85,8 +113,10 @@ impl Session {
             last: None,
             changed: None,
             answers: Vec::new(),
+            noted: false,
             missing: 1,
             waits,
+            slow: None,
         };
         session.forget_client();
         session
@@ -153,6 +183,11 @@ impl Session {
         self.missing = 1;
     }
 
+    /// Bytes of the answers were sent: what they took is given back.
+    pub(super) fn sent(&mut self) {
+        self.reply.settle();
+    }
+
     /// Does the commands that lie whole in the input from `at` on: bytes of those that were done, and what is next.
     pub(super) fn run(&mut self, parser: &mut Parser, buffers: &mut Buffers, at: usize) -> (usize, Next) {
         let Buffers { input, spans, output, hashes, flags } = buffers;
@@ -170,13 +205,13 @@ impl Session {
 
     fn run_all(&mut self, parser: &mut Parser, input: &[u8], spans: &mut Vec<Span>) -> (usize, Next) {
         let server = self.server.clone();
-        let mut turn = Some(server.store.turn.read());
+        let mut turn = None;
         let (mut at, mut commands) = (0, 0);
         let next = loop {
             if self.closing {
                 break Next::Close;
             }
-            if self.reply.out.len() >= OUTPUT {
+            if self.reply.out.len() >= OUTPUT || self.reply.file.is_some() {
                 break Next::Write;
             }
             let (words, length) = match parser.next(&input[at..], spans, &self.caps) {
@@ -194,8 +229,8 @@ impl Session {
             };
             let args = Args::new(words, spans);
             if !args.is_empty() {
-                if let Err(entry) = self.answer(args, &mut turn, &server) {
-                    break Next::Wait(entry);
+                if let Err(halt) = self.answer(args, length, &mut turn, &server) {
+                    break halt.into();
                 }
                 commands += 1;
             }
@@ -216,9 +251,16 @@ impl Session {
         }
     }
 
-    /// Answers one command; a filter to wait for instead.
-    fn answer<'a>(&mut self, args: Args<'_>, turn: &mut Turn<'a>, server: &'a Server) -> Result<(), Arc<Entry>> {
-        let (from, before) = (self.reply.out.len(), self.changed);
+    /// Answers one command of so many bytes; what to wait for instead.
+    fn answer<'a>(
+        &mut self,
+        args: Args<'_>,
+        length: usize,
+        turn: &mut Turn<'a>,
+        server: &'a Server,
+    ) -> Result<(), Halt> {
+        let from = self.reply.out.len();
+        self.noted = false;
         let done = match self.admitted(args) {
             Err(halt) => {
                 if let Some(transaction) = &mut self.transaction {
@@ -228,31 +270,80 @@ impl Session {
             }
             Ok(command) => match &mut self.transaction {
                 Some(transaction) if !command.is(flag::AT_ONCE) => transaction.queue(command, args, &mut self.reply),
-                _ if command.is(flag::SLOW) && !command.is(flag::WRITE) => {
-                    *turn = None;
-                    let done = blocking(|| (command.run)(self, args));
-                    *turn = Some(server.store.turn.read());
-                    done
-                }
-                _ if command.is(flag::SLOW) => blocking(|| (command.run)(self, args)),
-                _ => (command.run)(self, args),
+                _ => self.begin(command, args, length, turn, server),
             },
         };
         match done {
             Ok(()) => {}
             Err(Halt::Text(text)) => {
                 self.reply.out.truncate(from);
+                self.reply.file = None;
                 self.reply.error(&text);
             }
-            Err(Halt::Wait(entry)) => {
+            Err(halt) => {
                 self.reply.out.truncate(from);
-                return Err(entry);
+                return Err(halt);
             }
         }
-        if self.changed != before {
+        if self.noted {
             self.answers.push(from..self.reply.out.len());
         }
         Ok(())
+    }
+
+    /// Runs a command. One that might have made a change and made none, because a key or a name was there already or
+    /// was not, answers by what others have changed: it waits for that as for a change of its own.
+    #[inline]
+    pub(super) fn run_command(&mut self, command: &Command<Session>, args: Args<'_>) -> Done {
+        let before = std::mem::take(&mut self.noted);
+        let done = (command.run)(self, args);
+        if self.waits && !self.noted && command.is(flag::WRITE) {
+            self.note(Lsn(self.server.store.log().next() - 1));
+        }
+        self.noted |= before;
+        done
+    }
+
+    /// Does a command, once nothing has to be waited for.
+    fn begin<'a>(
+        &mut self,
+        command: &'static Command<Session>,
+        args: Args<'_>,
+        length: usize,
+        turn: &mut Turn<'a>,
+        server: &'a Server,
+    ) -> Done {
+        let is_large = args.len() >= MANY || length >= LARGE;
+        let alone = command.is(flag::SLOW) && !command.is(flag::WRITE);
+        if alone {
+            *turn = None;
+        } else if turn.is_none() && command.scope != Scope::Nothing {
+            *turn = Some(server.store.turn.try_read().ok_or(Halt::Pause)?);
+        }
+        if !is_large && !command.is(flag::SLOW) {
+            return self.do_now(command, args);
+        }
+        // Threads are for so many, so that those who wait for each other leave some to all others.
+        let _slow = match self.slow.take() {
+            Some(slow) => slow,
+            None => server.slow.clone().try_acquire_owned().map_err(|_| Halt::Turn)?,
+        };
+        let words = args.len().max(length / 8).min(server.store.options.limits.batch_keys);
+        let _held = if is_large { Some(server.store.budget().take((words * WORD) as u64)?) } else { None };
+        aside(|| self.do_now(command, args))
+    }
+
+    /// Does a command: what has no room among the answers is refused.
+    pub(super) fn do_now(&mut self, command: &Command<Session>, args: Args<'_>) -> Done {
+        if args.len() >= MANY && command.is(flag::WRITE) {
+            // Before anything is changed.
+            self.reply.ensure(args.len() * 8)?;
+        }
+        let done = self.run_command(command, args);
+        match self.reply.refused.take() {
+            Some(fault) if done.is_ok() => Err(fault.into()),
+            _ => done,
+        }
     }
 
     /// The command that is asked for, if it is one, has as many words as it should, and the client may.
@@ -293,7 +384,7 @@ impl Session {
         let Some(lsn) = self.changed.take() else { return };
         if let Err(fault) = self.server.store.log().durable(lsn.0).await {
             let Halt::Text(text) = Halt::from(fault) else { return };
-            let (mut reply, mut from) = (Reply::default(), 0);
+            let (mut reply, mut from) = (Reply::default(), 0); // no longer than the answers it replaces, or nearly
             for answer in &self.answers {
                 reply.out.extend_from_slice(&buffers.output[from..answer.start]);
                 reply.error(&text);
@@ -311,12 +402,4 @@ fn unknown(args: Args<'_>) -> Halt {
     let shown = |bytes: &[u8]| bytes[..bytes.len().min(128)].escape_ascii().to_string();
     let beginning: String = args.from(1).iter().take(8).map(|arg| format!("'{}' ", shown(arg))).collect();
     Halt::text(format!("ERR unknown command '{}', with args beginning with: {beginning}", shown(args.at(0))))
-}
-
-/// Does what takes its time, other tasks of this thread going to another one.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    match tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
 }

@@ -1,26 +1,37 @@
 //! [`Transaction`]: commands that `MULTI` has put off until `EXEC`.
 
+use std::sync::Arc;
+
 use super::halt::{Done, Halt};
 use super::parse::{Args, Caps, Found, Parser};
 use super::reply::Reply;
+use crate::budget::{Budget, Held};
+use crate::fault::Result;
+
+/// Bytes of a transaction that are not taken from the budget.
+const FREE: usize = 16 << 10;
 
 /// Commands that were put off, a `C` each, with their words.
 pub(super) struct Transaction<C> {
     commands: Vec<C>,
     /// Their words, as they came in.
     bytes: Vec<u8>,
+    /// What they take beyond the first [`FREE`] bytes.
+    held: Held,
     /// True once one was refused.
     spoiled: bool,
 }
 
 impl<C> Transaction<C> {
-    pub(super) fn new() -> Self {
-        Transaction { commands: Vec::new(), bytes: Vec::new(), spoiled: false }
+    pub(super) fn new(budget: &Arc<Budget>) -> Self {
+        Transaction { commands: Vec::new(), bytes: Vec::new(), held: budget.empty(), spoiled: false }
     }
 
     /// Notes that a command was refused: none is done, then.
     pub(super) fn spoil(&mut self) {
         self.spoiled = true;
+        (self.commands, self.bytes) = (Vec::new(), Vec::new());
+        self.held.release();
     }
 
     /// True once a command was refused.
@@ -37,16 +48,40 @@ impl<C> Transaction<C> {
     pub(super) fn queue(&mut self, command: C, args: Args<'_>, reply: &mut Reply) -> Done {
         const MOST: usize = 64 << 20;
         let bytes: usize = args.iter().map(|arg| arg.len() + 32).sum();
+        if self.spoiled {
+            reply.simple("QUEUED");
+            return Ok(());
+        }
         if self.bytes.len() + bytes > MOST {
-            self.spoiled = true;
+            self.spoil();
             return Err(Halt::text(format!("ERR a transaction has at most {MOST} bytes")));
         }
-        let mut words = Reply { out: std::mem::take(&mut self.bytes), three: false };
+        if let Err(fault) = self.make_room(bytes + 32) {
+            self.spoil();
+            return Err(fault.into());
+        }
+        let mut words = Reply { out: std::mem::take(&mut self.bytes), ..Reply::default() };
         words.array(args.len());
         args.iter().for_each(|arg| words.bulk(arg));
         self.bytes = words.out;
         self.commands.push(command);
         reply.simple("QUEUED");
+        Ok(())
+    }
+
+    /// Room for so many bytes more, taken from the budget.
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let wanted = self.bytes.len() + more;
+        let commands = self.commands.len() + 1;
+        if wanted > self.bytes.capacity() || commands > self.commands.capacity() {
+            let (all, commands) = (wanted + wanted / 4, commands + commands / 4);
+            let taken = all + commands * size_of::<C>();
+            if taken > FREE {
+                self.held.set(taken as u64)?;
+            }
+            self.bytes.reserve_exact(all - self.bytes.len());
+            self.commands.reserve_exact(commands - self.commands.len());
+        }
         Ok(())
     }
 

@@ -3,20 +3,20 @@
 //! The number of a piece tells, from its 45th bit on, which dump it is of: two clients that dump one filter at once have
 //! pieces of one state each. Numbers are below 2^52, as clients in JavaScript count no further.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::halt::{Done, Halt};
+use crate::budget::{Budget, Held};
 use crate::fault::Fault;
 use crate::kind::Settings;
+use crate::store::Snapshot;
 
-/// Bytes of all filters that are on their way in pieces.
-const MOST: u64 = 1 << 30;
 /// Dumps at a time, so that their numbers have 8 bits.
 const DUMPS: i64 = 255;
 /// Bits of the number of a piece that tell its place.
@@ -24,14 +24,13 @@ const PLACE: u32 = 44;
 /// How long a filter may be on its way without a piece asked for, or sent.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Largest piece.
-const PIECE: usize = 16 << 20;
+const PIECE: u64 = 16 << 20;
 
 /// A filter that goes out: its file as it was when its head was asked for.
 struct Outgoing {
     id: u64,
-    bytes: Arc<Vec<u8>>,
+    file: Arc<Snapshot>,
     used: Instant,
-    _reserved: Reserved,
 }
 
 /// A filter that comes in.
@@ -40,7 +39,10 @@ pub(super) struct Incoming {
     pub(super) bytes: Vec<u8>,
     total: usize,
     used: Instant,
-    _reserved: Reserved,
+    /// What the bytes take, by what has come in and not by what was stated.
+    held: Held,
+    /// Clients that sent pieces: with the last of them it is dropped.
+    clients: HashSet<u64>,
 }
 
 #[derive(Default)]
@@ -58,20 +60,25 @@ impl All {
     }
 }
 
+impl Incoming {
+    /// Room for a piece more, taken from the budget: a quarter beyond, and never more than the filter has.
+    fn make_room(&mut self, piece: usize) -> Result<(), Fault> {
+        let wanted = self.bytes.len() + piece;
+        if wanted > self.bytes.capacity() {
+            let all = wanted.saturating_add(wanted / 4).min(self.total);
+            self.held.set(all as u64)?;
+            self.bytes.reserve_exact(all - self.bytes.len());
+        }
+        Ok(())
+    }
+}
+
 /// See the head of this file.
 #[derive(Default)]
 pub struct Transfers {
     all: Mutex<All>,
-    taken: Arc<AtomicU64>,
-}
-
-/// A share of [`MOST`].
-struct Reserved(Arc<AtomicU64>, u64);
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        self.0.fetch_sub(self.1, Ordering::AcqRel);
-    }
+    /// How many come in.
+    coming: AtomicUsize,
 }
 
 /// The place that the number of a piece tells, from 1 on.
@@ -80,63 +87,51 @@ fn place(number: i64) -> i64 {
 }
 
 impl Transfers {
-    fn reserve(&self, bytes: u64) -> Done<Reserved> {
-        if self.taken.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes) > MOST {
-            self.taken.fetch_sub(bytes, Ordering::AcqRel);
-            let text =
-                format!("ERR filters of {bytes} bytes more cannot be on their way in pieces: all may have {MOST}");
-            return Err(Halt::text(text));
-        }
-        Ok(Reserved(self.taken.clone(), bytes))
-    }
-
     /// Lets go of what nobody has asked for, or sent more of, for a minute.
     pub(super) fn sweep(&self) {
-        self.all.lock().sweep();
+        let mut all = self.all.lock();
+        all.sweep();
+        self.coming.store(all.coming.len(), Ordering::Release);
     }
 
-    /// Begins a dump of filter `id`, whose file has so many bytes and is made by `file`: the number of its head.
-    pub(super) fn begin(&self, id: u64, nbytes: u64, file: impl FnOnce() -> Result<Vec<u8>, Fault>) -> Done<i64> {
+    /// Begins a dump of filter `id`: the number of its head.
+    pub(super) fn begin(&self, id: u64, file: Arc<Snapshot>) -> Done<i64> {
         self.sweep();
-        let reserved = self.reserve(nbytes)?;
-        let bytes = Arc::new(file()?);
         let mut all = self.all.lock();
         let next = (1..=DUMPS).map(|step| (all.last + step - 1) % DUMPS + 1).find(|dump| !all.out.contains_key(dump));
         let dump = next.ok_or_else(|| Halt::text(format!("ERR {DUMPS} dumps are on their way, the most at a time")))?;
         all.last = dump;
-        all.out.insert(dump, Outgoing { id, bytes, used: Instant::now(), _reserved: reserved });
+        all.out.insert(dump, Outgoing { id, file, used: Instant::now() });
         Ok(dump << PLACE | 1)
     }
 
     /// The piece of filter `id` that is asked for by a number: the number of the next one, or 0, and where it lies.
-    pub(super) fn piece(&self, id: u64, number: i64) -> Option<(i64, Arc<Vec<u8>>, Range<usize>)> {
+    pub(super) fn piece(&self, id: u64, number: i64) -> Option<(i64, Arc<Snapshot>, Range<u64>)> {
         let mut all = self.all.lock();
         let dump = number >> PLACE;
         let outgoing = all.out.get_mut(&dump).filter(|outgoing| outgoing.id == id)?;
         outgoing.used = Instant::now();
-        let (bytes, from) = (outgoing.bytes.clone(), usize::try_from(place(number) - 1).ok()?);
-        let range = from.min(bytes.len())..bytes.len().min(from.saturating_add(PIECE));
+        let (file, from) = (outgoing.file.clone(), u64::try_from(place(number) - 1).ok()?);
+        let range = from.min(file.nbytes())..file.nbytes().min(from.saturating_add(PIECE));
         if range.is_empty() {
             all.out.remove(&dump);
-            return Some((0, bytes, range));
+            return Some((0, file, range));
         }
-        Some((number + range.len() as i64, bytes, range))
+        Some((number + (range.end - range.start) as i64, file, range))
     }
 
-    /// Waits for a filter of this name, in place of another one that was waited for.
-    pub(super) fn expect(&self, name: &[u8], settings: Settings, total: u64) -> Done {
+    /// Waits for a filter of this name from a client, in place of another one that was waited for.
+    pub(super) fn expect(&self, name: &[u8], settings: Settings, total: u64, client: u64, budget: &Arc<Budget>) {
         self.sweep();
+        let (bytes, used, held) = (Vec::new(), Instant::now(), budget.empty());
+        let filter = Incoming { settings, bytes, total: total as usize, used, held, clients: HashSet::from([client]) };
         let mut all = self.all.lock();
-        all.coming.remove(name);
-        let reserved = self.reserve(total)?;
-        let (bytes, used) = (Vec::new(), Instant::now());
-        let filter = Incoming { settings, bytes, total: total as usize, used, _reserved: reserved };
         all.coming.insert(name.to_vec(), filter);
-        Ok(())
+        self.coming.store(all.coming.len(), Ordering::Release);
     }
 
-    /// Takes in a piece: the filter, once it is whole.
-    pub(super) fn take(&self, name: &[u8], number: i64, piece: &[u8]) -> Done<Option<Incoming>> {
+    /// Takes in a piece from a client: the filter, once it is whole.
+    pub(super) fn take(&self, name: &[u8], number: i64, piece: &[u8], client: u64) -> Done<Option<Incoming>> {
         let mut all = self.all.lock();
         let filter = all.coming.get_mut(name).ok_or_else(Fault::missing)?;
         let start = u64::try_from(number).ok().and_then(|_| place(number).checked_sub(1 + piece.len() as i64));
@@ -146,10 +141,24 @@ impl Transfers {
         if filter.bytes.len() + piece.len() > filter.total {
             return Err(Halt::text("ERR invalid chunk - Too big for current filter"));
         }
+        filter.make_room(piece.len())?;
         filter.bytes.extend_from_slice(piece);
         filter.used = Instant::now();
+        filter.clients.insert(client);
         let whole = filter.bytes.len() == filter.total;
-        Ok(if whole { all.coming.remove(name) } else { None })
+        let filter = if whole { all.coming.remove(name) } else { None };
+        self.coming.store(all.coming.len(), Ordering::Release);
+        Ok(filter)
+    }
+
+    /// A client is gone: so is what only it has sent pieces of.
+    pub(super) fn forget(&self, client: u64) {
+        if self.coming.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut all = self.all.lock();
+        all.coming.retain(|_, filter| !filter.clients.remove(&client) || !filter.clients.is_empty());
+        self.coming.store(all.coming.len(), Ordering::Release);
     }
 
     /// True of the number of a head.

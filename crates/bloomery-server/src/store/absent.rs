@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use bloomery_core::key::{Domain, KeyDomains};
+
 use super::{Entry, Lsn, Store};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::Kind;
+use crate::kind::{Kind, recorded};
 use crate::log::Record;
 
 impl Entry {
@@ -19,17 +21,19 @@ impl Entry {
 }
 
 impl Store {
-    /// Adds a key unless it is there, which nobody else changes meanwhile: nothing where it was.
-    pub fn add_absent(&self, entry: &Entry, hash: u64) -> Result<Option<Lsn>> {
+    /// Adds the key of some words unless it is there, which nobody else changes meanwhile: nothing where it was.
+    pub fn add_absent(&self, entry: &Entry, words: &[u64]) -> Result<Option<Lsn>> {
         self.log.admit()?;
+        entry.check_words(words, 1)?;
         let mut filter = entry.change();
         let mut found = [0];
-        filter.contains(&[hash], &mut found);
+        filter.contains(words, &mut found);
         if found != [0] {
             return Ok(None);
         }
-        let done = entry.add_to(filter.as_mut(), &[hash], None);
-        let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: &[hash] }, done)?;
+        let done = entry.add_to(filter.as_mut(), words, None);
+        let done = recorded(filter.as_mut(), KeyDomains::of(Domain::Text), done);
+        let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
         entry.traffic.adds.fetch_add(1, Ordering::Relaxed);
         entry.traffic.new.fetch_add(1, Ordering::Relaxed);
         Ok(Some(lsn))

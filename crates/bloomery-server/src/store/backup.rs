@@ -20,7 +20,9 @@ impl Store {
         self.checkpoint()?;
         // No checkpoint removes files meanwhile.
         let _one = self.checkpointing.lock();
-        let manifest = Manifest::read(&folder)?;
+        let manifest = Manifest::read(&folder)?.unwrap_or_default();
+        // The copy has no log, and needs none.
+        let manifest = Manifest { boundary: 0, ..manifest };
         let mut done = Done::default();
         for part in [filters(target), logs(target)] {
             fs::create_dir_all(&part).map_err(Fault::io(&part))?;

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::cells::Reserved;
+use super::conflict::{Conflict, Versions};
+use super::entry::Place;
+use super::writing::SMALL;
 use super::{Entry, Lsn, Settings, Store, Target, now};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind};
@@ -20,6 +24,28 @@ pub(super) fn check_name(name: &[u8]) -> Result<&str> {
     std::str::from_utf8(name).map_err(|_| Fault::invalid("a name is ASCII"))
 }
 
+/// Where the keys of a new filter are.
+#[derive(Clone, Copy)]
+enum Contents {
+    /// It has none.
+    Empty,
+    /// In a file, that the record names.
+    InFile,
+}
+
+/// Another name for a filter.
+#[derive(Clone, Copy, Debug)]
+pub struct Renaming<'a> {
+    /// The name.
+    pub to: &'a [u8],
+    /// What is done about what has it.
+    pub conflict: Conflict<'a>,
+    /// Numbers and versions of which the filter must have one, if any are given.
+    pub versions: Option<Versions<'a>>,
+    /// When it is dropped from then on, `Some(None)` never; nothing leaves that as it is.
+    pub expires: Option<Option<u64>>,
+}
+
 impl Store {
     /// The filter of this name, unless its time has come; a note is none.
     pub fn filter(&self, name: &[u8]) -> Result<Arc<Entry>> {
@@ -29,15 +55,17 @@ impl Store {
     /// The filter or note of this name, unless its time has come.
     pub fn get(&self, name: &[u8]) -> Result<Arc<Entry>> {
         let name = std::str::from_utf8(name).map_err(|_| Fault::missing())?;
-        if let Some(entry) = self.names.read().get(name) {
-            if entry.expires().is_none() || entry.lives(now()) {
-                return Ok(entry.clone());
-            }
-        } else {
+        let Some(entry) = self.standing(name) else {
             self.check_here(name)?;
             return Err(Fault::missing());
+        };
+        if entry.expires().is_none() || entry.lives(now()) {
+            return Ok(entry);
         }
-        self.drop_filter(name.as_bytes()).and(Err(Fault::missing()))
+        // A disk that takes no change does not make it live any longer.
+        let _ = self.drop_if_expired(&entry);
+        // Meanwhile it may live again, or another filter may have its name.
+        self.standing(name).filter(|entry| entry.lives(now())).ok_or_else(Fault::missing)
     }
 
     /// What has a name here, whether its time has come or not.
@@ -107,13 +135,18 @@ impl Store {
 
     /// Makes an empty filter. Faults: `Exists`, `Invalid`, `Limit`, `Elsewhere`, `Unsupported`.
     pub fn create(&self, name: &[u8], settings: Settings) -> Result<(Arc<Entry>, Lsn)> {
+        self.create_until(name, settings, None)
+    }
+
+    /// [`Store::create`] of a filter that is dropped at a time, in milliseconds since 1970, if any is given.
+    pub fn create_until(&self, name: &[u8], settings: Settings, expires: Option<u64>) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
-        self.check_free(name)?;
-        self.check_room(kind::nbytes_for(&settings.spec)?)?;
+        self.check_conflict(name, Conflict::Refuse)?;
+        let room = self.reserve(kind::nbytes_for(&settings.spec)?, None)?;
         settings.spec.check()?;
         let mut filter = kind::create(&settings.spec, self.master.hasher(&settings.spec))?;
         filter.bound(self.options.limits.filter_bytes);
-        self.insert(name, settings, filter, true)
+        self.insert(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
     }
 
     /// Puts a filter that is there already under a name, in place of one that has it if `replace`.
@@ -124,42 +157,56 @@ impl Store {
         filter: Box<dyn Kind>,
         replace: bool,
     ) -> Result<(Arc<Entry>, Lsn)> {
-        self.restore_at(name, settings, filter, replace, None)
+        self.restore_over(name, settings, filter, if replace { Conflict::Replace } else { Conflict::Refuse })
     }
 
-    /// [`Store::restore`] in place of one of these versions, if any are given.
-    pub fn restore_at(
+    /// [`Store::restore`] in place of what `conflict` allows. Until this returns the old filter is found under the name,
+    /// and afterwards the new one; a fault changes nothing.
+    pub fn restore_over(
         &self,
         name: &[u8],
         settings: Settings,
-        filter: Box<dyn Kind>,
-        replace: bool,
-        versions: Option<&[(u64, u64)]>,
+        mut filter: Box<dyn Kind>,
+        conflict: Conflict<'_>,
     ) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
-        self.check_room(filter.nbytes())?;
         settings.spec.check()?;
-        if replace && self.names.read().has(name) {
-            self.drop_at(name.as_bytes(), versions)?;
-        }
-        self.insert(name, settings, filter, false)
+        filter.bound(self.options.limits.filter_bytes);
+        let room = self.reserve(filter.nbytes(), self.standing(name).as_deref())?;
+        self.insert(name, settings, filter, None, Contents::InFile, conflict, room)
     }
 
-    /// Refuses a name that a filter has, here or elsewhere.
-    fn check_free(&self, name: &str) -> Result<()> {
+    /// The filter or note that a change takes a name over from; its time has not come.
+    fn holder(&self, name: &str) -> Result<Option<Arc<Entry>>> {
         self.check_here(name)?;
-        let taken = self.names.read().has(name);
-        if taken { Err(Fault::new(Code::Exists, "item exists")) } else { Ok(()) }
+        Ok(self.standing(name).filter(|entry| entry.lives(now())))
     }
 
-    /// Refuses one with so many bytes more.
-    pub(super) fn check_room(&self, nbytes: u64) -> Result<()> {
+    /// Refuses early what [`Conflict::check`] will refuse: before memory is asked for, or a file written.
+    fn check_conflict(&self, name: &str, conflict: Conflict<'_>) -> Result<()> {
+        conflict.check(self.holder(name)?.as_deref())
+    }
+
+    /// Refuses a filter with so many bytes, in place of `replaced`: both are in memory for a moment.
+    pub(super) fn check_room(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<()> {
         self.check_bytes(nbytes)?;
+        self.check_number(replaced)
+    }
+
+    /// Refuses one filter more than there may be, unless it replaces one.
+    fn check_number(&self, replaced: Option<&Entry>) -> Result<()> {
         let most = self.options.limits.filters;
-        if self.len() < most {
+        if self.len() - usize::from(replaced.is_some()) < most {
             return Ok(());
         }
         Err(Fault::new(Code::Limit, format!("the service holds {} filters, its most", most)))
+    }
+
+    /// Takes bytes of all filters for one that is being made, until it is counted with them.
+    fn reserve(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<Reserved> {
+        self.check_room(nbytes, replaced)?;
+        // Others may have taken them meanwhile.
+        self.cells.reserve(nbytes).ok_or_else(|| self.too_large(nbytes, self.options.limits.total_bytes, "all filters"))
     }
 
     /// Refuses so many bytes more.
@@ -172,31 +219,79 @@ impl Store {
         } else {
             return Ok(());
         };
-        let text =
-            format!("the filter needs {nbytes} bytes, {whose} may have {cap}; lower the capacity or raise the cap");
-        Err(Fault::new(Code::Limit, text))
+        Err(self.too_large(nbytes, cap, whose))
     }
 
-    fn insert(&self, name: &str, settings: Settings, filter: Box<dyn Kind>, empty: bool) -> Result<(Arc<Entry>, Lsn)> {
-        let _one = self.changing.lock();
-        self.check_free(name)?;
+    fn too_large(&self, nbytes: u64, cap: u64, whose: &str) -> Fault {
+        let text =
+            format!("the filter needs {nbytes} bytes, {whose} may have {cap}; lower the capacity or raise the cap");
+        Fault::new(Code::Limit, text)
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of an entry, and what is asked of its name
+    /// Puts a new entry under a name, in one record of the log. Its file is written first, and removed upon a fault.
+    fn insert(
+        &self,
+        name: &str,
+        settings: Settings,
+        filter: Box<dyn Kind>,
+        expires: Option<u64>,
+        contents: Contents,
+        conflict: Conflict<'_>,
+        room: Reserved,
+    ) -> Result<(Arc<Entry>, Lsn)> {
         self.log.admit()?;
+        self.check_conflict(name, conflict)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry::new(id, name, self.alike.lock().shared(settings), now(), filter));
-        let whole = if empty { None } else { self.write_file(&entry, entry.look().as_ref())? };
+        entry.set_expires(expires);
+        let mut file = match contents {
+            Contents::Empty => None,
+            Contents::InFile => self.write_new(id, entry.look().as_ref())?,
+        };
+        let _one = self.change_names();
+        let holder = self.holder(name)?;
+        // Nobody changes it between the check of its version and the record.
+        let _still = holder.as_ref().map(|holder| holder.look());
+        conflict.check(holder.as_deref())?;
+        self.check_number(self.standing(name).as_deref())?;
+        let whole = file.as_ref().map(|file| file.number);
         let line = kind::settings::line(name, entry.created, &entry.settings);
-        let lsn = self.log.append(&Record::Create { id, line, whole })?;
+        let lsn = self.append_to_catalogue(&Record::Create { id, line, whole, expires })?;
         entry.lsn.store(lsn, Ordering::Relaxed);
+        if let Some(file) = &mut file {
+            file.keep();
+            // The next checkpoint puts a small one into a bundle.
+            if entry.nbytes() > SMALL {
+                entry.note_saved(lsn, Place::own(file.number));
+            }
+        }
+        // From here on it is counted as one of them.
+        drop(room);
         self.put(entry.clone());
         Ok((entry, Lsn(lsn)))
     }
 
+    /// Logs a change of names or of expiries. Called while `changing` is held.
+    pub(super) fn append_to_catalogue(&self, record: &Record<'_>) -> Result<u64> {
+        let lsn = self.log.append(record)?;
+        self.catalogued.store(lsn, Ordering::Release);
+        self.reach("catalogue.logged")?;
+        Ok(lsn)
+    }
+
+    /// Number of the last change of names or of expiries: what an answer about a name rests on.
+    pub fn catalogued(&self) -> Lsn {
+        Lsn(self.catalogued.load(Ordering::Acquire))
+    }
+
     /// Takes one up under its name: what lost the name to it.
     pub(super) fn put(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
-        self.nbytes.fetch_add(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        entry.share(&self.cells);
+        self.cells.add(entry.counted.load(Ordering::Relaxed));
         let before = self.names.write().insert(entry);
         if let Some(before) = &before {
-            self.nbytes.fetch_sub(before.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.cells.remove(before.counted.load(Ordering::Relaxed));
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
@@ -204,53 +299,99 @@ impl Store {
 
     pub(super) fn take(&self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.names.write().remove(name)?;
-        self.nbytes.fetch_sub(entry.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.cells.remove(entry.counted.load(Ordering::Relaxed));
         self.epoch.fetch_add(1, Ordering::Release);
         Some(entry)
     }
 
-    /// Drops the filter of this name; none where there was none.
+    /// Drops the filter or note of this name; none where there was none.
     pub fn drop_filter(&self, name: &[u8]) -> Result<Option<Lsn>> {
-        self.drop_at(name, None)
+        Ok(self.drop_named(name, |_| Ok(true))?.map(|(_, lsn)| lsn))
     }
 
-    /// [`Store::drop_filter`] of one of these versions, if any are given.
-    pub fn drop_at(&self, name: &[u8], versions: Option<&[(u64, u64)]>) -> Result<Option<Lsn>> {
-        let _one = self.changing.lock();
+    /// Drops the filter of this name, in one of these versions if any are given, and gives its number. A note stays.
+    pub fn drop_at(&self, name: &[u8], versions: Option<Versions<'_>>) -> Result<Option<(u64, Lsn)>> {
+        self.drop_named(
+            name,
+            |entry| if entry.is_note() { Ok(false) } else { entry.at(versions).check().map(|()| true) },
+        )
+    }
+
+    /// Drops a filter or note, whatever its name is by now, unless it is gone already.
+    pub fn drop_entry(&self, entry: &Entry) -> Result<Option<Lsn>> {
+        self.drop_this(entry, |_| true)
+    }
+
+    /// Drops a filter or note whose time has come; looked at again, as another time may have been set meanwhile.
+    pub(super) fn drop_if_expired(&self, entry: &Entry) -> Result<Option<Lsn>> {
+        self.drop_this(entry, |entry| !entry.lives(now()))
+    }
+
+    fn drop_this(&self, entry: &Entry, is_due: impl FnOnce(&Entry) -> bool) -> Result<Option<Lsn>> {
+        let _one = self.change_names();
+        if !self.is_here(entry) || !is_due(entry) {
+            return Ok(None);
+        }
+        self.log.admit()?;
+        self.drop_logged(entry).map(Some)
+    }
+
+    fn drop_named(&self, name: &[u8], check: impl FnOnce(&Entry) -> Result<bool>) -> Result<Option<(u64, Lsn)>> {
+        let _one = self.change_names();
         let Ok(name) = std::str::from_utf8(name) else { return Ok(None) };
         self.check_here(name)?;
-        let Some(entry) = self.names.read().get(name).cloned() else { return Ok(None) };
+        let Some(entry) = self.standing(name) else { return Ok(None) };
         self.log.admit()?;
         let _still = entry.look();
-        entry.at(versions).check()?;
-        let lsn = self.log.append(&Record::Drop { id: entry.id })?;
-        self.take(name);
-        Ok(Some(Lsn(lsn)))
+        if !check(&entry)? {
+            return Ok(None);
+        }
+        self.drop_logged(&entry).map(|lsn| Some((entry.id, lsn)))
     }
 
-    /// Gives a filter another name, in place of the filter that has it.
+    /// Drops what is here under its name. Called while `changing` is held.
+    fn drop_logged(&self, entry: &Entry) -> Result<Lsn> {
+        let lsn = self.append_to_catalogue(&Record::Drop { id: entry.id })?;
+        self.take(&entry.key());
+        Ok(Lsn(lsn))
+    }
+
+    /// True of an entry that has its name still, which another client may have dropped or replaced.
+    fn is_here(&self, entry: &Entry) -> bool {
+        self.standing(&entry.key()).is_some_and(|standing| standing.id == entry.id)
+    }
+
+    /// Gives a filter another name, in place of what has it.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> Result<Lsn> {
-        self.rename_at(from, to, None)
+        self.rename_as(from, &Renaming { to, conflict: Conflict::Replace, versions: None, expires: None })
     }
 
-    /// [`Store::rename`] of one of these versions, if any are given.
-    pub fn rename_at(&self, from: &[u8], to: &[u8], versions: Option<&[(u64, u64)]>) -> Result<Lsn> {
-        let to = check_name(to)?;
+    /// Gives a filter another name, in one record of the log: what has that name is found under it until then.
+    pub fn rename_as(&self, from: &[u8], wanted: &Renaming<'_>) -> Result<Lsn> {
+        let to = check_name(wanted.to)?;
         self.check_here(to)?;
         let entry = self.get(from)?;
-        let _one = self.changing.lock();
-        // Another client may have dropped it, or set another in its place.
-        let from = entry.key();
-        if self.standing(&from).is_none_or(|standing| standing.id != entry.id) {
+        let _one = self.change_names();
+        if !self.is_here(&entry) {
             return Err(Fault::missing());
         }
         self.log.admit()?;
-        let replaced = self.standing(to).filter(|standing| standing.id != entry.id);
-        let (_still, _replaced) = (entry.look(), replaced.as_ref().map(|replaced| replaced.look()));
-        entry.at(versions).check()?;
-        let lsn = self.log.append(&Record::Rename { id: entry.id, name: to.to_string() })?;
+        let holder = self.holder(to)?;
+        let is_itself = holder.as_ref().is_some_and(|holder| holder.id == entry.id);
+        let replaced = holder.as_ref().filter(|_| !is_itself);
+        let (_still, _replaced) = (entry.look(), replaced.map(|replaced| replaced.look()));
+        entry.at(wanted.versions).check()?;
+        if !is_itself || matches!(wanted.conflict, Conflict::Refuse) {
+            wanted.conflict.check(holder.as_deref())?;
+        }
+        let expires = wanted.expires.map(|at| at.unwrap_or(0));
+        let record = Record::Rename { id: entry.id, name: to.to_string(), expires };
+        let lsn = self.append_to_catalogue(&record)?;
         // In one step for whoever looks: there is never nothing under a name that had something.
-        self.move_to(&from, to);
+        self.move_to(&entry.key(), to);
+        if let Some(at) = wanted.expires {
+            entry.set_expires(at);
+        }
         Ok(Lsn(lsn))
     }
 
@@ -261,7 +402,7 @@ impl Store {
         entry.rename(to);
         let before = names.insert(entry);
         if let Some(before) = &before {
-            self.nbytes.fetch_sub(before.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.cells.remove(before.counted.load(Ordering::Relaxed));
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
@@ -269,25 +410,39 @@ impl Store {
 
     /// Says when a filter is dropped, in milliseconds since 1970, or that it is not.
     pub fn expire<'a>(&self, target: impl Into<Target<'a>>, at: Option<u64>) -> Result<Lsn> {
-        let _one = self.changing.lock();
+        let target = target.into();
+        let lsn = self.expire_if(target, |_| Some(at))?;
+        lsn.ok_or_else(Fault::missing)
+    }
+
+    /// Says when a filter is dropped, as `decide` makes of what was said before; nothing changes where that is nothing, or
+    /// the filter is gone.
+    pub fn expire_if<'a>(
+        &self,
+        target: impl Into<Target<'a>>,
+        decide: impl FnOnce(Option<u64>) -> Option<Option<u64>>,
+    ) -> Result<Option<Lsn>> {
+        let _one = self.change_names();
         self.log.admit()?;
         let target = target.into();
         let entry = target.entry;
         let _still = entry.look();
         target.check()?;
-        let lsn = self.log.append(&Record::Expire { id: entry.id, at: at.unwrap_or(0) })?;
+        let wanted = if self.is_here(entry) { decide(entry.expires()) } else { None };
+        let Some(at) = wanted else { return Ok(None) };
+        let lsn = self.append_to_catalogue(&Record::Expire { id: entry.id, at: at.unwrap_or(0) })?;
         entry.set_expires(at);
-        Ok(Lsn(lsn))
+        Ok(Some(Lsn(lsn)))
     }
 
     /// Drops the filters whose time has come: how many.
     pub fn drop_expired(&self) -> Result<usize> {
         let now = now();
-        let due: Vec<String> = {
-            let names = self.names.read();
-            names.entries().filter(|entry| !entry.lives(now)).map(|entry| entry.name()).collect()
-        };
-        due.iter().try_for_each(|name| self.drop_filter(name.as_bytes()).map(drop))?;
-        Ok(due.len())
+        let due: Vec<Arc<Entry>> = self.names.read().entries().filter(|entry| !entry.lives(now)).cloned().collect();
+        let mut dropped = 0;
+        for entry in due {
+            dropped += usize::from(self.drop_if_expired(&entry)?.is_some());
+        }
+        Ok(dropped)
     }
 }

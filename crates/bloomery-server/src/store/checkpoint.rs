@@ -2,7 +2,7 @@
 //!
 //! A file's name is never used again, so a crash leaves the files of the old manifest whole.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ pub use super::writing::Done;
 use super::writing::Writing;
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::Kind;
 use crate::log::segment;
 
 /// Bundles over which small filters may lie before they are gathered in one again.
@@ -27,23 +26,14 @@ fn give_way() {
 }
 
 impl Store {
-    /// Writes a filter whole, on disk when it returns: the number of its file; none without a folder.
-    pub(super) fn write_file(&self, entry: &Entry, filter: &dyn Kind) -> Result<Option<u64>> {
-        let Some(folder) = &self.options.folder else { return Ok(None) };
-        let mut writing = Writing::new(folder, &self.next_file);
-        let file = writing.own(entry.id, filter)?;
-        writing.finish()?;
-        Ok(Some(file))
-    }
-
     /// True when enough was logged since the last checkpoint.
     pub fn is_due(&self) -> bool {
         let since = self.log.nbytes() - self.checkpointed.load(Ordering::Relaxed);
         self.options.folder.is_some() && since >= self.options.checkpoint_bytes
     }
 
-    /// Writes what changed since the last checkpoint. Look-ups go on; changes of a filter wait while its bytes are
-    /// handed to the kernel.
+    /// Writes what changed since the last checkpoint. Look-ups go on; changes of a filter wait while it is copied, or,
+    /// where there is no memory for a copy, while its bytes are handed to the kernel.
     pub fn checkpoint(&self) -> Result<Done> {
         let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
         std::thread::scope(|scope| {
@@ -61,56 +51,59 @@ impl Store {
         let _one = self.checkpointing.lock();
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
-        let mut writing = Writing::new(folder, &self.next_file);
+        self.reach("checkpoint.rotated")?;
+        let mut writing = Writing::new(folder, &self.next_file, &self.budget);
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
         let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;
         for entry in entries {
             let (lsn, place) = entry.saved();
-            if place.file == 0 || lsn != entry.lsn.load(Ordering::Relaxed) || (scattered && place.len > 0) {
+            if place.file == 0 || lsn != entry.settled_lsn() || (scattered && place.len > 0) {
                 writing.add(&entry)?;
             }
         }
         writing.finish()?;
-        let manifest = self.manifest(boundary, &mut writing)?;
+        self.reach("checkpoint.written")?;
+        let (manifest, unrecorded) = self.manifest(boundary, &mut writing)?;
         manifest.write(folder)?;
         self.checkpointed.store(logged, Ordering::Relaxed);
-        self.remove_old(folder, &manifest)?;
+        self.remove_old(folder, &manifest, &unrecorded)?;
+        self.reach("checkpoint.done")?;
         Ok(writing.done)
     }
 
-    /// The catalogue as it is at one moment, each filter on disk.
-    fn manifest(&self, boundary: u64, writing: &mut Writing<'_>) -> Result<Manifest> {
-        let _one = self.changing.lock();
+    /// The catalogue as it is at one moment, each filter on disk; and the files of filters that later records may name.
+    fn manifest(&self, boundary: u64, writing: &mut Writing<'_>) -> Result<(Manifest, BTreeSet<u64>)> {
+        let _one = self.change_names();
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         entries.iter().filter(|entry| entry.saved().1.file == 0).try_for_each(|entry| writing.add(entry))?;
         writing.finish()?;
+        // Before the rows: a merge that notes its file after its row was read may be over before the files are listed.
+        let (unrecorded, next_file) = self.unrecorded();
         let rows = entries.iter().map(|entry| {
             let (lsn, place) = entry.saved();
             let (expires, settings) = (entry.expires().unwrap_or(0), entry.settings.clone());
             Row { id: entry.id, lsn, place, expires, name: entry.name(), created: entry.created, settings }
         });
         let rows = rows.collect();
-        Ok(Manifest {
-            next_id: self.next_id.load(Ordering::Relaxed),
-            next_file: self.next_file.load(Ordering::Relaxed),
-            boundary,
-            known: self.log.next() - 1,
-            rows,
-        })
+        let fingerprint = Some(self.master.fingerprint());
+        let (next_id, known) = (self.next_id.load(Ordering::Relaxed), self.log.next() - 1);
+        Ok((Manifest { next_id, next_file, boundary, known, fingerprint, rows }, unrecorded))
     }
 
     /// Removes files and segments that neither the manifest nor a later record needs. What stays by a fault is removed next time.
-    fn remove_old(&self, folder: &Path, manifest: &Manifest) -> Result<()> {
+    fn remove_old(&self, folder: &Path, manifest: &Manifest, unrecorded: &BTreeSet<u64>) -> Result<()> {
         let needed: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
         for (file, path) in numbered(folder)? {
-            if file < manifest.next_file && !needed.contains(&path) {
+            if file < manifest.next_file && !needed.contains(&path) && !unrecorded.contains(&file) {
                 let _ = fs::remove_file(path);
+                self.reach("checkpoint.removed")?;
             }
         }
         for (first, path) in segment::list(&logs(folder))? {
             if first < manifest.boundary {
                 let _ = fs::remove_file(path);
+                self.reach("checkpoint.removed")?;
             }
         }
         Ok(())

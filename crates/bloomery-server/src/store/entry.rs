@@ -1,12 +1,26 @@
-//! [`Entry`]: one named filter.
+//! [`Entry`]: one named filter, and who waits for whom.
+//!
+//! Locks are taken in this order, each by try first and then aside, so that no worker of a runtime stops: the store's
+//! `turn`; [`Entry::steady`]; the store's `changing`; `whole` of one filter; the filter's lock; the log's. The filter's
+//! lock is fair: a reader waits behind a change that waits, so nobody looks at one filter twice at once
+//! ([`Entry::look`] while holding a look would wait for itself), and only the holder of `changing` looks at two filters.
+//! Who holds `steady` excludes changes, never looks. Work over a whole filter holds `whole`, one at a time, and where
+//! there are changes leaves ten times as long between two as the last one took: of a hundred changes at most one waits,
+//! whatever is fetched, and a connection that would have to wait for such work lets its thread go meanwhile
+//! ([`Entry::idle`]).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 
+use super::Snapshot;
+use super::cells::Cells;
+use crate::blocking::aside;
+use crate::budget::Budget;
 use crate::fault::{Fault, Result};
 use crate::kind::{Keying, Kind, Settings};
 
@@ -66,16 +80,71 @@ pub struct Entry {
     /// When it is dropped, in milliseconds since 1970; 0 never.
     expires: AtomicU64,
     /// Bytes of cells that the store counts for it.
-    pub(super) counted: AtomicU64,
+    pub(super) counted: Arc<AtomicU64>,
     /// Number of the last record of the log that changed it.
     pub(super) lsn: AtomicU64,
     /// Number of the last record that what lies on disk holds, and where that lies.
     saved: Mutex<(u64, Place)>,
     /// [`Entry::moves`] of when it was last sampled.
     pub sampled: AtomicU64,
-    /// True while its file is written; changes wait.
-    saving: AtomicBool,
+    /// Work over the whole filter that looks at it, and such that changes it.
+    looking: AtomicUsize,
+    changing: AtomicUsize,
+    /// Connections that wait for such work.
+    waiting: AtomicUsize,
     idle: Notify,
+    whole: Mutex<Whole>,
+}
+
+/// Filters of fewer bytes are gone over at once.
+const SMALL: u64 = 1 << 20;
+/// Time between two that go over a whole filter which changes: so many times as long as the first took, and the longest.
+const PAUSES: u32 = 10;
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The last work over the whole filter.
+#[derive(Default)]
+struct Whole {
+    /// When it ended, how long it took, and the number of the last change of then.
+    last: Option<(Instant, Duration, u64)>,
+    /// The copy that it made, as long as somebody has it.
+    copy: Weak<Snapshot>,
+}
+
+/// Says that work over the whole filter is under way; those who wait are told of its end.
+pub(super) struct Long<'a> {
+    count: &'a AtomicUsize,
+    idle: &'a Notify,
+}
+
+impl Drop for Long<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
+        self.idle.notify_waiters();
+    }
+}
+
+/// Counts a connection that waits; one that ends meanwhile as well.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A filter that nobody changes; others look at it meanwhile.
+pub(super) struct Steady<'a> {
+    pub(super) filter: RwLockUpgradableReadGuard<'a, Box<dyn Kind>>,
+    long: Long<'a>,
+}
+
+impl<'a> Steady<'a> {
+    /// Goes on to change it.
+    pub(super) fn change(self) -> (RwLockWriteGuard<'a, Box<dyn Kind>>, Long<'a>) {
+        let Steady { filter, long } = self;
+        (aside(|| RwLockUpgradableReadGuard::upgrade(filter)), long)
+    }
 }
 
 impl Entry {
@@ -87,14 +156,17 @@ impl Entry {
             traffic: Traffic::default(),
             text: filter.keying(),
             name: RwLock::new(name.into()),
-            counted: AtomicU64::new(filter.nbytes()),
+            counted: Arc::new(AtomicU64::new(filter.nbytes())),
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
             sampled: AtomicU64::new(0),
             saved: Mutex::new((0, Place::default())),
-            saving: AtomicBool::new(false),
+            looking: AtomicUsize::new(0),
+            changing: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             idle: Notify::new(),
+            whole: Mutex::default(),
         }
     }
 
@@ -120,6 +192,16 @@ impl Entry {
         Err(Fault::unsupported(&self.settings.spec.kind, "take hashes: send its keys"))
     }
 
+    /// Refuses words that are not those of so many keys: a filter that has several a key would pass over some.
+    #[inline]
+    pub(super) fn check_words(&self, words: &[u64], keys: usize) -> Result<()> {
+        if words.len() == keys * self.text.width() {
+            return Ok(());
+        }
+        let (kind, width) = (&self.settings.spec.kind, self.text.width());
+        Err(Fault::invalid(format!("{keys} keys of a {kind} are {} words, got {}", keys * width, words.len())))
+    }
+
     /// When it is dropped, in milliseconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         Some(self.expires.load(Ordering::Relaxed)).filter(|&at| at != 0)
@@ -134,34 +216,136 @@ impl Entry {
         self.expires.store(at.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// The filter, to be asked. Readers pass writers that wait, so that a look-up never waits for a file to be written.
+    /// The filter, to be asked for a moment. Nobody looks twice at once: see the head of this file.
+    #[inline]
     pub fn look(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
-        self.filter.read_recursive()
+        self.filter.try_read().unwrap_or_else(|| aside(|| self.filter.read()))
     }
 
     /// [`Entry::look`], unless somebody changes it.
     pub fn try_look(&self) -> Option<RwLockReadGuard<'_, Box<dyn Kind>>> {
-        self.filter.try_read_recursive()
+        self.filter.try_read()
     }
 
     /// The filter, to be changed; the store's own, since changes are logged.
+    #[inline]
     pub(super) fn change(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
-        self.filter.write()
+        self.filter.try_write().unwrap_or_else(|| aside(|| self.filter.write()))
     }
 
-    /// True while its file is written: a change would wait as long.
-    pub fn is_saving(&self) -> bool {
-        self.saving.load(Ordering::Acquire)
+    /// The filter, which nobody changes while others go on looking at it.
+    pub(super) fn steady(&self) -> Steady<'_> {
+        let long = self.long(&self.looking);
+        let filter = self.filter.try_upgradable_read().unwrap_or_else(|| aside(|| self.filter.upgradable_read()));
+        Steady { filter, long }
     }
 
-    /// Waits until its file is written.
+    /// Has what it grows by taken from the bytes of all filters.
+    pub(super) fn share(&self, cells: &Cells) {
+        self.change().share(cells.of(&self.counted));
+    }
+
+    fn long<'a>(&'a self, count: &'a AtomicUsize) -> Long<'a> {
+        count.fetch_add(1, Ordering::AcqRel);
+        Long { count, idle: &self.idle }
+    }
+
+    /// Says that a change of the whole filter is under way, if it is a large one.
+    pub(super) fn long_change(&self) -> Option<Long<'_>> {
+        (self.nbytes() >= SMALL).then(|| self.long(&self.changing))
+    }
+
+    /// Does `work` with the whole filter, which nobody changes meanwhile.
+    pub fn over<T>(&self, work: impl FnOnce(&dyn Kind) -> T) -> T {
+        if self.nbytes() < SMALL {
+            return work(self.look().as_ref());
+        }
+        let mut whole = self.whole_turn();
+        let (begun, long) = (Instant::now(), self.long(&self.looking));
+        let done = work(self.look().as_ref());
+        drop(long);
+        whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
+        done
+    }
+
+    /// A copy of the filter as it is at one moment from here on.
+    pub fn snapshot(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
+        let asked = Instant::now();
+        self.over_if(
+            |last, lsn| last.upgrade().filter(|copy| copy.lsn == lsn || copy.made >= asked),
+            |filter, lsn| Snapshot::of(filter, lsn, budget),
+        )
+    }
+
+    /// The copy that `known` finds good enough, or the one that `copy` makes; both are given the number of the last record
+    /// that changed the filter.
+    fn over_if(
+        &self,
+        known: impl FnOnce(&Weak<Snapshot>, u64) -> Option<Arc<Snapshot>>,
+        copy: impl FnOnce(&dyn Kind, u64) -> Result<Arc<Snapshot>>,
+    ) -> Result<Arc<Snapshot>> {
+        let mut whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
+        let lsn = self.lsn.load(Ordering::Acquire);
+        if let Some(known) = known(&whole.copy, lsn) {
+            return Ok(known);
+        }
+        self.pause(&whole);
+        let (begun, long) = (Instant::now(), self.long(&self.looking));
+        let filter = self.look();
+        let made = copy(filter.as_ref(), self.lsn.load(Ordering::Acquire));
+        drop(filter);
+        drop(long);
+        whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
+        let made = made?;
+        whole.copy = Arc::downgrade(&made);
+        Ok(made)
+    }
+
+    fn whole_turn(&self) -> parking_lot::MutexGuard<'_, Whole> {
+        let whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
+        self.pause(&whole);
+        whole
+    }
+
+    /// Lets changes through for as long as the last work over the whole filter kept them waiting.
+    fn pause(&self, whole: &Whole) {
+        let Some((ended, took, lsn)) = whole.last else { return };
+        let left = (took * PAUSES).min(LONGEST).saturating_sub(ended.elapsed());
+        let changes = self.waiting.load(Ordering::Acquire) > 0 || self.lsn.load(Ordering::Acquire) != lsn;
+        if changes && self.nbytes() >= SMALL && !left.is_zero() {
+            aside(|| std::thread::sleep(left));
+        }
+    }
+
+    /// True while work over the whole filter is under way, for which a change would wait.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.looking.load(Ordering::Acquire) + self.changing.load(Ordering::Acquire) > 0
+    }
+
+    /// True while a change of the whole filter is under way, for which a look would wait.
+    #[inline]
+    pub fn is_changing(&self) -> bool {
+        self.changing.load(Ordering::Acquire) > 0
+    }
+
+    /// Waits until work over the whole filter that is under way ends, for the first time.
     pub async fn idle(&self) {
         let notified = self.idle.notified();
         tokio::pin!(notified);
         notified.as_mut().enable();
-        if self.is_saving() {
+        if self.is_busy() {
+            self.waiting.fetch_add(1, Ordering::AcqRel);
+            let _waiting = Waiting(&self.waiting);
             notified.await;
         }
+    }
+
+    /// Number of the last record that changed it, read under the filter's lock: no change is between its record in the
+    /// log and this number.
+    pub(super) fn settled_lsn(&self) -> u64 {
+        let _still = self.look();
+        self.lsn.load(Ordering::Relaxed)
     }
 
     /// Number of the last record that what lies on disk holds, and where that lies.
@@ -176,14 +360,5 @@ impl Entry {
         if lsn >= saved.0 {
             *saved = (lsn, place);
         }
-    }
-
-    /// Does `work` with the filter, which nobody changes meanwhile.
-    pub(super) fn saving<T>(&self, work: impl FnOnce(&dyn Kind) -> T) -> T {
-        self.saving.store(true, Ordering::Release);
-        let done = work(self.look().as_ref());
-        self.saving.store(false, Ordering::Release);
-        self.idle.notify_waiters();
-        done
     }
 }

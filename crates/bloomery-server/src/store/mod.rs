@@ -1,21 +1,30 @@
 //! [`Store`]: named filters, and every operation on them; what changes them is logged first come, first written.
 //!
 //! * [`entry`]: one named filter;
-//! * `catalogue`: making, dropping, renaming; `names`: where filters are found; `alike`: what many have in common;
+//! * `catalogue`: making, replacing, dropping, renaming; `conflict`: what is done about a name that is taken; `names`:
+//!   where filters are found; `alike`: what many have in common;
+//! * `cells`: bytes of all filters;
 //! * `notes`: small texts beside the filters;
 //! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
 //! * `secrets`: what keyed filters are keyed with;
-//! * `reading`: what is told without waiting;
+//! * `reading`: what is told without waiting; [`snapshot`]: a filter as it was at one moment;
 //! * `backup`: a copy of it all, while it runs;
-//! * `folder`, `manifest`, `writing`, `checkpoint`, `replay`: the files, and the way back from them.
+//! * `folder`, `manifest`, `writing`, `new_file`, `checkpoint`, `replay`: the files, and the way back from them;
+//!   `segments`, `salvage`: what is missing there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use crate::blocking::aside;
+use crate::budget::Budget;
+use crate::fault::{Fault, Result};
+use crate::fault_points;
+use crate::kind;
 use crate::limits::Limits;
 use crate::log::{Durability, Log};
 
@@ -23,28 +32,45 @@ mod absent;
 mod alike;
 mod backup;
 mod catalogue;
+mod cells;
 pub mod checkpoint;
+mod conflict;
+#[cfg(test)]
+mod damage_tests;
 pub mod entry;
 mod folder;
+#[cfg(test)]
+mod kill_tests;
 mod manifest;
 mod names;
+mod new_file;
 mod notes;
 #[cfg(test)]
 mod notes_tests;
 mod operations;
 mod reading;
+#[cfg(test)]
+mod replace_tests;
 mod replay;
+mod salvage;
 mod secrets;
+mod segments;
+pub mod snapshot;
 mod target;
 #[cfg(test)]
 mod tests;
 mod writing;
 
+use cells::Cells;
+
 pub use crate::kind::{Flavour, Settings};
+pub use catalogue::Renaming;
+pub use conflict::{Conflict, Versions, note_has_name};
 pub use entry::{Entry, Traffic};
 pub use notes::{Noted, Until};
 pub use operations::Lsn;
 pub use secrets::Master;
+pub use snapshot::Snapshot;
 pub use target::Target;
 
 /// How a store is opened.
@@ -91,9 +117,14 @@ pub struct Store {
     elsewhere: RwLock<HashMap<String, String>>,
     /// Counts changes of the catalogue: who holds on to an entry asks it.
     epoch: AtomicU64,
+    /// Number of the last record about names and expiries.
+    catalogued: AtomicU64,
     next_id: AtomicU64,
     next_file: AtomicU64,
-    nbytes: AtomicU64,
+    /// Files of filters that no record names yet.
+    new_files: Mutex<BTreeSet<u64>>,
+    cells: Cells,
+    budget: Arc<Budget>,
     master: Master,
     log: Log,
     /// One checkpoint at a time.
@@ -109,9 +140,19 @@ impl Store {
         self.epoch.load(Ordering::Acquire)
     }
 
+    /// Keeps others from changing the catalogue; see the head of [`entry`].
+    fn change_names(&self) -> MutexGuard<'_, ()> {
+        self.changing.try_lock().unwrap_or_else(|| aside(|| self.changing.lock()))
+    }
+
     /// Bytes of cells of all filters.
     pub fn nbytes(&self) -> u64 {
-        self.nbytes.load(Ordering::Relaxed)
+        self.cells.nbytes()
+    }
+
+    /// The bytes that are held for clients beside the filters.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// How safe an acknowledged change is.
@@ -122,6 +163,20 @@ impl Store {
     /// The log.
     pub fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// A place where a test may have a fault happen.
+    #[inline(always)]
+    pub(crate) fn reach(&self, point: &'static str) -> Result<()> {
+        match &self.options.folder {
+            Some(folder) => fault_points::reach(point, folder).map_err(Fault::io(folder)),
+            None => Ok(()),
+        }
+    }
+
+    /// True of a kind whose filters are keyed where nobody says whether they are.
+    pub fn is_keyed_unasked(&self, kind: &str) -> bool {
+        !self.options.plain && kind::takes_secret(kind)
     }
 
     /// What keyed filters are keyed with.

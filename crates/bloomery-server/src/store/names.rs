@@ -18,10 +18,6 @@ impl Names {
         self.by_name.get(name)
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.by_name.contains_key(name)
-    }
-
     pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Entry>> {
         self.by_number.get(&number)
     }

@@ -43,7 +43,7 @@ impl Store {
     pub fn set_note(&self, name: &[u8], text: &[u8], present: Option<bool>, until: Until) -> Result<Noted> {
         let name = check_name(name)?;
         let note = Note::new(text)?;
-        let _one = self.changing.lock();
+        let _one = self.change_names();
         self.check_here(name)?;
         let before = self.standing(name).filter(|entry| entry.lives(now()));
         let stays = before.as_ref().is_some_and(|entry| !entry.is_note());
@@ -51,7 +51,7 @@ impl Store {
             return Ok(Noted { before, lsn: None });
         }
         match &before {
-            None => self.check_room(text.len() as u64)?,
+            None => self.check_room(text.len() as u64, self.standing(name).as_deref())?,
             Some(entry) => self.check_bytes((text.len() as u64).saturating_sub(entry.nbytes()))?,
         }
         self.log.admit()?;
@@ -64,7 +64,7 @@ impl Store {
         let entry = Entry::new(id, name, self.alike.lock().shared(Note::settings()), now(), Box::new(note));
         entry.set_expires(expires);
         let line = settings::line(name, entry.created, &entry.settings);
-        let lsn = self.log.append(&Record::Note { id, expires: expires.unwrap_or(0), line: &line, text })?;
+        let lsn = self.append_to_catalogue(&Record::Note { id, expires: expires.unwrap_or(0), line: &line, text })?;
         entry.lsn.store(lsn, Ordering::Relaxed);
         self.put(Arc::new(entry));
         Ok(Noted { before, lsn: Some(Lsn(lsn)) })

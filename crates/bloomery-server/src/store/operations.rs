@@ -5,12 +5,25 @@ use std::sync::atomic::Ordering;
 use super::entry::Place;
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
-use crate::kind::Kind;
+use crate::kind::{Kind, recorded};
 use crate::log::Record;
 
 /// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
+
+/// Keys whose change takes so long that others do not wait for it on their threads.
+const MANY: usize = 4096;
+
+/// True of what goes over the whole filter, or takes many keys.
+fn is_long(record: &Record<'_>) -> bool {
+    match record {
+        Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
+            hashes.len() >= MANY
+        }
+        _ => true,
+    }
+}
 
 impl Store {
     /// One answer (0 or 1) a hash.
@@ -30,8 +43,13 @@ impl Store {
     pub fn add<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
-        let record = Record::Add { id: entry.id, hashes };
-        let lsn = self.changed(target, &record, |filter| entry.add_to(filter, hashes, Some(new)))?;
+        entry.check_words(hashes, new.len())?;
+        let id = entry.id;
+        let record = if target.hashed { Record::AddHashed { id, hashes } } else { Record::Add { id, hashes } };
+        let lsn = self.changed(target, &record, |filter| {
+            let done = entry.add_to(filter, hashes, Some(new));
+            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+        })?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
@@ -41,8 +59,14 @@ impl Store {
     pub fn add_pairs<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], values: &[u64]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
-        let record = Record::Pairs { id: entry.id, hashes, values };
-        let lsn = self.changed(target, &record, |filter| filter.add_pairs(hashes, values))?;
+        entry.check_words(hashes, values.len())?;
+        let (id, hashed) = (entry.id, target.hashed);
+        let pairs = Record::Pairs { id, hashes, values };
+        let record = if hashed { Record::PairsHashed { id, hashes, values } } else { pairs };
+        let lsn = self.changed(target, &record, |filter| {
+            let done = filter.add_pairs(hashes, values);
+            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+        })?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)
     }
@@ -51,6 +75,7 @@ impl Store {
     pub fn remove<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
+        entry.check_words(hashes, removed.len())?;
         let record = Record::Remove { id: entry.id, hashes };
         let lsn = self.changed(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
         entry.traffic.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -69,27 +94,47 @@ impl Store {
         self.changed(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
-    /// Takes `other` into a filter. What comes out is written whole: it cannot be said in keys.
-    pub fn merge<'a>(&self, target: impl Into<Target<'a>>, other: &dyn Kind) -> Result<Lsn> {
+    /// Takes the keys of `source` into a filter. What comes out is written whole: it cannot be said in keys. It is made
+    /// and written beside the filter, which is asked meanwhile; its changes wait.
+    pub fn merge<'a>(&self, target: impl Into<Target<'a>>, source: &Entry) -> Result<Lsn> {
         self.log.admit()?;
-        // No checkpoint tells its manifest of files, and removes others, between this one's writing and its record.
-        let _one = self.changing.lock();
         let target = target.into();
         let entry = target.entry;
-        let mut filter = entry.change();
+        let _held = self.budget.take(entry.nbytes())?;
+        let steady = entry.steady();
         target.check()?;
-        filter.merge(other)?;
+        let mut merged = steady.filter.duplicate()?;
+        merged.bound(self.options.limits.filter_bytes);
+        merged.share(self.cells.of(&entry.counted));
+        if std::ptr::eq(source, entry) {
+            merged.merge(steady.filter.as_ref())?;
+        } else {
+            source.over(|source| merged.merge(source))?;
+        }
+        let mut file = self.write_new(entry.id, merged.as_ref())?;
+        let number = file.as_ref().map_or(0, |file| file.number);
+        // No manifest is made between the record and what the entry says of itself.
+        let _one = self.change_names();
+        let (mut filter, _long) = steady.change();
+        self.reach("change.applied")?;
+        let lsn = self.log.append(&Record::Replaced { id: entry.id, file: number })?;
+        if let Some(file) = &mut file {
+            file.keep();
+        }
+        let before = std::mem::replace(&mut *filter, merged);
         self.recount(entry, filter.nbytes());
-        let file = self.write_file(entry, filter.as_ref())?.unwrap_or(0);
-        let lsn = self.log.append(&Record::Replaced { id: entry.id, file })?;
-        entry.note_saved(lsn, Place::own(file));
+        entry.note_saved(lsn, Place::own(number));
         entry.lsn.store(lsn, Ordering::Relaxed);
+        // Half a gigabyte takes the kernel 50 ms to take back.
+        drop(filter);
+        drop(before);
         Ok(Lsn(lsn))
     }
 
     /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
     pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
         self.log.admit()?;
+        let _long = entry.long_change();
         let mut filter = entry.change();
         let cannot = filter.cannot("be loaded in pieces");
         filter.exchange_mut().ok_or(cannot)?.load(number, bytes)?;
@@ -113,6 +158,7 @@ impl Store {
     ) -> Result<Lsn> {
         self.log.admit()?;
         let entry = target.entry;
+        let _long = if is_long(record) { entry.long_change() } else { None };
         let mut filter = entry.change();
         target.check()?;
         let done = work(filter.as_mut());
@@ -131,8 +177,11 @@ impl Store {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
         }
-        let lsn = self.log.append(record)?;
+        self.reach("change.applied")?;
+        let lsn = if done.is_ok() { self.log.append(record)? } else { self.log.append_refused(record)? };
+        self.reach("change.appended")?;
         entry.lsn.store(lsn, Ordering::Relaxed);
+        self.reach("change.logged")?;
         self.recount(entry, filter.nbytes());
         done.map(|()| Lsn(lsn))
     }
@@ -141,7 +190,7 @@ impl Store {
     pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
         let before = entry.counted.swap(nbytes, Ordering::Relaxed);
         if before != nbytes {
-            self.nbytes.fetch_add(nbytes.wrapping_sub(before), Ordering::Relaxed);
+            self.cells.add(nbytes.wrapping_sub(before));
         }
     }
 }

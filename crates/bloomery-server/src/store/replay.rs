@@ -1,29 +1,37 @@
 //! The way back: the manifest's files, then the records of the log that they do not hold.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bloomery_core::key::{Domain, KeyDomains};
 use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
+use super::cells::Cells;
 use super::entry::Place;
 use super::folder::{filters, logs, numbered};
 use super::manifest::{Manifest, Row};
+use super::salvage::Salvage;
+use super::secrets::Pieces;
+use super::segments::{Chain, LEFT_OUT};
 use super::{Entry, Master, Options, Store};
+use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Flavour, Note, Settings};
-use crate::log::Log;
+use crate::kind::{self, Flavour, Note, Settings, recorded};
 use crate::log::record::{Read, op};
-use crate::log::segment::{self, End};
+use crate::log::segment::{self, End, Head, Reading, Segment};
+use crate::log::synced::Synced;
+use crate::log::{Log, Start};
 
 /// Threads that read files.
 const THREADS: usize = 4;
 
 fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
     Store {
+        budget: Budget::new(options.limits.memory()),
         options,
         names: RwLock::default(),
         alike: Mutex::default(),
@@ -31,9 +39,11 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
         changing: Mutex::new(()),
         elsewhere: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
+        catalogued: AtomicU64::new(0),
         next_id: AtomicU64::new(manifest.next_id),
         next_file: AtomicU64::new(manifest.next_file),
-        nbytes: AtomicU64::new(0),
+        new_files: Mutex::default(),
+        cells: Cells::default(),
         master,
         log,
         checkpointing: Mutex::new(()),
@@ -42,27 +52,62 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
     }
 }
 
+/// The domains of the keys of an operation.
+fn domains(op: u8) -> KeyDomains {
+    if matches!(op, op::ADD_HASHED | op::PAIRS_HASHED) { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) }
+}
+
 impl Store {
     /// The store in the folder of `options`, as it was; an empty one where there is none.
     pub fn open(options: Options) -> Result<Self> {
         let Some(folder) = options.folder.clone() else {
-            return Ok(store(options, Master::drawn()?, Log::unkept(), &Manifest::default()));
+            let store = store(options, Master::drawn()?, Log::unkept(), &Manifest::default());
+            store.cells.bound(store.options.limits.total_bytes);
+            return Ok(store);
         };
         for part in [filters(&folder), logs(&folder)] {
             fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }
-        let master = Master::in_folder(&folder)?;
-        let manifest = Manifest::read(&folder)?;
+        let mut salvage = Salvage::new(&folder, options.salvage);
+        let (files, segments) = (numbered(&folder)?, segment::list(&logs(&folder))?);
+        let manifest = Manifest::opened(&folder, &segments, &mut salvage)?;
+        let is_doubtful = !salvage.left_out.is_empty();
+        let headers = segments.iter().filter_map(|(first, path)| segment::header_of(path, *first));
+        let fingerprints: Vec<u64> = headers.map(|header| header.fingerprint).chain(manifest.fingerprint).collect();
+        let is_new = manifest.rows.is_empty() && fingerprints.is_empty() && files.is_empty() && segments.is_empty();
+        let master = Master::opened(&folder, &Pieces { is_new, fingerprints: &fingerprints }, &mut salvage)?;
         let mut store = store(options, master, Log::unkept(), &manifest);
         // Files were written since the manifest was: merging names its own in the log.
-        let beyond = numbered(&folder)?.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
+        let beyond = files.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
         store.next_file.fetch_max(beyond, Ordering::Relaxed);
-        store.read_files(&folder, &manifest)?;
-        let next = store.read_log(&folder, &manifest)?;
-        store.log = Log::open(&logs(&folder), store.options.durability, next)?;
+        store.read_files(&folder, &manifest, &mut salvage)?;
+        let read = store.read_log(&folder, &manifest, &segments, &mut salvage)?;
+        if !salvage.left_out.is_empty() {
+            // Files that nothing names would go with the next checkpoint. They may hold what was left out.
+            let unnamed = |path: &PathBuf| is_doubtful || !read.named.contains(path);
+            for (_, path) in files.iter().filter(|(_, path)| unnamed(path)) {
+                salvage.leave_out(Some(path), format!("{}: nothing says which filter it holds", path.display()))?;
+            }
+        }
+        store.salvaged = salvage.left_out;
+        let limit = store.options.limits.filter_bytes;
+        store.names.get_mut().entries().for_each(|entry| entry.change().bound(limit));
+        let start = Start {
+            next: read.next,
+            before: read.before,
+            fingerprint: store.master.fingerprint(),
+            filter_bytes: limit,
+        };
+        store.log = Log::open(&logs(&folder), store.options.durability, start)?;
         if !store.salvaged.is_empty() {
             store.checkpoint()?;
+        } else if manifest.fingerprint.is_none() || manifest.boundary == 0 {
+            // From here on it is known which log there is.
+            let boundary = read.boundary.unwrap_or(store.log.newest());
+            let fingerprint = Some(store.master.fingerprint());
+            Manifest { boundary, fingerprint, ..manifest }.write(&folder)?;
         }
+        store.cells.bound(store.options.limits.total_bytes);
         Ok(store)
     }
 
@@ -76,11 +121,11 @@ impl Store {
         let path = Place::own(file).path(folder, id);
         match settings.flavour {
             Flavour::Note => Note::open(&path),
-            _ => kind::open(&path, self.secret_of(settings), self.options.limits.filter_bytes),
+            _ => kind::open(&path, self.secret_of(settings), u64::MAX),
         }
     }
 
-    fn read_files(&mut self, folder: &Path, manifest: &Manifest) -> Result<()> {
+    fn read_files(&self, folder: &Path, manifest: &Manifest, salvage: &mut Salvage) -> Result<()> {
         let bundles = Bundles { folder, read: Mutex::new(HashMap::new()) };
         let results = Mutex::new(Vec::with_capacity(manifest.rows.len()));
         workers::queue(manifest.rows.iter(), THREADS, |row| {
@@ -94,14 +139,8 @@ impl Store {
             match filter {
                 Ok(filter) => drop(self.put(self.restored(row, filter))),
                 Err(fault) => {
-                    // A bundle stays: others lie in it. What is left out of it is gone with the next checkpoint.
                     let file = row.place.path(folder, row.id);
-                    let text = format!("{}: {}: {fault}", row.name, file.display());
-                    if row.place.len == 0 {
-                        self.leave_out(folder, &file, text)?;
-                    } else {
-                        self.leave_out_copy(folder, &file, text)?;
-                    }
+                    salvage.leave_out(Some(&file), format!("{}: {}: {fault}", row.name, file.display()))?;
                 }
             }
         }
@@ -125,77 +164,85 @@ impl Store {
         let bytes = bytes.get(range).ok_or_else(|| Fault::new(Code::Format, "the bundle is cut short"))?;
         match row.settings.flavour {
             Flavour::Note => Note::load(bytes),
-            _ => kind::load(bytes, self.secret_of(&row.settings), self.options.limits.filter_bytes),
+            _ => kind::load(bytes, self.secret_of(&row.settings), u64::MAX),
         }
     }
 
-    /// [`Store::leave_out`] of a part of a file.
-    fn leave_out_copy(&mut self, folder: &Path, file: &Path, what: String) -> Result<()> {
-        let aside = folder.join("damaged");
-        if self.options.salvage {
-            let name = file.file_name().unwrap_or_default();
-            let _ = fs::create_dir_all(&aside).and_then(|()| fs::copy(file, aside.join(name)));
-        }
-        self.leave_out(folder, &aside.join("nothing"), what)
-    }
-
-    /// Notes what cannot be read and puts its file aside, or refuses to go on without it.
-    fn leave_out(&mut self, folder: &Path, file: &Path, what: String) -> Result<()> {
-        if !self.options.salvage {
-            let text = format!("{what}; restore a backup, or start with --salvage to go on without it");
-            return Err(Fault::new(Code::Format, text));
-        }
-        let aside = folder.join("damaged");
-        let name = file.file_name().unwrap_or_default();
-        let moved = fs::create_dir_all(&aside).and_then(|()| fs::rename(file, aside.join(name)));
-        if let Err(error) = moved
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(Fault::io(&aside)(error));
-        }
-        self.salvaged.push(what);
-        Ok(())
-    }
-
-    /// Does what the log says; the number of the next record.
-    fn read_log(&mut self, folder: &Path, manifest: &Manifest) -> Result<u64> {
-        let segments = segment::list(&logs(folder))?;
-        let mut next = manifest.known + 1;
+    /// Does what the log says.
+    fn read_log(
+        &self,
+        folder: &Path,
+        manifest: &Manifest,
+        segments: &[(u64, PathBuf)],
+        salvage: &mut Salvage,
+    ) -> Result<Replayed> {
+        let synced = Synced::read(&logs(folder));
         let mut by_id: HashMap<u64, Arc<Entry>> = self.entries_by_id();
-        let last = segments.last().map(|(first, _)| *first);
-        let mut lost = Vec::new();
-        for (first, path) in segments {
-            if first < manifest.boundary {
+        let mut named: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
+        let in_logs = logs(folder);
+        let mut chain = Chain::new(manifest, &in_logs);
+        let segments: Vec<_> = segments.iter().filter(|(first, _)| *first >= manifest.boundary).collect();
+        for missing in chain.missing(&segments, synced) {
+            salvage.leave_out(None, missing)?;
+        }
+        let mut next = manifest.known + 1;
+        for (at, (first, path)) in segments.iter().enumerate() {
+            let segment = Segment::open(path, *first)?;
+            let last = at + 1 == segments.len();
+            let used = synced.newest == *first || (manifest.fingerprint.is_some() && manifest.boundary == *first);
+            if last && !used && matches!(segment.head, Head::Bad(_)) && segment.is_empty() {
+                // It was begun by a process that ended before it could be used.
+                fs::remove_file(path).map_err(Fault::io(path))?;
                 continue;
             }
-            next = next.max(first);
-            let end = segment::read(&path, first, Some(first) == last, |number, record| {
-                next = next.max(number + 1);
-                match self.redo(folder, manifest, &mut by_id, number, &record) {
-                    Err(fault) if record.file().is_some() => {
-                        // Nothing else tells what the filter held.
-                        by_id.remove(&record.id).and_then(|entry| self.take(&entry.name()));
-                        lost.push((record, fault));
-                        Ok(())
-                    }
-                    done => done,
+            if let Some(missing) = chain.gap(&segment, next) {
+                salvage.leave_out(None, missing)?;
+            }
+            next = next.max(*first);
+            let bound = if let Head::Sound(header) = segment.head { header.filter_bytes } else { u64::MAX };
+            let redone = Redone { folder, manifest, bound, says_refused: segment.head != Head::First };
+            // By filter, the first record that could not be done again.
+            let mut lost: BTreeMap<u64, (String, Option<PathBuf>)> = BTreeMap::new();
+            let reading = Reading { last, synced: synced.record, beyond_damage: salvage.on };
+            let read = segment.read(reading, |number, record| {
+                let file = record.file().map(|file| Place::own(file).path(folder, record.id));
+                named.extend(file.clone());
+                let Err(fault) = self.redo(&redone, &mut by_id, number, &record) else { return Ok(()) };
+                let whose = by_id.get(&record.id).map_or(format!("filter {}", record.id), |entry| entry.name());
+                let at = file.as_deref().unwrap_or(path);
+                let what = format!("{whose}: {}: record {number}: {fault}", at.display());
+                if file.is_some() {
+                    // Nothing else says what the filter held.
+                    by_id.remove(&record.id).and_then(|entry| self.take(&entry.name()));
                 }
-            })?;
+                lost.entry(record.id).or_insert((what, file));
+                // Without --salvage the first one is the end.
+                if salvage.on { Ok(()) } else { Err(fault) }
+            });
+            for (what, file) in lost.into_values() {
+                salvage.leave_out(file.as_deref(), what)?;
+            }
+            let (end, after) = read?;
+            next = next.max(after);
+            chain.previous = Some((*first, after));
             // Numbers of what was lost may stand in files already: they are not given again.
-            next += if end == End::Whole { 0 } else { 1 << 32 };
+            next += if end == End::Whole { 0 } else { LEFT_OUT };
             match end {
                 End::Whole => {}
-                End::Cut(at) => cut(&path, at)?,
+                End::Cut(at) => cut(path, at)?,
                 End::Damaged(at) => {
-                    self.leave_out(folder, &path, format!("{}: damaged at byte {at}", path.display()))?;
+                    chain.is_whole = false;
+                    salvage.leave_out(Some(path), format!("{}: damaged at byte {at}", path.display()))?;
                 }
             }
         }
-        for (record, fault) in lost {
-            let path = Place::own(record.file().unwrap_or(0)).path(folder, record.id);
-            self.leave_out(folder, &path, format!("{}: {fault}", path.display()))?;
+        if !salvage.left_out.is_empty() {
+            // So may those of what is missing, which nobody knows.
+            next = next.max(synced.record + 1) + LEFT_OUT;
         }
-        Ok(next)
+        let boundary =
+            segments.first().map(|(first, _)| *first).filter(|first| segment::path(&in_logs, *first).exists());
+        Ok(Replayed { next, before: chain.previous.unwrap_or_default(), boundary, named })
     }
 
     fn entries_by_id(&self) -> HashMap<u64, Arc<Entry>> {
@@ -205,30 +252,38 @@ impl Store {
     /// Does one record again.
     fn redo(
         &self,
-        folder: &Path,
-        manifest: &Manifest,
+        redone: &Redone<'_>,
         by_id: &mut HashMap<u64, Arc<Entry>>,
         number: u64,
         record: &Read,
     ) -> Result<()> {
-        if matches!(record.op, op::CREATE | op::CREATE_WHOLE | op::DROP | op::RENAME | op::EXPIRE | op::NOTE) {
+        let Redone { folder, manifest, .. } = *redone;
+        if op::of_catalogue(record.op) {
             return if number > manifest.known { self.redo_catalogue(folder, by_id, number, record) } else { Ok(()) };
         }
-        let Some(entry) = by_id.get(&record.id).filter(|entry| entry.lsn.load(Ordering::Relaxed) < number) else {
+        let Some(entry) = by_id.get(&record.id) else { return self.check_known(record) };
+        if entry.lsn.load(Ordering::Relaxed) >= number {
             return Ok(());
-        };
+        }
         let words = record.words();
         let mut filter = entry.change();
-        // What was refused when it happened is refused again, at the same key.
-        let _ = match record.op {
-            op::ADD => entry.add_to(filter.as_mut(), &words, None),
+        // As it was when the change was made, whatever the cap is now.
+        filter.bound(redone.bound);
+        let done = match record.op {
+            op::ADD | op::ADD_HASHED => {
+                let done = entry.add_to(filter.as_mut(), &words, None);
+                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+            }
             op::REMOVE => filter.remove(&words, None),
-            op::PAIRS => filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]),
+            op::PAIRS | op::PAIRS_HASHED => {
+                let done = filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]);
+                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+            }
             op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
             op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
-                _ => Ok(()),
+                _ => Err(Fault::new(Code::Format, "a piece of a filter that has none")),
             },
             op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
@@ -239,9 +294,23 @@ impl Store {
                 return Err(Fault::new(Code::Format, format!("the log has operation {other}; use a newer release")));
             }
         };
+        match done {
+            // What was refused when it happened is refused again, at the same key.
+            Err(_) if record.refused => {}
+            Err(fault) if !redone.says_refused && matches!(fault.code, Code::Full | Code::Limit) => {}
+            done => done?,
+        }
         entry.lsn.store(number, Ordering::Relaxed);
         self.recount(entry, filter.nbytes());
         Ok(())
+    }
+
+    /// Refuses a record of a filter that nothing made; one that was dropped may have been changed to its end.
+    fn check_known(&self, record: &Read) -> Result<()> {
+        if record.id < self.next_id.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Format, "nothing says how the filter was made"))
     }
 
     fn redo_catalogue(
@@ -252,18 +321,19 @@ impl Store {
         record: &Read,
     ) -> Result<()> {
         match (record.op, by_id.get(&record.id).cloned()) {
-            (op::CREATE | op::CREATE_WHOLE, None) => {
-                let (line, file) = (if record.op == op::CREATE { 0 } else { 8 }, record.file());
-                let line = std::str::from_utf8(record.body.get(line..).unwrap_or_default())
-                    .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))?;
-                let (name, created, settings) = kind::settings::parse(line)?;
-                let mut filter = match file {
+            (op::CREATE | op::CREATE_WHOLE | op::CREATE_EXPIRING, None) => {
+                let (name, created, settings) = kind::settings::parse(record.text()?)?;
+                if settings.spec.keyed && self.master().is_foreign() {
+                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is not there")));
+                }
+                let filter = match record.file() {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
                     Some(file) => self.read_file(folder, record.id, file, &settings)?,
                 };
-                filter.bound(self.options.limits.filter_bytes);
                 let settings = self.alike.lock().shared(settings);
-                self.put_again(by_id, number, Entry::new(record.id, &name, settings, created, filter));
+                let entry = Entry::new(record.id, &name, settings, created, filter);
+                entry.set_expires(record.expires().flatten());
+                self.put_again(by_id, number, entry);
             }
             (op::NOTE, None) => {
                 let (expires, line, text) = record.note()?;
@@ -277,12 +347,16 @@ impl Store {
                 by_id.remove(&record.id);
                 self.take(&entry.name());
             }
-            (op::RENAME, Some(entry)) => {
+            (op::RENAME | op::RENAME_EXPIRING, Some(entry)) => {
+                if let Some(expires) = record.expires() {
+                    entry.set_expires(expires);
+                }
                 if let Some(replaced) = self.move_to(&entry.key(), record.text()?) {
                     by_id.remove(&replaced.id);
                 }
             }
-            (op::EXPIRE, Some(entry)) => entry.set_expires(record.words().first().copied().filter(|&at| at != 0)),
+            (op::EXPIRE, Some(entry)) => entry.set_expires(record.expires().flatten()),
+            (_, None) => return self.check_known(record),
             _ => {}
         }
         Ok(())
@@ -300,12 +374,31 @@ impl Store {
     }
 }
 
+/// How records of a segment are done again.
+struct Redone<'a> {
+    folder: &'a Path,
+    manifest: &'a Manifest,
+    /// Bytes that one filter might have when the records were made.
+    bound: u64,
+    /// True where the record of a change that was refused says so.
+    says_refused: bool,
+}
+
+/// What a log came to.
+struct Replayed {
+    /// Number of the next record.
+    next: u64,
+    /// The newest segment, and the number after its last record.
+    before: (u64, u64),
+    /// The oldest segment.
+    boundary: Option<u64>,
+    /// Files that the manifest or the log names.
+    named: HashSet<PathBuf>,
+}
+
 /// Takes off a segment what a crash has left of a block, so that later it reads as whole.
 fn cut(path: &Path, at: u64) -> Result<()> {
     let done = || {
-        if at < segment::HEADER as u64 {
-            return fs::remove_file(path);
-        }
         let file = fs::OpenOptions::new().write(true).open(path)?;
         file.set_len(at)?;
         file.sync_all()

@@ -7,14 +7,28 @@ use std::path::Path;
 use bloomery_core::key::KeyHasher;
 use sha2::{Digest, Sha256};
 
+use super::salvage::Salvage;
 use crate::fault::{Code, Fault, Result};
+use crate::fault_points::reach;
 use crate::kind::Spec;
 
 /// Name of its file in the data folder.
 const FILE: &str = "secret.key";
 
 /// 32 bytes that never leave the process but for their file, which only its owner reads. Not shown by anything.
-pub struct Master([u8; 32]);
+pub struct Master {
+    key: [u8; 32],
+    /// True where filters of the folder were keyed with another one.
+    is_foreign: bool,
+}
+
+/// What the rest of a folder says of its secret.
+pub(super) struct Pieces<'a> {
+    /// True of a folder without filters.
+    pub(super) is_new: bool,
+    /// Fingerprints of the secret with which filters were keyed.
+    pub(super) fingerprints: &'a [u64],
+}
 
 impl Master {
     /// Bytes from the system's generator.
@@ -22,29 +36,39 @@ impl Master {
         let mut bytes = [0; 32];
         let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
         read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
-        Ok(Master(bytes))
+        Ok(Master { key: bytes, is_foreign: false })
     }
 
-    /// Those of the data folder, drawn when there are none yet.
-    pub fn in_folder(folder: &Path) -> Result<Self> {
+    /// That of the data folder, drawn for one that has no filters yet. Another one than the filters were keyed with, or none,
+    /// is left out.
+    pub(super) fn opened(folder: &Path, pieces: &Pieces<'_>, salvage: &mut Salvage) -> Result<Self> {
         let path = folder.join(FILE);
         let wrong = Fault::io(&path);
-        match File::open(&path) {
-            Ok(mut file) => {
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(&wrong)?;
-                let bytes = bytes.try_into().map_err(|_| {
-                    Fault::new(Code::Format, format!("{}: a secret has 32 bytes; restore the file", path.display()))
-                })?;
-                Ok(Master(bytes))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let master = Self::drawn()?;
-                master.write(folder, &path).map_err(&wrong)?;
-                Ok(master)
-            }
-            Err(error) => Err(wrong(error)),
+        let fault = match fs::read(&path) {
+            Ok(bytes) => match <[u8; 32]>::try_from(bytes) {
+                Ok(key) => {
+                    let master = Master { key, is_foreign: false };
+                    if pieces.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
+                        return Ok(master);
+                    }
+                    salvage.leave_out(
+                        Some(&path),
+                        format!("{}: it is not the secret that filters here were keyed with", path.display()),
+                    )?;
+                    return Ok(Master { is_foreign: true, ..master });
+                }
+                Err(_) => "a secret has 32 bytes",
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it is missing",
+            Err(error) => return Err(wrong(error)),
+        };
+        let is_foreign = path.exists() || !pieces.is_new;
+        if is_foreign {
+            salvage.leave_out(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
         }
+        let master = Master { is_foreign, ..Self::drawn()? };
+        master.write(folder, &path).map_err(&wrong)?;
+        Ok(master)
     }
 
     /// Puts it on disk whole or not at all: what a crash leaves under the other name is drawn anew.
@@ -59,17 +83,33 @@ impl Master {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&temporary)?;
-        file.write_all(&self.0)?;
+        reach("secret.created", folder)?;
+        file.write_all(&self.key)?;
         file.sync_all()?;
+        reach("secret.synced", folder)?;
         fs::rename(&temporary, path)?;
+        reach("secret.renamed", folder)?;
         File::open(folder)?.sync_all()
+    }
+
+    /// True where filters of the folder were keyed with another secret: they are not found with this one.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    /// What tells it from others, and nothing of it.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let digest = Sha256::new().chain_update(b"bloomery secret fingerprint").chain_update(self.key).finalize();
+        digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
     /// The secret of a filter: a hash of this one and the filter's seed, which is drawn for each.
     pub fn secret_of(&self, seed: u64) -> [u8; 16] {
         // Lengths are fixed, so nothing can be extended: HMAC would add nothing here.
-        let digest =
-            Sha256::new().chain_update(b"bloomery filter secret").chain_update(self.0).chain_update(seed.to_le_bytes());
+        let digest = Sha256::new()
+            .chain_update(b"bloomery filter secret")
+            .chain_update(self.key)
+            .chain_update(seed.to_le_bytes());
         let mut secret = [0; 16];
         secret.copy_from_slice(&digest.finalize()[..16]);
         secret

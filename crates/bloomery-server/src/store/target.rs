@@ -2,30 +2,43 @@
 
 use std::sync::Arc;
 
+use bloomery_core::key::{Domain, KeyDomains};
+
 use super::Entry;
-use crate::fault::{Code, Fault, Result};
+use super::conflict::{Versions, changed};
+use crate::fault::Result;
 
 /// See the head of this file. An entry alone is changed whatever version it has.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     pub(super) entry: &'a Entry,
-    versions: Option<&'a [(u64, u64)]>,
+    versions: Option<Versions<'a>>,
+    /// Whether its keys come as ready hashes.
+    pub(super) hashed: bool,
 }
 
 impl Entry {
     /// To be changed only while its number and version are among these, if any are given.
-    pub fn at<'a>(&'a self, versions: Option<&'a [(u64, u64)]>) -> Target<'a> {
-        Target { entry: self, versions }
+    pub fn at<'a>(&'a self, versions: Option<Versions<'a>>) -> Target<'a> {
+        Target { entry: self, versions, hashed: false }
     }
 }
 
 impl Target<'_> {
+    /// To be changed with ready hashes, of keys of any domain.
+    pub fn hashed(self) -> Self {
+        Target { hashed: true, ..self }
+    }
+
+    /// The domains of the keys with which it is changed.
+    pub(super) fn domains(&self) -> KeyDomains {
+        if self.hashed { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) }
+    }
+
     /// Refuses a filter of another version; asked while nobody else can change it.
     pub fn check(&self) -> Result<()> {
         match self.versions {
-            Some(versions) if !versions.contains(&(self.entry.id, self.entry.version())) => {
-                Err(Fault::new(Code::Changed, "the filter was changed since; read it again"))
-            }
+            Some(versions) if !versions.contains(&(self.entry.id, self.entry.version())) => Err(changed()),
             _ => Ok(()),
         }
     }

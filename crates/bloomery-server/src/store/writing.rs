@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::{Entry, Place};
 use super::folder::{filters, sync};
+use crate::budget::Budget;
 use crate::fault::{Fault, Result};
+use crate::fault_points::reach;
 use crate::kind::Kind;
 
 /// Bytes of cells up to which a filter goes to the bundle.
-const SMALL: u64 = 16 << 10;
+pub(super) const SMALL: u64 = 16 << 10;
 
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +32,7 @@ pub struct Done {
 pub(super) struct Writing<'a> {
     folder: &'a Path,
     next_file: &'a AtomicU64,
+    budget: &'a Arc<Budget>,
     bundle: Option<Bundle>,
     paths: Vec<PathBuf>,
     written: Vec<(Arc<Entry>, u64, Place)>,
@@ -49,21 +52,29 @@ fn create(path: &Path) -> Result<BufWriter<File>> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok(BufWriter::with_capacity(1 << 16, options.open(path).map_err(Fault::io(path))?))
+    let opened = || {
+        reach("file.create", path)?;
+        let file = options.open(path)?;
+        reach("file.created", path)?;
+        Ok(file)
+    };
+    Ok(BufWriter::with_capacity(1 << 16, opened().map_err(Fault::io(path))?))
 }
 
 /// Hands a filter to the kernel: its bytes.
 fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u64> {
     let container = filter.container();
     let head = container.head()?;
-    container.write_with(&head, out).and_then(|()| out.flush()).map_err(Fault::io(path))?;
+    let written =
+        container.write_with(&head, out).and_then(|()| out.flush()).and_then(|()| reach("file.written", path));
+    written.map_err(Fault::io(path))?;
     Ok(container.nbytes() as u64)
 }
 
 impl<'a> Writing<'a> {
-    pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64) -> Self {
+    pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>) -> Self {
         let (paths, written) = (Vec::new(), Vec::new());
-        Writing { folder, next_file, bundle: None, paths, written, done: Done::default() }
+        Writing { folder, next_file, budget, bundle: None, paths, written, done: Done::default() }
     }
 
     fn number(&self) -> u64 {
@@ -72,22 +83,33 @@ impl<'a> Writing<'a> {
 
     /// Writes `filter` to a file of its own: its number.
     pub(super) fn own(&mut self, id: u64, filter: &dyn Kind) -> Result<u64> {
-        let place = Place::own(self.number());
-        let path = place.path(self.folder, id);
+        let file = self.number();
+        self.own_as(file, id, filter)?;
+        Ok(file)
+    }
+
+    /// Writes `filter` to the file of a number that no other has.
+    pub(super) fn own_as(&mut self, file: u64, id: u64, filter: &dyn Kind) -> Result<()> {
+        let path = Place::own(file).path(self.folder, id);
         let mut out = create(&path)?;
         self.paths.push(path.clone());
         self.done.bytes += write(&mut out, &path, filter)?;
         self.done.files += 1;
-        Ok(place.file)
+        Ok(())
     }
 
-    /// Writes a filter as it is now.
+    /// Writes a filter as it is now, from a copy where there is memory for one, so that changes do not wait for the disk.
     pub(super) fn add(&mut self, entry: &Arc<Entry>) -> Result<()> {
         let small = entry.counted.load(Ordering::Relaxed) <= SMALL;
-        let (lsn, place) = entry.saving(|filter| {
-            let place = if small { self.bundled(filter) } else { self.own(entry.id, filter).map(Place::own) };
-            (entry.lsn.load(Ordering::Relaxed), place)
-        });
+        let lsn = || entry.lsn.load(Ordering::Relaxed);
+        let (lsn, place) = if small {
+            entry.over(|filter| (lsn(), self.bundled(filter)))
+        } else {
+            match entry.snapshot(self.budget) {
+                Ok(copy) => (copy.lsn, self.own(entry.id, copy.filter()).map(Place::own)),
+                Err(_) => entry.over(|filter| (lsn(), self.own(entry.id, filter).map(Place::own))),
+            }
+        };
         self.written.push((entry.clone(), lsn, place?));
         Ok(())
     }
@@ -114,8 +136,11 @@ impl<'a> Writing<'a> {
     /// Has everything on disk, and notes it.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.bundle = None;
+        let wrong = Fault::io(self.folder);
+        reach("files.sync", self.folder).map_err(&wrong)?;
         self.paths.iter().try_for_each(|path| sync(path))?;
         sync(&filters(self.folder))?;
+        reach("files.synced", self.folder).map_err(&wrong)?;
         self.paths.clear();
         for (entry, lsn, place) in self.written.drain(..) {
             entry.note_saved(lsn, place);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bloomery.service.engine import flags_text, numbers_text
 from bloomery.service.failures import Refused
 from bloomery.service.http.bodies import ARROW, JSON, NDJSON
 from bloomery.service.http.wire import Answer, as_json, header
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from bloomery.service.http.wire import Scope
 
 BITS = "application/octet-stream"
-_WORDS = (b"false\n", b"true\n")
+#: The header of an answer of a filter that holds more keys than it was made for.
+OVER = ((b"x-bloomery-over-capacity", b"true"),)
 
 
 def wanted(scope: Scope, default: str) -> str:
@@ -29,26 +31,42 @@ def wanted(scope: Scope, default: str) -> str:
     raise Refused("not-acceptable", f"answers come as {BITS}, {JSON}, {NDJSON} or {ARROW}")
 
 
-def of_keys(form: str, word: str, answer: bytes, keys: int, yes: int) -> Answer:
-    """Return answers of one bit a key (packed for `BITS`, else a byte each)."""
-    counted = ((b"x-bloomery-keys", str(keys).encode()), (b"x-bloomery-yes", str(yes).encode()))
+def of_keys(form: str, word: str, answer: bytes, keys: int, yes: int, *, over: bool) -> Answer:
+    """Return answers of one bit a key (packed for `BITS` and `ARROW`, else a byte each)."""
+    counted = (
+        (b"x-bloomery-keys", str(keys).encode()),
+        (b"x-bloomery-yes", str(yes).encode()),
+        *(OVER if over else ()),
+    )
     if form == BITS:
         return Answer(200, BITS.encode(), answer, counted)
     if form == NDJSON:
-        return Answer(200, NDJSON.encode(), b"".join([_WORDS[byte] for byte in answer]), counted)
+        text = flags_text(answer, b"\n")
+        return Answer(200, NDJSON.encode(), text + b"\n" if text else b"", counted)
     if form == ARROW:
         from bloomery.service.http.arrow import answers
 
-        return Answer(200, ARROW.encode(), answers(answer), counted)
-    return as_json({word: [byte == 1 for byte in answer], "keys": keys, "yes": yes}, headers=counted)
+        return Answer(200, ARROW.encode(), answers(answer, keys), counted)
+    said = b',"over_capacity":true' if over else b""
+    text = b'{"%s":[%s],"keys":%d,"yes":%d%s}' % (word.encode(), flags_text(answer, b","), keys, yes, said)
+    return Answer(200, JSON.encode(), text, counted)
 
 
-def of_counts(form: str, counts: list[int]) -> Answer:
-    """Return a number a key."""
+def of_key(word: str, *, yes: bool, over: bool) -> Answer:
+    """Return the answer about one key."""
+    if over:
+        return as_json({word: yes, "over_capacity": True}, headers=OVER)
+    return Answer(200, JSON.encode(), b'{"%s":%s}' % (word.encode(), b"true" if yes else b"false"))
+
+
+def of_numbers(form: str, word: str, numbers: bytes) -> Answer:
+    """Return a number a key, from 8 bytes each."""
     if form == NDJSON:
-        return Answer(200, NDJSON.encode(), b"".join([b"%d\n" % count for count in counts]))
+        text = numbers_text(numbers, b"\n")
+        return Answer(200, NDJSON.encode(), text + b"\n" if text else b"")
     if form == ARROW:
-        from bloomery.service.http.arrow import numbers
+        from bloomery.service.http.arrow import numbers as stream
 
-        return Answer(200, ARROW.encode(), numbers(counts))
-    return as_json({"counts": counts, "keys": len(counts)})
+        return Answer(200, ARROW.encode(), stream(word, numbers))
+    text = b'{"%ss":[%s],"keys":%d}' % (word.encode(), numbers_text(numbers, b","), len(numbers) // 8)
+    return Answer(200, JSON.encode(), text)

@@ -1,8 +1,8 @@
-"""Bodies of requests: read to a cap, unpacked to a cap, taken apart into keys."""
+"""Bodies of requests: received and unpacked within a cap and within the service's memory."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import zlib
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,19 +16,40 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bloomery.service.http.wire import Receive, Scope
+    from bloomery.service.settings import Limits
 
 TEXT, NDJSON, JSON = "text/plain", "application/x-ndjson", "application/json"
 HASHES, ARROW = "application/x-bloomery-hashes", "application/vnd.apache.arrow.stream"
-_PIECE = 1 << 20
+#: What the native module calls the keys of a body of each type; `curl -d` sends none, or that of a form.
+FORMS = {
+    JSON: "json",
+    "": "json",
+    "application/x-www-form-urlencoded": "json",
+    TEXT: "lines",
+    NDJSON: "ndjson",
+    HASHES: "hashes",
+}
+#: A body up to this size takes no bytes of the budget: so many requests at work as there may be hold little.
+SMALL = 1 << 16
+_PIECE = 1 << 18
+#: Bytes that are unpacked at a time, so that what a piece unpacks to is known before the next is read.
+_PACKED = 1 << 18
+#: A gzip body up to this size is unpacked on the event loop: it becomes 4 MiB at most, which takes some ms.
+_AT_ONCE = 1 << 12
 _GZIP = 16 + zlib.MAX_WBITS
+#: Bytes that a key takes while it is worked with: its hash, its answer and these as they are sent.
+_KEY = 32
 
 
 class Disconnected(Exception):
-    """The client went away."""
+    """The client closed the connection."""
 
 
-async def read(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Return the body, unpacked; ``Refused`` beyond ``most`` bytes, whether packed or not."""
+async def read(scope: Scope, receive: Receive, most: int, held: Any) -> bytes:
+    """Return the body, unpacked; ``Refused`` beyond ``most`` bytes, whether packed or not.
+
+    ``held`` grows by what the body takes; beyond the service's memory it is a fault, answered with 503.
+    """
     stated = header(scope, b"content-length")
     if stated is not None and int(stated) > most:
         raise _large(most)
@@ -42,58 +63,87 @@ async def read(scope: Scope, receive: Receive, most: int) -> bytes:
             message = await receive()
             if message["type"] != "http.request":
                 raise Disconnected
-            parts.append(message.get("body", b""))
-            length += len(parts[-1])
+            part = message.get("body", b"")
+            length += len(part)
             if length > most:
                 raise _large(most)
-        body = b"".join(parts)
+            held.grow(len(part))
+            parts.append(part)
+        body = _joined(parts, length, held)
     encoding = header(scope, b"content-encoding")
-    return body if encoding is None else b"".join(_unpacked(encoding, body, most))
+    if encoding is None or encoding == b"identity":
+        return body
+    encoding = encoding.lower()
+    if encoding == b"gzip" and len(body) <= _AT_ONCE:
+        return _unpacked(encoding, body, most, held)
+    return await asyncio.to_thread(_unpacked, encoding, body, most, held)
+
+
+def _joined(parts: list[bytes], length: int, held: Any) -> bytes:
+    """Return the parts as one; both are there for a moment."""
+    held.grow(length)
+    body = b"".join(parts)
+    parts.clear()
+    held.resize(held.nbytes - length)
+    return body
 
 
 def _large(most: int) -> Refused:
     return Refused("large", f"a request may have {most} bytes, unpacked; send it in several")
 
 
-def _unpacked(encoding: bytes, body: bytes, most: int) -> Iterator[bytes]:
-    length = 0
-    for piece in _pieces(encoding.lower(), body):
+def _unpacked(encoding: bytes, body: bytes, most: int, held: Any) -> bytes:
+    parts, length = [], 0
+    for piece in _pieces(encoding, body, held):
         length += len(piece)
         if length > most:
             raise _large(most)
-        yield piece
+        held.grow(len(piece))
+        parts.append(piece)
+    return _joined(parts, length, held)
 
 
-def _pieces(encoding: bytes, body: bytes) -> Iterator[bytes]:
-    if encoding == b"identity":
-        yield body
-    elif encoding == b"gzip":
+def _pieces(encoding: bytes, body: bytes, held: Any) -> Iterator[bytes]:
+    if encoding == b"gzip":
         try:
-            while body:
-                stream = zlib.decompressobj(_GZIP)
-                while body and not stream.eof:
-                    yield stream.decompress(body, _PIECE)
-                    body = stream.unconsumed_tail
-                if not stream.eof:
-                    yield stream.flush(_PIECE)
-                if not stream.eof:
-                    raise Refused("invalid", "the body's gzip data ends too early")
-                body = stream.unused_data
+            yield from _gunzipped(body)
         except zlib.error as error:
-            raise Refused("invalid", f"the body is no gzip data: {error}") from None
+            raise Refused("invalid", f"the body is not gzip data: {error}") from None
     elif encoding == b"zstd":
         from bloomery.service.http.zstandard import pieces
 
-        yield from pieces(body, _PIECE)
+        yield from pieces(body, _PIECE, held)
     else:
         raise Refused("media-type", "content-encoding is gzip, zstd or identity")
 
 
+def _gunzipped(body: bytes) -> Iterator[bytes]:
+    """Unpack the members of gzip data, a bounded piece at a time."""
+    stream = zlib.decompressobj(_GZIP)
+    for start in range(0, len(body), _PACKED):
+        packed = body[start : start + _PACKED]
+        while packed:
+            if stream.eof:
+                stream = zlib.decompressobj(_GZIP)
+            yield stream.decompress(packed, _PIECE)
+            packed = stream.unused_data if stream.eof else stream.unconsumed_tail
+    while not stream.eof and (piece := stream.decompress(b"", _PIECE)):
+        yield piece
+    if body and not stream.eof:
+        raise Refused("invalid", "the body's gzip data ends too early")
+
+
+def working_bytes(body: bytes, limits: Limits) -> int:
+    """Return the bytes that the keys of a body may take at work; a key has a byte in the body at least."""
+    return 0 if len(body) <= SMALL else _KEY * min(len(body), limits.batch_keys)
+
+
 class Keys(NamedTuple):
-    """Keys as the native half takes them: lines, one text, or ready hashes."""
+    """Keys as the native module takes them: their form, and the filter's number where they are its hashes."""
 
     form: str
     body: bytes
+    of: int | None = None
 
 
 def media_type(scope: Scope) -> str:
@@ -102,86 +152,18 @@ def media_type(scope: Scope) -> str:
     return "" if value is None else value.partition(b";")[0].strip().lower().decode("latin-1")
 
 
-def as_key(value: Any) -> Any:
-    """Return the key that a JSON value is: text, integer, float, bool, or a tuple of such for an array."""
-    if isinstance(value, list):
-        return tuple(as_key(part) for part in value)
-    if value is None or isinstance(value, dict):
-        raise Refused("invalid", "a key is a text, a number, true, false or an array of such")
-    return value
+def from_arrow(service: Any, name: str, body: bytes, limits: Limits, held: Any) -> Keys:
+    """Hash the first column of an Arrow IPC stream."""
+    from bloomery.service.http.arrow import columns, words
 
-
-def hashed(service: Any, name: str, keys: list[Any]) -> Keys:
-    """Hash keys of any type as the filter does; texts go as they are where it has a hash of its own."""
-    if not service.takes_hashes(name):
-        return _packed(keys)
-    seed, secret, base = service.hashing(name)
-    try:
-        hashes = bloomery.hash_many(keys, seed=seed, secret=secret, hash=base)
-    except (BloomeryError, UnicodeEncodeError) as error:
-        raise Refused("invalid", str(error)) from None
-    return Keys("hashes", array("Q", hashes).tobytes())
-
-
-def _packed(keys: list[Any]) -> Keys:
-    """Put texts behind each other, each behind its length."""
-    try:
-        texts = [key.encode() for key in keys]
-    except AttributeError:
-        raise Refused(
-            "invalid", "keys of this filter are texts: it has the hash of another program"
-        ) from None
-    except UnicodeEncodeError as error:
-        raise Refused("invalid", f"a key is no Unicode: {error.reason}") from None
-    return Keys("packed", b"".join(len(text).to_bytes(4, "little") + text for text in texts))
-
-
-def loads(text: bytes | str) -> Any:
-    """Read JSON; what is none is refused, and so is what nests without end."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        said = "it nests too deep" if isinstance(error, RecursionError) else str(error)
-        raise Refused("invalid", f"the body is no JSON: {said}") from None
-
-
-def text_lines(body: bytes) -> list[bytes]:
-    r"""Return the keys of a text, one a line; the last may lack its end, and an end may be two characters.
-
-    >>> text_lines(b"a\r\nb\n\nc")
-    [b'a', b'b', b'', b'c']
-    """
-    lines = body.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix(b"\r") for line in lines]
-
-
-def from_lines(service: Any, name: str, body: bytes) -> Keys:
-    """JSON lines, a key each."""
-    try:
-        lines = body.decode().splitlines() if b"\r" in body else body.decode().split("\n")
-    except UnicodeDecodeError:
-        raise Refused("invalid", "the body is no UTF-8") from None
-    return hashed(service, name, [as_key(loads(line)) for line in lines if line])
-
-
-def from_arrow(service: Any, name: str, body: bytes) -> Keys:
-    """The first column of an Arrow IPC stream."""
-    from bloomery.service.http.arrow import columns
-
+    # The number is read before the hash: what is made under the name meanwhile has another one.
+    version = service.version(name)
     seed, secret, base = service.hashing(name)
     parts = []
     try:
-        for column in columns(body):
+        for column in columns(body, limits, held):
             hashes = bloomery.hash_many(column, seed=seed, secret=secret, hash=base)
-            parts.append(array("Q", list(hashes)).tobytes() if isinstance(hashes, list) else _words(hashes))
+            parts.append(array("Q", hashes).tobytes() if isinstance(hashes, list) else words(hashes))
     except BloomeryError as error:
         raise Refused("invalid", str(error)) from None
-    return Keys("hashes", b"".join(parts))
-
-
-def _words(column: Any) -> bytes:
-    from bloomery.service.http.arrow import words
-
-    return words(column)
+    return Keys("hashes", b"".join(parts), None if version is None else version[0])

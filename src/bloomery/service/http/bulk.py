@@ -10,96 +10,74 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery.service.failures import Refused
 from bloomery.service.http import answers, bodies
-from bloomery.service.http.wire import JSON, Answer, as_json, header
+from bloomery.service.http.wire import as_json, header
 
 if TYPE_CHECKING:
-    from bloomery.service.http.wire import Scope
+    from bloomery.service.http.wire import Answer, Scope
+    from bloomery.service.settings import Limits
 
 #: Below so many bytes a look-up is done at once: it takes less time than handing it to a thread.
 _SMALL = 1 << 16
-_YES, _NO = Answer(200, JSON, b'{"found":true}'), Answer(200, JSON, b'{"found":false}')
 #: What an answer about one key, and about many, is called.
 WORDS = {"add": "new", "check": "found", "remove": "removed"}
+#: What a number of one key is called.
+NUMBERS = {"count": "count", "values": "value"}
 CHANGES = frozenset({"add", "remove"})
-ACTIONS = frozenset({"add", "check", "remove", "count"})
-_CHANGING = frozenset({"add", "add_pairs", "remove"})
+ACTIONS = frozenset({*WORDS, *NUMBERS})
 #: An entity tag: number and version, of 64 bits each.
 _TAG = re.compile(rb'"(\d{1,19})-(\d{1,19})"')
 
 
-async def answer(service: Any, name: str, action: str, scope: Scope, body: bytes) -> Answer:
-    """Do ``action`` with the keys of a body."""
+async def answer(
+    service: Any, name: str, action: str, request: tuple[Scope, bytes, Any], limits: Limits
+) -> Answer:
+    """Do ``action`` with the keys of a body; what the request holds grows by what that takes."""
+    scope, body, held = request
     if action in CHANGES and (versions := wanted(scope)) is not None:
         service = _At(service, versions)
     kind = bodies.media_type(scope)
-    if kind in {bodies.JSON, "", "application/x-www-form-urlencoded"}:  # the last is what curl -d says
-        value = bodies.loads(body)
-        if not isinstance(value, dict):
-            raise Refused("invalid", 'the body is an object with "key" or "keys"')
-        if "key" in value:
-            return await _one(service, name, action, value["key"])
-        return await _listed(service, name, action, scope, value)
-    if kind in {bodies.TEXT, bodies.HASHES}:
-        keys = bodies.Keys("lines" if kind == bodies.TEXT else "hashes", body)
-    elif kind == bodies.NDJSON:
-        keys = await asyncio.to_thread(bodies.from_lines, service, name, body)
+    form = bodies.FORMS.get(kind)
+    held.grow(bodies.working_bytes(body, limits))
+    if form is not None:
+        keys = bodies.Keys(form, body)
     elif kind == bodies.ARROW:
-        keys = await asyncio.to_thread(bodies.from_arrow, service, name, body)
+        keys = await asyncio.to_thread(bodies.from_arrow, service, name, body, limits, held)
     else:
         raise Refused(
             "media-type",
             f"the body is {bodies.JSON}, {bodies.TEXT}, {bodies.NDJSON}, {bodies.ARROW} or {bodies.HASHES}",
         )
-    default = answers.BITS if action in WORDS else bodies.JSON
-    return await _many(service, name, action, keys, answers.wanted(scope, default))
+    return await _done(service, name, action, keys, _form(scope, action, keys))
 
 
-async def _one(service: Any, name: str, action: str, value: Any) -> Answer:
-    key = bodies.as_key(value)
-    if action == "check" and isinstance(key, str):
-        try:
-            found = service.check_one(name, key.encode())
-        except UnicodeEncodeError as error:
-            raise Refused("invalid", f"the key is no Unicode: {error.reason}") from None
-        if found is not None:
-            return _YES if found else _NO
-    keys = bodies.hashed(service, name, [key])
-    if action == "count":
-        counts = await asyncio.to_thread(service.count, name, keys.form, keys.body)
-        return as_json({"count": counts[0]})
-    work = getattr(service, action)
-    _, _, yes = await asyncio.to_thread(work, name, keys.form, keys.body)
-    return as_json({WORDS[action]: yes == 1})
+def _form(scope: Scope, action: str, keys: bodies.Keys) -> str:
+    """Return the form of the answer; one about one key is JSON, whatever is asked for."""
+    json = keys.form == "json"
+    try:
+        return answers.wanted(scope, answers.BITS if action in WORDS and not json else bodies.JSON)
+    except Refused:
+        if json and len(keys.body) < _SMALL and b'"key"' in keys.body:
+            return bodies.JSON
+        raise
 
 
-async def _listed(service: Any, name: str, action: str, scope: Scope, value: dict[str, Any]) -> Answer:
-    given = value.get("keys")
-    if not isinstance(given, list):
-        raise Refused("invalid", 'the body is an object with "key", or with "keys", an array')
-    values = value.get("values")
-    keys = bodies.hashed(service, name, [bodies.as_key(key) for key in given])
-    if values is not None:
-        if action != "add":
-            raise Refused("invalid", '"values" come with add only')
-        if not (isinstance(values, list) and all(type(v) is int and 0 <= v < 1 << 64 for v in values)):
-            raise Refused("invalid", '"values" is an array of whole numbers of 64 bits')
-        count = await asyncio.to_thread(service.add_pairs, name, keys.form, keys.body, values)
-        return as_json({"keys": count})
-    return await _many(service, name, action, keys, answers.wanted(scope, bodies.JSON))
-
-
-async def _many(service: Any, name: str, action: str, keys: bodies.Keys, form: str) -> Answer:
-    if action == "count":
-        counts = await asyncio.to_thread(service.count, name, keys.form, keys.body)
-        return answers.of_counts(form, counts)
-    pack = form == answers.BITS
-    if action == "check" and len(keys.body) < _SMALL:
-        found = service.check(name, keys.form, keys.body, pack=pack, wait=False)
-        if found is not None:
-            return answers.of_keys(form, WORDS[action], *found)
-    work = getattr(service, action)
-    done = await asyncio.to_thread(work, name, keys.form, keys.body, pack=pack)
-    return answers.of_keys(form, WORDS[action], *done)
+async def _done(service: Any, name: str, action: str, keys: bodies.Keys, form: str) -> Answer:
+    work = partial(getattr(service, action), name, keys.form, keys.body, of=keys.of)
+    if action in NUMBERS:
+        numbers, what = await asyncio.to_thread(work)
+        if what == "one":
+            return as_json({NUMBERS[action]: int.from_bytes(numbers, "little")})
+        return answers.of_numbers(form, NUMBERS[action], numbers)
+    work = partial(work, pack=form in {answers.BITS, bodies.ARROW})
+    found: Any = work(wait=False) if action == "check" and len(keys.body) < _SMALL else None
+    if found is None:
+        found = await asyncio.to_thread(work)
+    answer, count, yes, what, over = found
+    if what == "one":
+        return answers.of_key(WORDS[action], yes=yes == 1, over=over)
+    if what == "pairs":
+        return as_json({"keys": count, **({"over_capacity": True} if over else {})})
+    return answers.of_keys(form, WORDS[action], answer, count, yes, over=over)
 
 
 def etag(service: Any, name: str) -> bytes | None:
@@ -169,7 +147,7 @@ class _At:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._service, name)
-        return partial(found, versions=self._versions) if name in _CHANGING else found
+        return partial(found, versions=self._versions) if name in CHANGES else found
 
 
 def dumps(value: object) -> bytes:

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any
 import bloomery
 from bloomery import registry as structures
 from bloomery.errors import BloomeryError
+from bloomery.service.engine import hash_body
 from bloomery.service.failures import Refused
 from bloomery.service.http import bodies
 
 if TYPE_CHECKING:
     from bloomery.service.http.wire import Scope
+    from bloomery.service.settings import Limits
 
 #: Kinds that a request can make.
 KINDS = tuple(str(row["name"]) for row in structures.rows() if row["adds"] == "build")
+
+
+#: Bytes that a key takes while its filter is built.
+_KEY = 128
 
 
 class _Drawn:
@@ -26,26 +32,30 @@ class _Drawn:
         self.seed = secrets.randbits(64)
         self.secret: bytes | None = service.secret_of(self.seed) if keyed else None
 
-    def takes_hashes(self, _name: str) -> bool:
-        return True
+    def version(self, _name: str) -> None:
+        """Return nothing: there is no filter yet."""
 
     def hashing(self, _name: str) -> tuple[int, bytes | None, str]:
         return self.seed, self.secret, "xxh3"
 
 
 def frozen(
-    service: Any, kind: str, fpr: float, scope: Scope, body: bytes, *, keyed: bool, most: int
+    service: Any, kind: str, fpr: float, request: tuple[Scope, bytes, Any], limits: Limits, *, keyed: bool
 ) -> bytes:
-    """Return the file of a filter of the keys in a body."""
+    """Return the file of a filter of the keys in a body; the request's bytes grow by what the build takes."""
     if kind not in KINDS:
         raise Refused("invalid", f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    scope, body, held = request
     drawn = _Drawn(service, keyed=keyed)
     hashes = array("Q")
-    hashes.frombytes(_hashes(drawn, scope, body))
-    if len(hashes) > most:
+    hashes.frombytes(_hashes(drawn, scope, body, limits, held))
+    if len(hashes) > limits.batch_keys:
         raise Refused(
-            "limit", f"a request may hold {most} keys; build a larger filter in a process and PUT its dump"
+            "limit",
+            f"a request may hold {limits.batch_keys} keys; "
+            "build a larger filter in a process and PUT its dump",
         )
+    held.grow(_KEY * len(hashes))
     build = getattr(bloomery, str(structures.row_named(kind)["class"])).build_hashed
     try:
         data: bytes = build(hashes, fpr, seed=drawn.seed, secret=drawn.secret).to_bytes()
@@ -54,20 +64,19 @@ def frozen(
     return data
 
 
-def _hashes(drawn: _Drawn, scope: Scope, body: bytes) -> bytes:
-    form = bodies.media_type(scope)
-    if form == bodies.TEXT:
-        return bodies.hashed(drawn, "", bodies.text_lines(body)).body
-    if form == bodies.NDJSON:
-        return bodies.from_lines(drawn, "", body).body
-    if form == bodies.ARROW:
-        return bodies.from_arrow(drawn, "", body).body
-    if form != bodies.JSON:
+def _hashes(drawn: _Drawn, scope: Scope, body: bytes, limits: Limits, held: Any) -> bytes:
+    kind = bodies.media_type(scope)
+    if kind == bodies.ARROW:
+        return bodies.from_arrow(drawn, "", body, limits, held).body
+    form = bodies.FORMS.get(kind)
+    if form is None or form == "hashes":
         raise Refused(
             "media-type", f"the body is {bodies.JSON}, {bodies.TEXT}, {bodies.NDJSON} or {bodies.ARROW}"
         )
-    value = bodies.loads(body)
-    given = value.get("keys") if isinstance(value, dict) else None
-    if not isinstance(given, list):
+    seed, secret, base = drawn.hashing("")
+    held.grow(bodies.working_bytes(body, limits))
+    caps = {"most_keys": limits.batch_keys, "key_bytes": limits.key_bytes}
+    hashes, what = hash_body(form, body, seed=seed, secret=secret, hash=base, **caps)
+    if what == "one":
         raise Refused("invalid", 'the body is an object with "keys", an array')
-    return bodies.hashed(drawn, "", [bodies.as_key(key) for key in given]).body
+    return bytes(hashes)

@@ -20,6 +20,8 @@ _HEAD = 1 << 16
 #: Seconds that a connection may idle between two requests.
 _IDLE = 75
 _DRAIN = 10
+#: Bytes of an answer beyond which its next piece waits for the client.
+_UNREAD = 1 << 14
 
 
 class _Ending:
@@ -54,7 +56,11 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """A client that says nothing has as long as one that says something slowly."""
         super().connection_made(_Ending(transport))  # type: ignore[arg-type]
+        # A client that takes nothing leaves little in memory once its answer is written.
+        transport.set_write_buffer_limits(high=_UNREAD)
         self.begun = self.loop.time()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            self.cut()  # idle ones count: each has a descriptor, and at the limit requests get 503
 
     def data_received(self, data: bytes) -> None:
         """Note when a request began; one whose head does not end is cut off."""
@@ -141,8 +147,17 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, and say so."""
-        await super().startup(sockets=sockets)
+        """Listen, and say so. A TLS handshake has as long as a request, whether it has begun or not."""
+        loop, config = asyncio.get_running_loop(), self.config
+
+        def protocol() -> asyncio.Protocol:
+            return Guarded(config=config, server_state=self.server_state, app_state={})
+
+        named: dict[str, Any] = {"ssl": config.ssl, "backlog": config.backlog}
+        if config.ssl is not None:
+            named |= {"ssl_handshake_timeout": self._receive, "ssl_shutdown_timeout": self._receive}
+        self.servers = [await loop.create_server(protocol, sock=one, **named) for one in sockets]
+        self.started = True
         self._ready()
 
     async def watch(self) -> None:

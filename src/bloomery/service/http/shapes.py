@@ -50,7 +50,9 @@ class Change(Asked):
     """What may be changed of a filter."""
 
     name: Name | None = None
-    replace: StrictBool = Field(default=False, description="drops the filter that has the new name")
+    replace: StrictBool = Field(
+        default=False, description="takes the new name over from the filter that has it, in one step"
+    )
     expire: float | None = Field(None, gt=0, le=1e9, description="seconds from now; null: never")
 
 
@@ -114,8 +116,9 @@ class Filter(BaseModel):
     backend: str = "memory"
     capacity: int
     target_fpr: float
-    num_added: int
-    fpr: float
+    num_added: int = Field(description="keys that were new when they were added, less those removed")
+    fpr: float = Field(description="false-positive rate at the present number of keys")
+    over_capacity: bool = Field(description="true: more keys than capacity, and fpr is above target_fpr")
     fill: float | None
     nbytes: int
     estimated: float | None
@@ -147,6 +150,12 @@ class Sample(BaseModel):
     adds: int
     new: int
     removed: int
+
+
+class History(BaseModel):
+    """Statistics over time."""
+
+    samples: list[Sample]
 
 
 class Problem(BaseModel):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomery.service.failures import STATUS
+
+if TYPE_CHECKING:
+    from bloomery.service.access import Grant
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -16,6 +19,8 @@ Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 PROBLEM = b"application/problem+json"
+#: Bytes of an answer that are handed to the server at a time.
+PIECE = 1 << 16
 
 
 class Answer(NamedTuple):
@@ -37,21 +42,40 @@ class Answer(NamedTuple):
         await send({"type": "http.response.body", "body": self.body})
 
 
+class Context(NamedTuple):
+    """What the gateway knows of a request: in its scope, under "bloomery"."""
+
+    grant: Grant
+    number: str
+    #: Bytes of the service's memory that the request and its answer hold, given back at the end of both.
+    held: Any
+
+
 class Marked:
-    """What takes an answer, with the request's number on it; and which status it had, 499 without any."""
+    """What takes an answer, with the request's number on it; and which status it had, 499 without any.
+
+    A large body goes to the server in pieces, each once the client has taken those before it: what is on its
+    way is held by the request, not by the server's buffers.
+    """
 
     status = 499
     begun = False
 
-    def __init__(self, send: Send, request: bytes) -> None:
-        """Put the number on what goes to ``send``."""
-        self._send, self._request = send, request
+    def __init__(self, send: Send, request: bytes, on_start: Callable[[], None]) -> None:
+        """Put the number on what goes to ``send``; ``on_start`` is called once an answer begins."""
+        self._send, self._request, self._on_start = send, request, on_start
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         """Hand a message on."""
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
             message["headers"] = [*message["headers"], (b"x-request-id", self._request)]
+            self._on_start()
+        elif len(body := message.get("body", b"")) > PIECE:
+            for start in range(0, len(body), PIECE):
+                piece = bytes(body[start : start + PIECE])
+                await self._send({"type": message["type"], "body": piece, "more_body": True})
+            message = {**message, "body": b""}
         await self._send(message)
 
 

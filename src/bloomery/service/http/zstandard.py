@@ -1,4 +1,4 @@
-"""Bodies packed by zstd: of the standard library where it has it, else of the extra ``bloomery[zstd]``."""
+"""Bodies packed by zstd, by the extra ``bloomery[zstd]``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,30 @@ from bloomery.service.failures import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: The largest window of zstd as a content encoding (RFC 9659): what unpacking takes beside its result.
+_WINDOW = 1 << 23
 
-def pieces(body: bytes, size: int) -> Iterator[bytes]:
-    """Unpack ``body`` in pieces of about ``size`` bytes."""
+
+def pieces(body: bytes, size: int, held: Any) -> Iterator[bytes]:
+    """Unpack ``body`` in pieces of about ``size`` bytes; ``held`` has the window's bytes meanwhile."""
     try:
         import zstandard
     except ImportError:
         raise Refused("media-type", "zstd needs the extra zstd on the service's side; send gzip") from None
-    reader: Any = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-        body, read_across_frames=True
-    )
     try:
+        window = max(zstandard.get_frame_parameters(body).window_size, 1)
+        if window > _WINDOW:
+            raise Refused(
+                "invalid",
+                f"the body's zstd window has {window} bytes; "
+                f"a content encoding may have {_WINDOW} (RFC 9659)",
+            )
+        held.grow(_WINDOW)
+        reader: Any = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
+            body, read_across_frames=True
+        )
         while piece := reader.read(size):
             yield piece
     except zstandard.ZstdError as error:
-        raise Refused("invalid", f"the body is no zstd data: {error}") from None
+        raise Refused("invalid", f"the body is not zstd data: {error}") from None
+    held.resize(held.nbytes - _WINDOW)

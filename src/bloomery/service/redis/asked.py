@@ -9,7 +9,7 @@ from bloomery.errors import BloomeryError, FilterLost
 from bloomery.service.failures import Refused
 from bloomery.service.redis import keys
 from bloomery.service.redis.described import described
-from bloomery.service.redis.refusals import cannot, refused
+from bloomery.service.redis.refusals import cannot, missing, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,30 +40,42 @@ class Asked:
         row = self.row
         return int(row["seed"]), row["secret"], row["options"].get("hash", "xxh3")
 
-    def check_one(self, _name: str, _key: bytes) -> None:
-        """Answer nothing: the server is not asked on the event loop."""
-
-    def check(self, _name: str, form: str, body: bytes, *, pack: bool = True, wait: bool = True) -> Any:
-        """Look for keys: their answers, how many keys, how many were found; None where it may not wait."""
+    def check(
+        self,
+        _name: str,
+        form: str,
+        body: bytes,
+        *,
+        pack: bool = True,
+        wait: bool = True,
+        of: int | None = None,
+    ) -> Any:
+        """Look for keys: answers, keys, how many were found, what the body held; None if it may not wait."""
+        del of
         if not wait:
             return None
 
-        def look(one: One) -> bytes:
-            found = bytes(one.handle.contains_hashed(self._hashes(form, body)))
+        def look(one: One) -> tuple[bytes, str]:
+            hashes, what = self._hashes(form, body)
+            found = bytes(one.handle.contains_hashed(hashes))
             one.traffic.looked(len(found), found.count(1))
-            return found
+            return found, what
 
-        return _told(self._do(look, form=form), pack=pack)
+        return _told(*self._do(look, form=form), pack=pack)
 
-    def add(self, _name: str, form: str, body: bytes, *, pack: bool = True) -> tuple[bytes, int, int]:
+    def add(
+        self, _name: str, form: str, body: bytes, *, pack: bool = True, of: int | None = None
+    ) -> tuple[bytes, int, int, str, bool]:
         """Add keys: for each whether it was certainly new."""
+        del of
 
-        def put(one: One) -> bytes:
-            new = bytes(one.handle.add_hashed(self._hashes(form, body)))
+        def put(one: One) -> tuple[bytes, str]:
+            hashes, what = self._hashes(form, body)
+            new = bytes(one.handle.add_hashed(hashes))
             one.traffic.added(len(new), new.count(1))
-            return new
+            return new, what
 
-        return _told(self._do(put, form=form), pack=pack)
+        return _told(*self._do(put, form=form), pack=pack)
 
     def remove(self, *_: Any, **__: Any) -> Any:
         """Refuse."""
@@ -73,9 +85,9 @@ class Asked:
         """Refuse."""
         raise cannot("counts no keys; its info estimates how many there are")
 
-    def add_pairs(self, *_: Any, **__: Any) -> Any:
+    def values(self, *_: Any, **__: Any) -> Any:
         """Refuse."""
-        raise cannot("takes no values")
+        raise cannot("has no labels or values")
 
     def advance(self, *_: Any, **__: Any) -> Any:
         """Refuse."""
@@ -116,7 +128,8 @@ class Asked:
 
     def expire(self, _name: str, at: int | None, **_: Any) -> None:
         """Say when it is to be dropped, in milliseconds since 1970; None: never."""
-        self._handles.rows.expire(self.row["id"], at)
+        if not self._handles.rows.expire(self.row["id"], at):
+            raise missing()
 
     def info(self, _name: str, *, counted: bool = True) -> dict[str, Any]:
         """Return what it is and holds; its cells are counted by the server, or not at all."""
@@ -127,7 +140,7 @@ class Asked:
         there = self._do(lambda one: one.handle.info())
         return described(self.row, handles.waiting(self.row), there)
 
-    def _hashes(self, form: str, body: bytes) -> memoryview:
+    def _hashes(self, form: str, body: bytes) -> tuple[memoryview, str]:
         return keys.hashes(form, body, self._handles.limits, *self.hashing(""))
 
     def _do(self, work: Callable[[One], T], *, form: str = "") -> T:
@@ -152,5 +165,7 @@ class Asked:
             raise refused(error) from None
 
 
-def _told(answers: bytes, *, pack: bool) -> tuple[bytes, int, int]:
-    return (keys.packed(answers) if pack else answers), len(answers), answers.count(1)
+def _told(answers: bytes, what: str, *, pack: bool) -> tuple[bytes, int, int, str, bool]:
+    yes = answers.count(1)
+    # Only its bits know whether it is beyond its capacity: its info, which counts them, says so.
+    return (keys.packed(answers) if pack else answers), len(answers), yes, what, False

@@ -19,6 +19,9 @@ def described(row: dict[str, Any], waiting: dict[str, int], info: dict[str, Any]
     traffic = {name: row[name] + waiting.get(name, 0) for name in Traffic.NAMES}
     details = {key: row[key] for key in ("num_bits", "num_hashes", "layout", "scheme")}
     counted = info or {}
+    fpr = counted["fpr"] if info else _fpr(row, traffic["new"])
+    # The bits know of a filter that was cleared, the counters do not.
+    keys = counted.get("approx_count", traffic["new"])
     return {
         "id": row["id"],
         "name": row["name"],
@@ -36,7 +39,8 @@ def described(row: dict[str, Any], waiting: dict[str, int], info: dict[str, Any]
         "capacity": row["expected_items"],
         "target_fpr": row["fpr"],
         "num_added": traffic["new"],
-        "fpr": counted["fpr"] if info else _fpr(row, traffic["new"]),
+        "fpr": fpr,
+        "over_capacity": keys > row["expected_items"] and fpr > row["fpr"],
         "nbytes": -(-row["num_bits"] // 8),
         "fill": counted.get("fill"),
         "estimated": counted.get("approx_count"),

@@ -5,9 +5,17 @@ from __future__ import annotations
 import bisect
 import logging
 import secrets
+from contextlib import suppress
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from bloomery.errors import BloomeryError, FilterLost
+from bloomery.errors import (
+    BloomeryError,
+    FilterLost,
+    FormatError,
+    IncompatibleFilters,
+)
+from bloomery.service.access import Grant
 from bloomery.service.failures import Refused
 from bloomery.service.redis.asked import Asked
 from bloomery.service.redis.described import BACKEND, described
@@ -17,7 +25,7 @@ from bloomery.service.redis.refusals import refused
 from bloomery.service.redis.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bloomery.service.registry import Registry
     from bloomery.service.settings import Settings
@@ -60,18 +68,22 @@ class RedisFilters:
         """Return the names of all known filters, in order."""
         return list(self._handles.names)
 
-    def names(self, *, prefix: str = "", after: str = "", most: int) -> list[str]:
-        """Return known names in order."""
+    def names(
+        self, *, prefix: str = "", after: str = "", most: int, patterns: Sequence[str] = ()
+    ) -> list[str]:
+        """Return known names in order that have the form of one of the patterns; of any form without one."""
         names = self._handles.names
         at = max(bisect.bisect_right(names, after), bisect.bisect_left(names, prefix))
-        return [name for name in names[at : at + most] if name.startswith(prefix)]
+        begin = takewhile(lambda name: name.startswith(prefix), islice(names, at, None))
+        grant = Grant(0, 0, tuple(patterns))
+        return list(islice((name for name in begin if grant.covers(name)), most))
 
     # Making and dropping
 
     def create(
         self, name: str, kind: str, options: dict[str, str], *, seed: int, keyed: bool, **rest: Any
-    ) -> Asked:
-        """Make a filter. The name is free again where that fails; rest: strict, expires."""
+    ) -> dict[str, Any]:
+        """Make a filter: what it is. The name is free again where that fails; rest: strict, expires."""
         client = self._handles.connected(name)
         chosen = parameters(kind, options, strict=rest["strict"])
         capacity, fpr = chosen.pop("capacity"), chosen.pop("fpr")
@@ -92,42 +104,71 @@ class RedisFilters:
         }
         self._check_size(client, place, capacity, fpr, chosen)
         number = self._rows.claim(row)
+        if number is None and (left := self._rows.abandoned(name)) is not None:
+            self._erase(left)
+            number = self._rows.claim(row)
         if number is None:
             raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
         try:
             handle = self._handles.engine()(client, place, capacity, fpr, seed=seed, secret=secret, **chosen)
-            self._note(number, handle)
+            # Asked before others may delete it: what was made is what is told.
+            info = handle.info()
+            shape = {key: info[key] for key in ("num_bits", "num_hashes", "layout", "scheme")}
+            made = self._rows.made(number, place, shape)
         except BaseException as error:
-            self._rows.drop(number)
+            self._give_up({**row, "id": number})
             if isinstance(error, BloomeryError):
                 raise refused(error) from None
             raise
-        return Asked(self._handles, self._handles.found(name))
+        if made is None:
+            self._give_up({**row, "id": number})
+            raise Refused("unavailable", f"it took too long to make the filter {name}; try again")
+        self._handles.learn(made)
+        return described(made, {}, info)
 
     def delete(self, name: str) -> bool:
-        """Drop a filter; False where there is none."""
+        """Drop a filter; False where there is none, or others drop it."""
         row = self._handles.find(name)
         if row is None:
             return False
-        self._handles.connected(name)
-        try:
-            self._handles.opened(row).delete()
-        except FilterLost:
-            pass  # what there was is gone by itself
+        try:  # nothing is hidden while the server cannot be asked
+            with suppress(FilterLost, FormatError, IncompatibleFilters):
+                self._handles.opened(row)
         except BloomeryError as error:
             raise refused(error) from None
-        self._rows.drop(row["id"])
-        self._handles.forget(name)
-        return True
+        # Nobody finds it from here on, so that nobody takes what is missing for lost. Whoever stops before
+        # the row is gone leaves it to `drop_expired`.
+        hidden = self._rows.hide(row["id"], row["place"])
+        self._handles.forget(row["name"], row["place"])
+        if hidden:
+            self._erase(row)
+        return hidden
+
+    def _erase(self, row: dict[str, Any]) -> None:
+        """Delete the cells of a filter that is hidden, then its row."""
+        try:
+            self._handles.erase(row)
+        except BloomeryError as error:
+            raise refused(error) from None
+        self._rows.drop(row["id"], row["place"])
+        self._handles.forget(row["name"], row["place"])
+
+    def _give_up(self, row: dict[str, Any]) -> None:
+        """Drop a filter that could not be made; `drop_expired` does where the server cannot be asked now."""
+        self._rows.hide(row["id"], row["place"])
+        try:
+            self._erase(row)
+        except Refused as error:
+            _LOG.warning("not dropped yet", extra={"filter": row["name"], "error": error.code})
 
     def drop_expired(self, now: int) -> None:
-        """Drop the filters whose time has come; any node does. Those that cannot be now are tried again."""
+        """Drop filters whose time has come, and what was left of others; any node does, and tries again."""
         if self.is_set_up:
-            for name in self._rows.due(now):
+            for row in self._rows.retire(now):
                 try:
-                    self.delete(name)
+                    self._erase(row)
                 except Refused as error:
-                    _LOG.warning("not dropped yet", extra={"filter": name, "error": error.code})
+                    _LOG.warning("not dropped yet", extra={"filter": row["name"], "error": error.code})
                     return
 
     def _check_size(self, client: Any, place: str, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
@@ -139,11 +180,6 @@ class RedisFilters:
         most = self._settings.limits.filter_bytes
         if plan.nbytes > most:
             raise Refused("limit", f"the filter would take {plan.nbytes} bytes; one may take {most}")
-
-    def _note(self, number: int, handle: Any) -> None:
-        info = handle.info()
-        shape = {key: info[key] for key in ("num_bits", "num_hashes", "layout", "scheme")}
-        self._rows.made(number, shape)
 
     # Statistics
 

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bloomery.errors import BloomeryError
+from bloomery.errors import BloomeryError, FilterLost, FormatError, IncompatibleFilters
 from bloomery.service.failures import Refused, StartError
 from bloomery.service.redis.refusals import missing, refused
 from bloomery.service.redis.traffic import Traffic
@@ -92,10 +92,17 @@ class Handles:
                 del self._open[place]
         return True
 
-    def forget(self, name: str) -> None:
-        """Know a name no longer."""
+    def learn(self, row: dict[str, Any]) -> None:
+        """Know a filter that was just made."""
         with self._one:
-            self._forget(name)
+            self._learn(row)
+
+    def forget(self, name: str, place: str) -> None:
+        """Know a name no longer, unless another filter has it."""
+        with self._one:
+            self._open.pop(place, None)
+            if self.known.get(name, {}).get("place") == place:
+                self._forget(name)
 
     def connected(self, name: str) -> Any:
         """Return the client; refuses where the settings name no server, or the first time it is away."""
@@ -122,6 +129,15 @@ class Handles:
         """Open the filter of a row."""
         client = self.connected(row["name"])
         return self.engine()(client, row["place"], seed=int(row["seed"]), secret=row["secret"])
+
+    def erase(self, row: dict[str, Any]) -> None:
+        """Delete what the server has of a filter, by its place where the manifest is gone or changed."""
+        try:
+            self.opened(row).delete()
+        except (FilterLost, FormatError, IncompatibleFilters):
+            from bloomery.engines.redis.cluster import erased
+
+            erased(self.client, row["place"])
 
     def handle(self, row: dict[str, Any]) -> One:
         """Return the filter of a row, opened if it is not."""

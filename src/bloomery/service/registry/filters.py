@@ -43,15 +43,25 @@ class Filters:
             ).first()
         return None if found is None else (found[0], found[1])
 
-    def release(self, name: str, node: str) -> None:
-        """Forget a name of a node, and the filter's statistics."""
+    def release(self, name: str, node: str, number: int | None = None) -> None:
+        """Forget a name of a node, and the filter's statistics.
+
+        With ``number``, only the row of that filter: 0 for a name that is merely claimed.
+        """
+        mine = [FILTERS.c.name == name, FILTERS.c.node == node]
+        if number is not None:
+            mine.append(FILTERS.c.number == number)
         with self._engine.begin() as connection:
-            connection.execute(delete(FILTERS).where(FILTERS.c.name == name, FILTERS.c.node == node))
+            connection.execute(delete(FILTERS).where(*mine))
 
     def rename(self, old: str, new: str, node: str) -> bool:
-        """Give a filter's row another name; False where it is taken."""
+        """Give a filter's row another name, in place of this node's row of that name.
+
+        False where another node has the name.
+        """
         try:
             with self._engine.begin() as connection:
+                connection.execute(delete(FILTERS).where(FILTERS.c.name == new, FILTERS.c.node == node))
                 mine = (FILTERS.c.name == old, FILTERS.c.node == node)
                 connection.execute(update(FILTERS).where(*mine).values(name=new))
         except IntegrityError:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 #: Bits of scopes, as the native half knows them.
 SCOPES = {"read": 1, "write": 2, "admin": 4}
+#: What is said once the last token is revoked.
+NOBODY = (
+    "that was the last token: a running service answers nobody until there is another one; "
+    "make one with: bloomery token create NAME --scope admin"
+)
 
 
 def scope_names(bits: int) -> list[str]:

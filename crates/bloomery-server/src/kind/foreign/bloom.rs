@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bloomery_core::container::Container;
 use bloomery_core::foreign::redisbloom::bloom::{Chain, Layer, hash};
+use bloomery_core::growth::Growth;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::Variant;
 use bloomery_core::structure::Value;
@@ -56,6 +58,9 @@ impl Exchange for Chain {
     }
     fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
         Ok(Chain::load(self, number, bytes)?)
+    }
+    fn tables(&self) -> u64 {
+        self.layers().len() as u64
     }
     fn lines(&self) -> Vec<String> {
         let first = format!("size:{}", self.items());
@@ -120,6 +125,9 @@ impl Kind for Chain {
     }
     fn bound(&mut self, max_bytes: u64) {
         Chain::bound(self, max_bytes);
+    }
+    fn share(&mut self, growth: Arc<dyn Growth>) {
+        Chain::share(self, growth);
     }
     fn as_any(&self) -> &dyn Any {
         self

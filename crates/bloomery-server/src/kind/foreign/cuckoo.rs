@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bloomery_core::container::Container;
 use bloomery_core::foreign::redisbloom::cuckoo::{Cuckoo, Shape, hash};
+use bloomery_core::growth::Growth;
 use bloomery_core::key::KeyHasher;
 use bloomery_core::registry::Variant;
 use bloomery_core::structure::Value;
@@ -52,6 +54,9 @@ impl Exchange for Cuckoo {
             "bktsize:{size} buckets:{buckets} items:{items} deletes:{deletes} filters:{tables} \
              max_iterations:{iterations} expansion:{expansion}"
         )]
+    }
+    fn tables(&self) -> u64 {
+        Cuckoo::tables(self).len() as u64
     }
     fn compact(&mut self) -> Result<()> {
         Ok(Cuckoo::compact(self, true)?)
@@ -119,6 +124,9 @@ impl Kind for Cuckoo {
     }
     fn bound(&mut self, max_bytes: u64) {
         Cuckoo::bound(self, max_bytes);
+    }
+    fn share(&mut self, growth: Arc<dyn Growth>) {
+        Cuckoo::share(self, growth);
     }
     fn as_any(&self) -> &dyn Any {
         self

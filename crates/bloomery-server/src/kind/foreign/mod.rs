@@ -34,23 +34,16 @@ pub fn for_flavour(flavour: Flavour) -> &'static str {
 /// A new filter, if it is of one of these kinds.
 pub(super) fn create(spec: &Spec) -> Option<Result<Box<dyn Kind>>> {
     let row = by_name(&spec.kind)?;
-    Some(check_keyed(spec).and_then(|()| match row.id {
+    Some(match row.id {
         file::BLOOM => bloom::create(spec).map(|filter| Box::new(filter) as Box<dyn Kind>),
         _ => cuckoo::create(spec).map(|filter| Box::new(filter) as Box<dyn Kind>),
-    }))
+    })
 }
 
 /// Bytes of cells that it would take, if it is of one of these kinds.
 pub(super) fn nbytes_for(spec: &Spec) -> Option<Result<u64>> {
     let row = by_name(&spec.kind)?;
     Some(if row.id == file::BLOOM { bloom::nbytes(spec) } else { cuckoo::nbytes(spec) })
-}
-
-fn check_keyed(spec: &Spec) -> Result<()> {
-    if !spec.keyed {
-        return Ok(());
-    }
-    Err(Fault::invalid(format!("a {} cannot be keyed: its hash is that of the other program; say keyed no", spec.kind)))
 }
 
 /// The filter in the bytes of a file of `variant`, if that is one of these kinds.

@@ -75,7 +75,7 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     let spec = spec.with("fpr", format!("{:e}", made.error));
     let notes = if scaling { vec![("expansion".to_string(), made.expansion as u64)] } else { Vec::new() };
     let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
-    session.create(name, settings)
+    session.create(name, settings, None)
 }
 
 /// Makes a filter as `RedisBloom` does, to go there and back.
@@ -84,10 +84,8 @@ fn make_foreign(session: &mut Session, name: &[u8], made: &Made, scaling: bool) 
     let spec = spec.with("capacity", made.capacity).with("fpr", format!("{:e}", made.error));
     let spec = spec.with("expansion", made.expansion).with("scaling", u8::from(scaling));
     let notes = scaling.then_some(("expansion".to_string(), made.expansion as u64)).into_iter().collect();
-    session.create(
-        name,
-        Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) },
-    )
+    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
+    session.create(name, settings, None)
 }
 
 /// The filter of this name; one is made if there is none.
@@ -95,7 +93,8 @@ fn make_foreign(session: &mut Session, name: &[u8], made: &Made, scaling: bool) 
 fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     match session.find_as(name, Flavour::Bloom)? {
         Some(entry) => Ok(entry),
-        None => make(session, name, made),
+        // Another client may have made it since.
+        None => make(session, name, made).or_else(|halt| session.find_as(name, Flavour::Bloom)?.ok_or(halt)),
     }
 }
 
@@ -186,7 +185,7 @@ fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault
         let filter = entry.look();
         filter.num_added() + keys as u64 > filter.capacity()
     };
-    let (keys, width) = (session.flags.len(), entry.text.width());
+    let keys = session.flags.len();
     if !entry.settings.strict || !full(keys) {
         return match store.add(entry, &session.hashes, &mut session.flags) {
             Ok(lsn) => {
@@ -197,17 +196,19 @@ fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault
         };
     }
     // A key that is there already takes no room.
+    let mut done = (keys, None);
     for at in 0..keys {
-        let (mut found, hash) = ([0], at * width..(at + 1) * width);
-        entry.look().contains(&session.hashes[hash.clone()], &mut found);
-        if found == [0] {
-            match store.add(entry, &session.hashes[hash], &mut session.flags[at..=at]) {
-                Ok(lsn) => session.note(lsn),
-                Err(fault) => return (at, Some(fault)),
-            }
+        let (mut found, words) = ([0], &session.hashes[entry.text.words(at)]);
+        entry.look().contains(words, &mut found);
+        if found == [0]
+            && let Err(fault) = store.add(entry, words, &mut session.flags[at..=at])
+        {
+            done = (at, Some(fault));
+            break;
         }
     }
-    (keys, None)
+    session.note_state(entry);
+    done
 }
 
 fn insert(session: &mut Session, args: Args<'_>) -> Done {
@@ -247,7 +248,7 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
     }
     let entry = match session.find_as(args.at(1), Flavour::Bloom)? {
         Some(entry) => entry,
-        None if create => make(session, args.at(1), &made)?,
+        None if create => get_or_make(session, args.at(1), &made)?,
         None => return Err(Fault::missing().into()),
     };
     add_all(session, &entry, args.from(at))
@@ -277,11 +278,12 @@ const FIELDS: [(&str, &str); 5] = [
 ];
 
 fn facts(entry: &Entry) -> [Option<u64>; 5] {
-    let filter = entry.look();
     let expansion = entry.settings.note("expansion");
-    let stages = number_of(filter.as_ref(), "stages").unwrap_or(1);
-    let nbytes = number_of(filter.as_ref(), "counted_bytes").unwrap_or_else(|| filter.nbytes());
-    [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
+    entry.over(|filter| {
+        let stages = number_of(filter, "stages").unwrap_or(1);
+        let nbytes = number_of(filter, "counted_bytes").unwrap_or_else(|| filter.nbytes());
+        [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
+    })
 }
 
 fn info(session: &mut Session, args: Args<'_>) -> Done {
@@ -325,11 +327,10 @@ fn own_lines(filter: &dyn Kind) -> Vec<String> {
 
 fn debug(session: &mut Session, args: Args<'_>) -> Done {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
-    let filter = entry.look();
-    let lines = match filter.exchange() {
+    let lines = entry.over(|filter| match filter.exchange() {
         Some(foreign) => foreign.lines(),
-        None => own_lines(filter.as_ref()),
-    };
+        None => own_lines(filter),
+    });
     session.reply.array(lines.len());
     lines.iter().for_each(|line| session.reply.text(line));
     Ok(())

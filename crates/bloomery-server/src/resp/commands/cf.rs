@@ -79,7 +79,7 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
         let spec = Spec { kind: foreign::for_flavour(Flavour::Cuckoo).into(), ..Spec::default() };
         let spec = spec.with("capacity", made.capacity).with("bucket_size", made.bucket);
         let spec = spec.with("iterations", made.iterations).with("expansion", made.expansion);
-        return session.create(name, settings(spec));
+        return session.create(name, settings(spec), None);
     }
     let row = row().ok_or_else(|| Halt::text("Couldn't create filter!"))?;
     // Buckets have 1, 2, 4 or 8 slots: as many as asked for, or the next of these.
@@ -90,13 +90,14 @@ fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
         .with("fpr", RATE)
         .with("max_stages", MOST_EXPANSIONS)
         .with("bucket_size", bucket);
-    session.create(name, settings(spec))
+    session.create(name, settings(spec), None)
 }
 
 fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
     match session.find_as(name, Flavour::Cuckoo)? {
         Some(entry) => Ok(entry),
-        None => make(session, name, made),
+        // Another client may have made it since.
+        None => make(session, name, made).or_else(|halt| session.find_as(name, Flavour::Cuckoo)?.ok_or(halt)),
     }
 }
 
@@ -132,7 +133,8 @@ fn reserve(session: &mut Session, args: Args<'_>) -> Done {
 /// Refuses to add to a filter of so many tables that asking them all takes its time.
 fn check_tables(entry: &Entry) -> Done {
     let foreign = entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo);
-    if foreign && number_of(entry.look().as_ref(), "stages").is_some_and(|tables| tables >= MOST_EXPANSIONS) {
+    // Not by what it shows: that counts the slots in use, all of them for each key.
+    if foreign && entry.look().exchange().is_some_and(|filter| filter.tables() >= MOST_EXPANSIONS) {
         return Err(Halt::text("Maximum expansions reached"));
     }
     Ok(())
@@ -148,21 +150,23 @@ enum Became {
 /// Adds one of the keys whose hashes are at hand.
 fn store_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -> Done<Became> {
     let store = session.server.store.clone();
-    let hash = session.hashes[at];
+    let words = &session.hashes[entry.text.words(at)];
     let done = if absent {
-        store.add_absent(entry, hash)
+        store.add_absent(entry, words)
     } else {
-        store.add(entry, &[hash], &mut session.flags[at..=at]).map(Some)
+        store.add(entry, words, &mut session.flags[at..=at]).map(Some)
     };
-    match done {
+    let became = match done {
         Ok(Some(lsn)) => {
             session.note(lsn);
-            Ok(Became::Added)
+            return Ok(Became::Added);
         }
-        Ok(None) => Ok(Became::Present),
-        Err(fault) if matches!(fault.code, Code::Full | Code::Limit) => Ok(Became::Refused),
-        Err(fault) => Err(fault.into()),
-    }
+        Ok(None) => Became::Present,
+        Err(fault) if matches!(fault.code, Code::Full | Code::Limit) => Became::Refused,
+        Err(fault) => return Err(fault.into()),
+    };
+    session.note_state(entry);
+    Ok(became)
 }
 
 fn add_one(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
@@ -219,14 +223,14 @@ fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> Done {
     }
     let entry = match session.find_as(args.at(1), Flavour::Cuckoo)? {
         Some(entry) => entry,
-        None if create => make(session, args.at(1), &made)?,
+        None if create => get_or_make(session, args.at(1), &made)?,
         None => return Err(Fault::missing().into()),
     };
     check_tables(&entry)?;
     session.ready(&entry)?;
     session.hash(&entry, args.from(at))?;
-    session.reply.array(session.hashes.len());
-    for at in 0..session.hashes.len() {
+    session.reply.array(session.flags.len());
+    for at in 0..session.flags.len() {
         let became = store_key(session, &entry, at, absent)?;
         let reply = &mut session.reply;
         match (became, absent) {
@@ -278,20 +282,24 @@ fn count(session: &mut Session, args: Args<'_>) -> Done {
 fn facts(session: &mut Session, name: &[u8]) -> Done<[(&'static str, u64); 8]> {
     use std::sync::atomic::Ordering;
     let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
-    let filter = entry.look();
-    let number = |name: &str| number_of(filter.as_ref(), name);
     let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
-    let stages = number("stages").unwrap_or(1);
-    Ok([
-        ("Size", number("counted_bytes").unwrap_or_else(|| filter.nbytes())),
-        ("Number of buckets", number("num_buckets").unwrap_or(0)),
-        ("Number of filters", stages),
-        ("Number of items inserted", filter.num_added()),
-        ("Number of items deleted", number("deletes").unwrap_or_else(|| entry.traffic.removed.load(Ordering::Relaxed))),
-        ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
-        ("Expansion rate", number("expansion").unwrap_or_else(|| note("expansion", 1))),
-        ("Max iterations", note("iterations", 20)),
-    ])
+    Ok(entry.over(|filter| {
+        let number = |name: &str| number_of(filter, name);
+        let stages = number("stages").unwrap_or(1);
+        [
+            ("Size", number("counted_bytes").unwrap_or_else(|| filter.nbytes())),
+            ("Number of buckets", number("num_buckets").unwrap_or(0)),
+            ("Number of filters", stages),
+            ("Number of items inserted", filter.num_added()),
+            (
+                "Number of items deleted",
+                number("deletes").unwrap_or_else(|| entry.traffic.removed.load(Ordering::Relaxed)),
+            ),
+            ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
+            ("Expansion rate", number("expansion").unwrap_or_else(|| note("expansion", 1))),
+            ("Max iterations", note("iterations", 20)),
+        ]
+    }))
 }
 
 fn info(session: &mut Session, args: Args<'_>) -> Done {
@@ -317,6 +325,8 @@ fn debug(session: &mut Session, args: Args<'_>) -> Done {
 
 fn compact(session: &mut Session, args: Args<'_>) -> Done {
     let entry = only(session, args.at(1))?.ok_or_else(|| Halt::text("Cuckoo filter was not found"))?;
+    // Other kinds make room at once where a key is removed.
+    entry.look().check_removes()?;
     if entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo) {
         session.ready(&entry)?;
         let lsn = session.server.store.compact(&entry)?;

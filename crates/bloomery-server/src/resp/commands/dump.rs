@@ -3,6 +3,8 @@
 //! A piece is asked for by a number: 0 asks for the head; `p`, which the answer before it told, for what is next, and is
 //! answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they came with.
 
+use std::ops::Range;
+
 use bloomery_core::container::{Parsed, Verify};
 
 use super::super::command::{Command, ONE, command, flag};
@@ -15,7 +17,7 @@ use super::arguments::{integer, is};
 use super::exchange;
 use crate::fault::{Code, Fault};
 use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, settings};
-use crate::store::Entry;
+use crate::store::{Entry, Snapshot};
 
 const WRITE: u16 = flag::WRITE | flag::SLOW;
 
@@ -49,29 +51,34 @@ const HEAD: &[u8; 8] = b"BLOOMERY";
 /// Number of a head, and of a header.
 const HEADER: i64 = 1;
 
-/// The file of a filter.
-fn file_of(filter: &dyn Kind) -> Result<Vec<u8>, Fault> {
-    let container = filter.container();
-    let head = container.head()?;
-    let mut bytes = Vec::new();
-    let room = bytes.try_reserve_exact(container.nbytes());
-    room.map_err(|_| Fault::new(Code::Limit, "no memory for the bytes of the filter"))?;
-    container.write_with(&head, &mut bytes).map_err(|error| Fault::new(Code::Io, error.to_string()))?;
-    Ok(bytes)
-}
-
 fn dump(session: &mut Session, args: Args<'_>) -> Done {
     let entry = session.get(args.at(1))?;
-    let filter = entry.look();
     let most = session.server.store.options.limits.request_bytes;
-    let nbytes = filter.container().nbytes();
-    if nbytes > most {
+    let too_large = |nbytes: u64| {
         let text = format!("ERR the file has {nbytes} bytes, an answer at most {most}: use BF.SCANDUMP");
-        return Err(Halt::text(text));
+        Err(Halt::text(text))
+    };
+    // Cells alone, so that no copy is made for nothing.
+    if entry.nbytes() > most as u64 {
+        return too_large(entry.nbytes());
     }
-    let bytes = file_of(filter.as_ref())?;
-    drop(filter);
-    session.reply.bulk(&bytes);
+    let file = entry.snapshot(session.server.store.budget())?;
+    if file.nbytes() > most as u64 {
+        return too_large(file.nbytes());
+    }
+    if !session.exclusive {
+        session.reply.send(file);
+        return Ok(());
+    }
+    // Among the answers of a transaction its bytes come in their place.
+    answer_with(session, &file, 0..file.nbytes())
+}
+
+/// Answers with bytes of a file.
+fn answer_with(session: &mut Session, file: &Snapshot, range: Range<u64>) -> Done {
+    let length = range.end - range.start;
+    session.reply.ensure(length as usize + 64)?;
+    session.reply.bulk_with(length, |out| file.append(range, out))?;
     Ok(())
 }
 
@@ -99,6 +106,8 @@ fn restore(session: &mut Session, args: Args<'_>) -> Done {
         4 => return Err(Halt::text("ERR syntax error")),
         _ => return Err(wrong_arity("bloom.restore")),
     };
+    // Until it is one of the filters, and counted with them.
+    let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
     session.note(lsn);
@@ -116,32 +125,34 @@ fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
         found => found?.ok_or_else(Fault::missing)?,
     };
     let Some(at) = number else { return Err(wrong) };
-    if let Some(filter) = entry.look().exchange() {
-        exchange::scan(session, filter, at, flavour, entry.look().num_added() == 0);
-        return Ok(());
+    // A filter of the other family's program goes out as a file, as those of the service do.
+    if entry.settings.spec.kind == foreign::for_flavour(flavour) {
+        let cells = entry.nbytes().min(exchange::PIECE);
+        session.reply.ensure(cells as usize + 4096)?;
+        return entry.over(|filter| match filter.exchange() {
+            Some(foreign) => {
+                exchange::scan(session, foreign, at, flavour, filter.num_added() == 0);
+                Ok(())
+            }
+            None => Err(bad()),
+        });
     }
     if at == 0 {
         return begin(session, &entry);
     }
     let piece = session.server.transfers.piece(entry.id, at);
     let over = || Halt::text("ERR the dump is over, or was left for a minute: begin with 0");
-    let (next, bytes, range) = piece.ok_or_else(over)?;
+    let (next, file, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
     session.reply.integer(next);
-    session.reply.bulk(&bytes[range]);
-    Ok(())
+    answer_with(session, &file, range)
 }
 
 /// Answers with the head, and keeps what follows it.
 fn begin(session: &mut Session, entry: &Entry) -> Done {
-    let filter = entry.look();
-    let (nbytes, mut length) = (filter.container().nbytes() as u64, 0);
-    let number = session.server.transfers.begin(entry.id, nbytes, || {
-        let bytes = file_of(filter.as_ref())?;
-        length = bytes.len() as u64;
-        Ok(bytes)
-    })?;
-    drop(filter);
+    let file = entry.snapshot(session.server.store.budget())?;
+    let length = file.nbytes();
+    let number = session.server.transfers.begin(entry.id, file)?;
     let mut head = HEAD.to_vec();
     head.extend_from_slice(&length.to_le_bytes());
     head.extend_from_slice(settings::line(&entry.name(), entry.created, &entry.settings).as_bytes());
@@ -185,18 +196,21 @@ fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
 
 /// Waits for the bytes of a file, which a head tells of.
 fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> Done {
-    let (settings, total) = head_of(head).filter(|(settings, _)| settings.flavour == flavour).ok_or_else(bad)?;
+    let fits = |settings: &Settings| settings.flavour == flavour || settings.flavour == Flavour::Any;
+    let (settings, total) = head_of(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad)?;
     if total > session.server.store.options.limits.filter_bytes {
         return Err(Halt::text("ERR Insufficient memory to create filter"));
     }
-    session.server.transfers.expect(name, settings, total)?;
+    let (client, budget) = (session.client.id, session.server.store.budget());
+    session.server.transfers.expect(name, settings, total, client, budget);
     session.reply.ok();
     Ok(())
 }
 
 /// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
 fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> Done {
-    if let Some(whole) = session.server.transfers.take(name, number, piece)? {
+    if let Some(whole) = session.server.transfers.take(name, number, piece, session.client.id)? {
+        let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
         // What it is made of stands in the file; how it is treated, in the head.
         let settings = Settings { spec, ..whole.settings };

@@ -11,6 +11,9 @@ use crate::fault::{Code, Fault};
 use crate::kind::{Exchange, Flavour, foreign};
 use crate::store::Entry;
 
+/// Bytes of the largest piece, as the other program gives them.
+pub(super) const PIECE: u64 = 16 << 20;
+
 /// Answers with the piece of a number, and the number that it is loaded under.
 pub(super) fn scan(session: &mut Session, filter: &dyn Exchange, number: i64, flavour: Flavour, empty: bool) {
     let reply = &mut session.reply;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::super::command::{ALL, Command, NONE, ONE, command, flag};
-use super::super::gate::{Scope, matches};
+use super::super::gate::{PATTERN, Pattern, Scope};
 use super::super::halt::{Done, Halt};
 use super::super::parse::Args;
 use super::super::session::Session;
 use super::arguments::{an_integer, is};
 use crate::fault::Code;
 use crate::kind::Flavour;
-use crate::store::{self, Entry};
+use crate::store::{self, Conflict, Entry, Renaming};
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
@@ -50,10 +50,15 @@ fn drop_one(session: &mut Session, name: &[u8]) -> Done<bool> {
     let Some(lsn) = session.server.store.drop_filter(name)? else { return Ok(false) };
     session.note(lsn);
     session.rest();
-    if entry.look().nbytes() >= LARGE {
+    free(entry);
+    Ok(true)
+}
+
+/// Lets go of an entry that was dropped.
+fn free(entry: Arc<Entry>) {
+    if entry.nbytes() >= LARGE {
         let _ = std::thread::Builder::new().spawn(move || drop(entry));
     }
-    Ok(true)
 }
 
 fn del(session: &mut Session, args: Args<'_>) -> Done {
@@ -61,6 +66,7 @@ fn del(session: &mut Session, args: Args<'_>) -> Done {
     for name in args.from(1).iter() {
         dropped += i64::from(drop_one(session, name)?);
     }
+    session.note_names();
     session.reply.integer(dropped);
     Ok(())
 }
@@ -70,6 +76,7 @@ fn exists(session: &mut Session, args: Args<'_>) -> Done {
     for name in args.from(1).iter() {
         found += i64::from(session.find(name)?.is_some());
     }
+    session.note_names();
     session.reply.integer(found);
     Ok(())
 }
@@ -86,6 +93,7 @@ fn sort_of(entry: &Entry) -> &'static str {
 
 fn sort(session: &mut Session, args: Args<'_>) -> Done {
     let sort = session.find(args.at(1))?.map_or("none", |entry| sort_of(&entry));
+    session.note_names();
     session.reply.simple(sort);
     Ok(())
 }
@@ -97,15 +105,21 @@ fn known(session: &Session) -> Vec<Arc<Entry>> {
     entries
 }
 
+/// A pattern for names.
+pub(super) fn pattern(bytes: &[u8]) -> Done<Pattern> {
+    let long = || Halt::text(format!("ERR a pattern has at most {PATTERN} bytes, not {}", bytes.len()));
+    Pattern::new(bytes).ok_or_else(long)
+}
+
 fn scan(session: &mut Session, args: Args<'_>) -> Done {
     let cursor = std::str::from_utf8(args.at(1)).ok().and_then(|text| text.parse::<u64>().ok());
     let cursor = cursor.ok_or_else(|| Halt::text("ERR invalid cursor"))?;
-    let (mut pattern, mut count, mut sort): (&[u8], usize, Option<&[u8]>) = (b"*", 10, None);
+    let (mut form, mut count, mut sort): (Option<Pattern>, usize, Option<&[u8]>) = (None, 10, None);
     let syntax = || Halt::text("ERR syntax error");
     for at in (2..args.len()).step_by(2) {
         let value = if at + 1 < args.len() { args.at(at + 1) } else { return Err(syntax()) };
         if is(args.at(at), "MATCH") {
-            pattern = value;
+            form = Some(pattern(value)?);
         } else if is(args.at(at), "COUNT") {
             count = usize::try_from(an_integer(value)?).ok().filter(|&count| count > 0).ok_or_else(syntax)?;
         } else if is(args.at(at), "TYPE") {
@@ -119,7 +133,10 @@ fn scan(session: &mut Session, args: Args<'_>) -> Done {
         session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes()))
             && sort.is_none_or(|sort| is(sort, sort_of(entry)))
     });
-    let names: Vec<String> = entries.iter().map(|e| e.name()).filter(|n| matches(pattern, n.as_bytes())).collect();
+    let names: Vec<String> = entries.iter().map(|e| e.name()).collect();
+    let fits = |name: &&String| form.as_ref().is_none_or(|form| form.matches(name.as_bytes()));
+    let names: Vec<&String> = names.iter().filter(fits).collect();
+    session.note_names();
     session.reply.array(2);
     session.reply.text(&next.to_string());
     session.reply.array(names.len());
@@ -131,8 +148,10 @@ fn keys(session: &mut Session, args: Args<'_>) -> Done {
     if !session.server.options.keys {
         return Err(Halt::text("ERR KEYS is switched off: use SCAN, or start the service with keys allowed"));
     }
+    let form = pattern(args.at(1))?;
     let names: Vec<String> = known(session).iter().map(|entry| entry.name()).collect();
-    let names: Vec<&String> = names.iter().filter(|name| matches(args.at(1), name.as_bytes())).collect();
+    let names: Vec<&String> = names.iter().filter(|name| form.matches(name.as_bytes())).collect();
+    session.note_names();
     session.reply.array(names.len());
     names.iter().for_each(|name| session.reply.text(name));
     Ok(())
@@ -140,6 +159,7 @@ fn keys(session: &mut Session, args: Args<'_>) -> Done {
 
 fn size(session: &mut Session, _: Args<'_>) -> Done {
     session.reply.count(session.server.store.len() as u64);
+    session.note_names();
     Ok(())
 }
 
@@ -173,20 +193,26 @@ fn expire(session: &mut Session, args: Args<'_>) -> Done {
         session.reply.integer(0);
         return Ok(());
     };
-    let now = entry.expires().map(|at| at as i64);
-    let refused = (absent && now.is_some())
-        || (present && now.is_none())
-        || (later && now.is_none_or(|at| due <= at))
-        || (earlier && now.is_some_and(|at| due >= at));
-    if !refused {
+    let decide = |now: Option<u64>| {
+        let now = now.map(|at| at as i64);
+        let refused = (absent && now.is_some())
+            || (present && now.is_none())
+            || (later && now.is_none_or(|at| due <= at))
+            || (earlier && now.is_some_and(|at| due >= at));
+        (!refused).then(|| Some(due.max(1) as u64))
+    };
+    let store = session.server.store.clone();
+    let done = store.expire_if(&entry, decide)?;
+    if let Some(lsn) = done {
+        session.note(lsn);
         if due <= store::now() as i64 {
-            drop_one(session, args.at(1))?;
-        } else {
-            let lsn = session.server.store.expire(&entry, Some(due as u64))?;
-            session.note(lsn);
+            // One record has said it already; this one gives the memory back.
+            store.drop_entry(&entry)?.into_iter().for_each(|lsn| session.note(lsn));
+            session.rest();
+            free(entry);
         }
     }
-    session.reply.integer((!refused).into());
+    session.reply.integer(done.is_some().into());
     Ok(())
 }
 
@@ -202,44 +228,42 @@ fn ttl(session: &mut Session, args: Args<'_>) -> Done {
             }
         },
     };
+    session.note_names();
     session.reply.integer(answer);
     Ok(())
 }
 
 fn persist(session: &mut Session, args: Args<'_>) -> Done {
-    let entry = session.find(args.at(1))?.filter(|entry| entry.expires().is_some());
-    if let Some(entry) = &entry {
-        let lsn = session.server.store.expire(entry, None)?;
-        session.note(lsn);
+    let mut lsn = None;
+    if let Some(entry) = session.find(args.at(1))? {
+        lsn = session.server.store.expire_if(&entry, |now| now.map(|_| None))?;
     }
-    session.reply.integer(entry.is_some().into());
+    lsn.into_iter().for_each(|lsn| session.note(lsn));
+    session.reply.integer(lsn.is_some().into());
     Ok(())
 }
 
-fn rename_to(session: &mut Session, args: Args<'_>) -> Done {
-    match session.server.store.rename(args.at(1), args.at(2)) {
+/// Gives a filter another name: false where that is taken and is not to be replaced.
+fn rename_to(session: &mut Session, args: Args<'_>, conflict: Conflict<'_>) -> Done<bool> {
+    let wanted = Renaming { to: args.at(2), conflict, versions: None, expires: None };
+    match session.server.store.rename_as(args.at(1), &wanted) {
         Ok(lsn) => session.note(lsn),
         Err(fault) if fault.code == Code::Missing => return Err(Halt::text("ERR no such key")),
+        Err(fault) if fault.code == Code::Exists => return Ok(false),
         Err(fault) => return Err(fault.into()),
     }
-    Ok(())
+    Ok(true)
 }
 
 fn rename(session: &mut Session, args: Args<'_>) -> Done {
-    rename_to(session, args)?;
+    rename_to(session, args, Conflict::Replace)?;
     session.reply.ok();
     Ok(())
 }
 
 fn rename_absent(session: &mut Session, args: Args<'_>) -> Done {
-    if session.find(args.at(1))?.is_none() {
-        return Err(Halt::text("ERR no such key"));
-    }
-    let free = session.find(args.at(2))?.is_none();
-    if free {
-        rename_to(session, args)?;
-    }
-    session.reply.integer(free.into());
+    let renamed = rename_to(session, args, Conflict::Refuse)?;
+    session.reply.integer(renamed.into());
     Ok(())
 }
 
@@ -251,7 +275,7 @@ fn flush(session: &mut Session, args: Args<'_>) -> Done {
         return Err(Halt::text("ERR syntax error"));
     }
     for entry in known(session) {
-        if let Some(lsn) = session.server.store.drop_filter(entry.name().as_bytes())? {
+        if let Some(lsn) = session.server.store.drop_entry(&entry)? {
             session.note(lsn);
         }
     }

@@ -21,15 +21,15 @@ pub(super) fn number_of(filter: &dyn Kind, name: &str) -> Option<u64> {
 }
 
 impl Session {
-    /// A structure of a kind, keyed unless the service was told not to, with a seed of its own.
+    /// A structure of a kind, keyed where it can be unless the service was told not to, with a seed of its own.
     pub(super) fn spec(&self, kind: &str) -> Done<Spec> {
-        let keyed = !self.server.store.options.plain;
+        let keyed = self.server.store.is_keyed_unasked(kind);
         Ok(Spec { kind: kind.to_string().into(), seed: drawn()?, keyed, ..Spec::default() })
     }
 
-    /// Makes a filter.
-    pub(super) fn create(&mut self, name: &[u8], settings: Settings) -> Done<Arc<Entry>> {
-        match self.server.store.create(name, settings) {
+    /// Makes a filter, which is dropped at a time in milliseconds since 1970, if any is given.
+    pub(super) fn create(&mut self, name: &[u8], settings: Settings, expires: Option<u64>) -> Done<Arc<Entry>> {
+        match self.server.store.create_until(name, settings, expires) {
             Ok((entry, lsn)) => {
                 self.note(lsn);
                 Ok(entry)

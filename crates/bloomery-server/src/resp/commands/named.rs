@@ -1,4 +1,4 @@
-//! `BLOOM.*`: a filter of any kind, and every operation it has.
+//! `BLOOM.*`: a filter of any kind, and what it does with keys.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,14 +68,30 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
     ),
 ];
 
+/// Options of one filter, and bytes of the name of one.
+const MOST_OPTIONS: usize = 32;
+const LONGEST_NAME: usize = 64;
+
 fn create(session: &mut Session, args: Args<'_>) -> Done {
     if !is(args.at(2), "KIND") || !args.len().is_multiple_of(2) {
         return Err(Halt::text("ERR syntax error: BLOOM.CREATE name KIND kind [name value ...]"));
     }
     let mut settings = Settings::of(session.spec(text(args.at(3))?)?);
     let mut expires = None;
+    if args.len() > 4 + 2 * MOST_OPTIONS {
+        return Err(Halt::text(format!("ERR BLOOM.CREATE takes at most {MOST_OPTIONS} options")));
+    }
+    let mut given: Vec<String> = Vec::new();
     for at in (4..args.len()).step_by(2) {
-        let (name, value) = (text(args.at(at))?.to_ascii_lowercase(), args.at(at + 1));
+        let (name, value) = (text(args.at(at))?, args.at(at + 1));
+        if name.len() > LONGEST_NAME {
+            return Err(Halt::text(format!("ERR the name of an option has at most {LONGEST_NAME} bytes")));
+        }
+        let name = name.to_ascii_lowercase();
+        if given.contains(&name) {
+            return Err(Halt::text(format!("ERR {name} is given twice: leave one out")));
+        }
+        given.push(name.clone());
         match name.as_str() {
             "strict" => settings.strict = flag(&name, value)?,
             "keyed" => settings.spec.keyed = flag(&name, value)?,
@@ -98,11 +114,7 @@ fn create(session: &mut Session, args: Args<'_>) -> Done {
             _ => settings.spec.add(name, text(value)?),
         }
     }
-    let entry = session.create(args.at(1), settings)?;
-    if let Some(due) = expires {
-        let lsn = session.server.store.expire(&entry, Some(due as u64))?;
-        session.note(lsn);
-    }
+    session.create(args.at(1), settings, expires.map(|due| due as u64))?;
     session.reply.ok();
     Ok(())
 }
@@ -127,10 +139,7 @@ fn tell(reply: &mut Reply, value: &Value) {
 
 fn info(session: &mut Session, args: Args<'_>) -> Done {
     let entry = session.get(args.at(1))?;
-    let (row, facts) = {
-        let filter = entry.look();
-        (filter.variant(), filter.info())
-    };
+    let (row, facts) = entry.over(|filter| (filter.variant(), filter.info()));
     let expires = entry.expires().map_or(Value::Nothing, Value::Number);
     let about = [
         ("name", Value::Text(entry.name())),
@@ -152,6 +161,8 @@ fn stats(session: &mut Session, args: Args<'_>) -> Done {
     let grant = session.grant.clone().unwrap_or_default();
     let mut entries: Vec<Arc<Entry>> = if args.len() == 1 {
         session.server.store.filters()
+    } else if !args.from(1).iter().all(|name| grant.covers(name)) {
+        return Err(Halt::text("NOPERM No permissions to access a key"));
     } else {
         args.from(1).iter().map(|name| session.get(name)).collect::<Done<_>>()?
     };
@@ -309,9 +320,7 @@ fn merge(session: &mut Session, args: Args<'_>) -> Done {
     let others: Vec<Arc<Entry>> = args.from(2).iter().map(|name| session.get(name)).collect::<Done<_>>()?;
     session.ready(&into)?;
     for other in others {
-        // A copy, so that no two filters are held at once: two that are merged into each other would wait for ever.
-        let copy = other.look().duplicate()?;
-        let lsn = session.server.store.merge(&into, copy.as_ref())?;
+        let lsn = session.server.store.merge(&into, &other)?;
         session.note(lsn);
     }
     session.reply.ok();

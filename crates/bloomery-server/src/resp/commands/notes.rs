@@ -90,10 +90,13 @@ fn set(session: &mut Session, args: Args<'_>) -> Done {
 }
 
 fn get(session: &mut Session, args: Args<'_>) -> Done {
-    match session.find(args.at(1))? {
+    let found = session.find(args.at(1))?;
+    match &found {
         Some(entry) if !entry.is_note() => return Err(Halt::text(WRONG_TYPE)),
-        found => tell(session, found.as_deref()),
+        Some(note) => session.note_state(note),
+        None => session.note_names(),
     }
+    tell(session, found.as_deref());
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::super::halt::{Done, Halt, too_long};
 use super::super::parse::Args;
 use super::super::session::Session;
 use crate::limits::Limits;
-use crate::store::Entry;
+use crate::store::{Entry, Target};
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
 const READ: u16 = flag::FAST;
@@ -21,7 +21,7 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
         WRITE,
         ONE,
         Scope::Write,
-        |s, a| add(s, a, hash_keys),
+        |s, a| add(s, a, hash_keys, false),
         "Adds packed keys: bits of which were new",
     ),
     command(
@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Command<Session>] = &[
         WRITE,
         ONE,
         Scope::Write,
-        |s, a| add(s, a, take_hashes),
+        |s, a| add(s, a, take_hashes, true),
         "Adds hashes: bits of which were new",
     ),
     command(
@@ -128,10 +128,12 @@ fn answer(session: &mut Session) {
     session.reply.bulk(&packed);
 }
 
-fn add(session: &mut Session, args: Args<'_>, how: Unpack) -> Done {
+fn add(session: &mut Session, args: Args<'_>, how: Unpack, hashed: bool) -> Done {
     let entry = unpack(session, args, how)?;
     session.ready(&entry)?;
-    let lsn = session.server.store.add(&entry, &session.hashes, &mut session.flags)?;
+    let target = Target::from(&entry);
+    let target = if hashed { target.hashed() } else { target };
+    let lsn = session.server.store.add(target, &session.hashes, &mut session.flags)?;
     session.note(lsn);
     answer(session);
     Ok(())

@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::command::{Command, NONE, command, flag};
-use super::super::gate::{Scope, matches};
+use super::super::gate::{Pattern, Scope};
 use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
 use super::super::parse::Args;
 use super::super::reply::Reply;
 use super::super::session::Session;
 use super::arguments::is;
+use super::keyspace::pattern;
 
 /// The release of the server that clients take this one for.
 pub(super) const VERSION: &str = "7.4.0";
@@ -87,6 +88,10 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
                 ("used_memory_dataset", store.nbytes().to_string()),
                 ("maxmemory", store.options.limits.total_bytes.to_string()),
                 ("maxmemory_policy", text("noeviction")),
+                ("clients_memory", store.budget().held().to_string()),
+                ("clients_memory_peak", store.budget().highest().to_string()),
+                ("clients_memory_limit", store.budget().most().to_string()),
+                ("clients_memory_refused", store.budget().refused().to_string()),
             ],
         ),
         (
@@ -141,6 +146,9 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
+/// Patterns of one `CONFIG GET`.
+const MOST_PATTERNS: usize = 64;
+
 fn config(session: &mut Session, args: Args<'_>) -> Done {
     if is(args.at(1), "RESETSTAT") && args.len() == 2 {
         session.reply.ok();
@@ -166,8 +174,15 @@ fn config(session: &mut Session, args: Args<'_>) -> Done {
         ("proto-max-bulk-len", limits.request_bytes.to_string()),
         ("timeout", "0".to_string()),
     ];
-    let wanted =
-        |name: &str| args.from(2).iter().any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
+    if args.len() > 2 + MOST_PATTERNS {
+        return Err(Halt::text(format!("ERR CONFIG GET takes at most {MOST_PATTERNS} patterns")));
+    }
+    let patterns: Vec<Pattern> = args
+        .from(2)
+        .iter()
+        .map(|word| pattern(word).and_then(|_| pattern(&word.to_ascii_lowercase())))
+        .collect::<Done<_>>()?;
+    let wanted = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
     let found: Vec<_> = settings.iter().filter(|(name, _)| wanted(name)).collect();
     session.reply.map(found.len());
     for (name, value) in found {

@@ -32,7 +32,7 @@ fn multi(session: &mut Session, _: Args<'_>) -> Done {
     if session.transaction.is_some() {
         return Err(Halt::text("ERR MULTI calls can not be nested"));
     }
-    session.transaction = Some(Transaction::new());
+    session.transaction = Some(Transaction::new(session.server.store.budget()));
     session.reply.ok();
     Ok(())
 }
@@ -75,7 +75,7 @@ fn exec(session: &mut Session, _: Args<'_>) -> Done {
     let mut saved: Option<Arc<Entry>> = None;
     transaction.each(&caps, |command, args| {
         for name in command.keys(args) {
-            saved = saved.take().or(session.find(name).ok().flatten().filter(|entry| entry.is_saving()));
+            saved = saved.take().or(session.find(name).ok().flatten().filter(|entry| entry.is_busy()));
         }
     });
     if let Some(entry) = saved {
@@ -83,18 +83,20 @@ fn exec(session: &mut Session, _: Args<'_>) -> Done {
         return Err(Halt::Wait(entry));
     }
     let server = session.server.clone();
-    let _alone = alone(&server.store);
+    let alone = alone(&server.store);
     session.exclusive = true;
     session.reply.array(transaction.len());
     transaction.each(&caps, |command, args| {
         let from = session.reply.out.len();
         if from > MOST_ANSWERED {
             session.reply.error(&format!("ERR not done: the answers before it have more than {MOST_ANSWERED} bytes"));
-        } else if let Err(Halt::Text(text)) = (command.run)(session, args) {
+        } else if let Err(Halt::Text(text)) = session.do_now(command, args) {
             session.reply.out.truncate(from);
             session.reply.error(&text);
         }
     });
     session.exclusive = false;
+    drop(alone);
+    server.freed.notify_waiters();
     Ok(())
 }

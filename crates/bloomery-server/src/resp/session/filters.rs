@@ -53,20 +53,39 @@ impl Session {
     /// Before a change of a filter.
     #[inline]
     pub(in crate::resp) fn ready(&self, entry: &Arc<Entry>) -> Done {
-        if entry.is_saving() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+        if entry.is_busy() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+    }
+
+    /// Before a look at a filter.
+    #[inline]
+    pub(in crate::resp) fn ready_to_look(&self, entry: &Arc<Entry>) -> Done {
+        if entry.is_changing() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
     }
 
     /// After a change: its answer is sent when it is as safe as the service promises.
     #[inline]
     pub(in crate::resp) fn note(&mut self, lsn: Lsn) {
         if self.waits {
+            self.noted = true;
             self.changed = self.changed.max(Some(lsn));
         }
     }
 
+    /// After an answer that rests on what a filter holds, whoever has put it there; see [`Session::note`].
+    #[inline]
+    pub(in crate::resp) fn note_state(&mut self, entry: &Entry) {
+        self.note(Lsn(entry.version()));
+    }
+
+    /// After an answer that rests on which names there are, or until when; see [`Session::note`].
+    pub(in crate::resp) fn note_names(&mut self) {
+        self.note(self.server.store.catalogued());
+    }
+
     /// Makes `hashes` those of the keys, and `flags` as long.
     #[inline]
-    pub(in crate::resp) fn hash(&mut self, entry: &Entry, keys: Args<'_>) -> Done {
+    pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> Done {
+        self.ready_to_look(entry)?;
         let limits = &self.server.store.options.limits;
         if keys.len() > limits.batch_keys {
             return Err(Halt::text(format!(

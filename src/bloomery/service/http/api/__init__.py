@@ -52,7 +52,7 @@ def build(node: Node, metrics: Metrics) -> FastAPI:
 
 def _refuse(request: Request, code: str, text: str, **extra: object) -> Response:
     known = request.scope.get("bloomery")
-    answer = problem(code, text, request=known[1] if known else "", **extra)
+    answer = problem(code, text, request=known.number if known else "", **extra)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
     return Response(answer.body, answer.status, headers, answer.kind.decode())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Path, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 
 import bloomery
 from bloomery import registry as structures
@@ -51,9 +51,10 @@ class About:
             response.status_code = STATUS["read-only"]
         return {"status": "ok" if trouble is None else trouble}
 
-    def metrics(self) -> Response:
-        """Figures for Prometheus."""
-        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    def metrics(self, request: Request) -> Response:
+        """Figures for Prometheus: of the service, and of the largest filters that the token is for."""
+        text = self._metrics.text(request.scope["bloomery"].grant)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def page(self) -> Response:
         """This description, for people."""
@@ -61,9 +62,10 @@ class About:
             written(self._app.openapi()), media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS
         )
 
-    def service(self) -> dict[str, Any]:
-        """What the service is and holds."""
+    def service(self, request: Request) -> dict[str, Any]:
+        """What the service is and holds; a token for some filters is not told which others were damaged."""
         node = self._node
+        salvaged = [] if request.scope["bloomery"].grant.patterns else node.service.salvaged
         return {
             "version": bloomery.__version__,
             "node": node.id,
@@ -75,7 +77,7 @@ class About:
             "filters": len(node.service),
             "nbytes": node.service.nbytes,
             "trouble": node.service.trouble(),
-            "salvaged": node.service.salvaged,
+            "salvaged": salvaged,
             "limits": node.settings.limits.model_dump(),
         }
 

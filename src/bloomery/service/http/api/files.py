@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from bloomery.service import backup
+from bloomery.service import backup, rests
 from bloomery.service.failures import Refused
 from bloomery.service.http import bodies, bulk, freezing, shapes
 from bloomery.service.http.shapes import NameInPath
@@ -76,12 +76,18 @@ class Files:
         tag = bulk.etag(store, name)
         if bulk.is_known(request.scope, tag):
             return Response(status_code=304, headers=bulk.tagged(tag))
-        return Response(store.dump(name), headers=bulk.tagged(tag), media_type=CONTAINER)
+        held = request.scope["bloomery"].held
+        # The bytes of the file, and a copy of them on their way to Python.
+        nbytes = store.info(name, counted=False)["nbytes"]
+        held.grow(2 * nbytes + bodies.SMALL)
+        data = store.dump(name)
+        held.resize(len(data))
+        return Response(data, headers=bulk.tagged(tag), media_type=CONTAINER)
 
     async def restore(self, request: Request, name: NameInPath, *, replace: bool = False) -> Any:
         """Put the filter in a file under a name."""
         most = min(self._node.settings.limits.filter_bytes, self._node.settings.limits.file_bytes)
-        data = await bodies.read(request.scope, request.receive, most)
+        data = await bodies.read(request.scope, request.receive, most, request.scope["bloomery"].held)
         versions = bulk.wanted(request.scope)
         return await asyncio.to_thread(self._node.restore, name, data, replace=replace, versions=versions)
 
@@ -96,11 +102,12 @@ class Files:
     ) -> Any:
         """Make a static filter of the keys in the body, which no key is added to or taken from any more."""
         settings, versions = self._node.settings, bulk.wanted(request.scope)
-        body = await bodies.read(request.scope, request.receive, settings.limits.request_bytes)
+        limits, held = settings.limits, request.scope["bloomery"].held
+        body = await bodies.read(request.scope, request.receive, limits.request_bytes, held)
 
         def made() -> dict[str, Any]:
-            keyed, most = not settings.plain, settings.limits.batch_keys
-            data = freezing.frozen(self._service, kind, fpr, request.scope, body, keyed=keyed, most=most)
+            asked = (request.scope, body, held)
+            data = freezing.frozen(self._service, kind, fpr, asked, limits, keyed=not settings.plain)
             return self._node.restore(name, data, replace=replace, versions=versions)
 
         return await asyncio.to_thread(made)
@@ -114,7 +121,7 @@ class Files:
         """A copy of all filters, and of the registry if it is a file: a tar for bloomery restore."""
         if self._service.durability is None:
             raise Refused("unsupported", "the service keeps nothing")
-        folder = tempfile.mkdtemp(prefix="backup-", dir=self._node.settings.data)
+        folder = tempfile.mkdtemp(prefix=rests.PREFIX, dir=self._node.settings.data)
         try:
             path = backup.write(self._node, folder)
         except BaseException:

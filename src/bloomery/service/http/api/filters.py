@@ -44,7 +44,7 @@ class Filters:
         router.add_api_route(f"{_FILTER}/advance", self.advance, methods=["POST"], status_code=204)
         router.add_api_route(f"{_FILTER}/merge", self.merge, methods=["POST"], **told)
         router.add_api_route(f"{_FILTER}/clone", self.clone, methods=["POST"], status_code=201, **told)
-        router.add_api_route(f"{_FILTER}/history", self.history)
+        router.add_api_route(f"{_FILTER}/history", self.history, response_model=shapes.History)
 
     def listed(
         self,
@@ -54,23 +54,22 @@ class Filters:
         limit: Annotated[int, Query(ge=1, le=_MOST)] = 100,
     ) -> Any:
         """Filters in order of their names, a page at a time; their cells are not counted."""
-        grant = _grant(request)
-        names: list[str] = []
-        while len(names) <= limit:
-            more = self._names(prefix=prefix, after=after, most=_MOST + 1)
-            names += [name for name in more if grant.covers(name)]
-            if len(more) <= _MOST:
-                break
-            after = more[-1]
+        wanted = {"prefix": prefix, "after": after, "most": limit + 1}
+        names = self._names(**wanted, patterns=list(_grant(request).patterns))
         infos = [info for name in names[:limit] if (info := self._told(name)) is not None]
-        return {"filters": infos, "next": names[limit - 1] if len(names) > limit else None}
+        page = shapes.Page(
+            filters=[shapes.Filter(**info) for info in infos],
+            next=names[limit - 1] if len(names) > limit else None,
+        )
+        # Written here, in a thread: a thousand filters take longer than the event loop may be held.
+        return Response(page.model_dump_json(), media_type="application/json")
 
     def create(self, request: Request, new: Annotated[shapes.NewFilter, Body()], response: Response) -> Any:
         """Make a filter."""
         _grant(request).check(WRITE, new.name)
         kind = new.kind or kind_of(grow=new.grow, window=new.window)
         make = self._node.create_shared if new.backend == BACKEND else self._node.create
-        info = make(new.name, kind, _options(new, kind), **self._settings(new))
+        info = make(new.name, kind, _options(new, kind), **self._settings(new, kind))
         response.headers["location"] = f"/v1/filters/{new.name}"
         response.headers.update(bulk.tagged(bulk.etag(self._node.store(new.name), new.name)))
         return info
@@ -85,18 +84,18 @@ class Filters:
         return Response(info.model_dump_json(), headers=bulk.tagged(tag), media_type="application/json")
 
     def change(self, request: Request, name: NameInPath, wanted: shapes.Change) -> Any:
-        """Give a filter another name, or a time at which it is dropped."""
+        """Give a filter another name, a time at which it is dropped, or both in one step."""
         store = self._node.store(name)
         store.version(name)
-        renamed = wanted.name is not None and wanted.name != name
-        if renamed:
-            _grant(request).check(WRITE, wanted.name)
         versions = bulk.wanted(request.scope)
-        if "expire" in wanted.model_fields_set:
-            store.expire(name, _milliseconds(wanted.expire), versions=versions)
-            versions = None  # the filter was that of the condition, and still is
-        if wanted.name is not None and renamed:
-            self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions)
+        expires = _milliseconds(wanted.expire)
+        given = "expire" in wanted.model_fields_set
+        if wanted.name is not None and wanted.name != name:
+            _grant(request).check(WRITE, wanted.name)
+            until = (expires or 0) if given else None
+            self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions, expires=until)
+        elif given:
+            store.expire(name, expires, versions=versions)
         return store.info(name) if isinstance(store, Asked) else self._node.put(wanted.name or name)
 
     def delete(self, request: Request, name: NameInPath) -> Response:
@@ -134,11 +133,12 @@ class Filters:
         since: Annotated[int, Query(ge=0, le=_LATEST)] = 0,
         until: Annotated[int, Query(ge=0, le=_LATEST)] = _LATEST,
         limit: Annotated[int, Query(ge=1, le=10_000)] = _MOST,
-    ) -> dict[str, list[shapes.Sample]]:
+    ) -> Response:
         """Statistics over time, the newest first; times in milliseconds since 1970."""
         self._node.store(name).version(name)
         samples = self._node.registry.snapshots.of(name, since=since, until=until, most=limit)
-        return {"samples": [shapes.Sample(**sample) for sample in samples]}
+        history = shapes.History(samples=[shapes.Sample(**sample) for sample in samples])
+        return Response(history.model_dump_json(), media_type="application/json")
 
     def _names(self, **wanted: Any) -> list[str]:
         both = heapq.merge(self._service.names(**wanted), self._node.shared.names(**wanted))
@@ -153,17 +153,17 @@ class Filters:
             return None
         return info
 
-    def _settings(self, new: shapes.NewFilter) -> dict[str, Any]:
+    def _settings(self, new: shapes.NewFilter, kind: str) -> dict[str, Any]:
         return {
             "seed": secrets.randbits(64) if new.seed is None else new.seed,
-            "keyed": not self._node.settings.plain if new.keyed is None else new.keyed,
+            "keyed": self._service.is_keyed_unasked(kind) if new.keyed is None else new.keyed,
             "strict": new.strict,
             "expires": _milliseconds(new.expire),
         }
 
 
 def _grant(request: Request) -> Grant:
-    grant: Grant = request.scope["bloomery"][0]
+    grant: Grant = request.scope["bloomery"].grant
     return grant
 
 

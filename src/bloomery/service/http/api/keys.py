@@ -17,13 +17,20 @@ _TEXTS = {
     "check": "Look for keys: for each whether it is probably there.",
     "remove": "Remove keys: for each whether it was not certainly absent.",
     "count": "Occurrences of each key.",
+    "values": "The label or value of each key, for kinds that take such; 0 where there is none.",
 }
 _NUMBER = {"type": "integer"}
+_NUMBERS = {"type": "array", "items": _NUMBER}
+_OVER = {
+    "type": "boolean",
+    "description": "true where the filter holds more keys than its capacity, else left out",
+}
 _ANSWERS: dict[str, dict[str, Any]] = {
-    "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER},
-    "check": {"found": {}, "keys": _NUMBER, "yes": _NUMBER},
+    "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
+    "check": {"found": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
     "remove": {"removed": {}, "keys": _NUMBER, "yes": _NUMBER},
-    "count": {"count": _NUMBER, "counts": {"type": "array", "items": _NUMBER}, "keys": _NUMBER},
+    "count": {"count": _NUMBER, "counts": _NUMBERS, "keys": _NUMBER},
+    "values": {"value": _NUMBER, "values": _NUMBERS, "keys": _NUMBER},
 }
 _TEXT = {"schema": {"type": "string"}}
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response
 
 from bloomery.service.failures import Refused
 from bloomery.service.http import shapes
+from bloomery.service.registry.tokens import NOBODY
+from bloomery.service.remembered import remember_tokens
 
 if TYPE_CHECKING:
     from bloomery.service.node import Node
+
+
+_LOG = logging.getLogger("bloomery.tokens")
 
 
 class Tokens:
@@ -30,15 +36,18 @@ class Tokens:
 
     def create(self, new: Annotated[shapes.NewToken, Body()]) -> dict[str, str]:
         """Make a token; it is told this once."""
+        remember_tokens(self._node.settings.data)
         token = self._rows.create(new.name, new.scopes, new.patterns)
         if token is None:
             raise Refused("exists", f"there is a token {new.name}; revoke it first")
-        self._node.service.set_tokens(self._rows.known())
+        self._node.learn_tokens()
         return {"name": new.name, "token": token}
 
     def revoke(self, name: Annotated[str, Path(max_length=128)]) -> Response:
-        """Revoke a token."""
+        """Revoke a token; after the last one nobody is answered until bloomery token create makes another."""
         if not self._rows.revoke(name):
             raise Refused("missing", "no token has this name")
-        self._node.service.set_tokens(self._rows.known())
+        known = self._node.learn_tokens()
+        if not known:
+            _LOG.warning(NOBODY)
         return Response(status_code=204)

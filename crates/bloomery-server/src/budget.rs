@@ -1,0 +1,170 @@
+//! [`Budget`]: the bytes that one process holds for its clients beside the filters: requests, replies, copies.
+//!
+//! Whoever keeps something for a client takes its bytes first and gives them back by dropping [`Held`]. Atomics only: a
+//! take costs some nanoseconds, so that nothing has a reason to go around it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::fault::{Code, Fault, Result};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Budget {
+    most: u64,
+    held: AtomicU64,
+    highest: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(most: u64) -> Arc<Self> {
+        Arc::new(Budget { most, held: AtomicU64::new(0), highest: AtomicU64::new(0), refused: AtomicU64::new(0) })
+    }
+
+    /// Takes bytes until what is returned is dropped. Faults: `Limit` for more than there can ever be, `Overloaded` for
+    /// more than there are now.
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Held> {
+        let mut held = self.empty();
+        held.grow(bytes)?;
+        Ok(held)
+    }
+
+    /// Nothing yet, to grow.
+    pub fn empty(self: &Arc<Self>) -> Held {
+        Held { budget: self.clone(), bytes: 0 }
+    }
+
+    /// Bytes that are held now.
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that there are.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// The most bytes that were held at once.
+    pub fn highest(&self) -> u64 {
+        self.highest.load(Ordering::Relaxed)
+    }
+
+    /// How often bytes were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) -> Result<()> {
+        let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= self.most);
+        match self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, fits) {
+            Ok(before) => {
+                self.highest.fetch_max(before + bytes, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(held) => Err(self.refusal(held, bytes)),
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, held: u64, bytes: u64) -> Fault {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        let most = self.most;
+        if bytes > most {
+            let text =
+                format!("{bytes} bytes of memory are needed and clients may hold {most}; raise limits.memory_bytes");
+            return Fault::new(Code::Limit, text);
+        }
+        let text = format!(
+            "{bytes} bytes of memory are needed, and clients hold {held} of {most}; try again later, or raise \
+             limits.memory_bytes"
+        );
+        Fault::new(Code::Overloaded, text)
+    }
+}
+
+/// Bytes of a [`Budget`], given back when it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Takes more bytes; on a fault it holds what it held.
+    pub fn grow(&mut self, more: u64) -> Result<()> {
+        self.budget.add(more)?;
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Holds exactly so many bytes from here on: takes or gives back the difference.
+    pub fn set(&mut self, bytes: u64) -> Result<()> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.grow(more),
+            None => {
+                self.budget.held.fetch_sub(self.bytes - bytes, Ordering::AcqRel);
+                self.bytes = bytes;
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives everything back.
+    pub fn release(&mut self) {
+        self.budget.held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::AcqRel);
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_held_than_there_is_and_all_of_it_comes_back() -> Result<()> {
+        let budget = Budget::new(100);
+        let mut held = budget.take(60)?;
+        assert_eq!(budget.take(41).map_err(|fault| fault.code).err(), Some(Code::Overloaded));
+        assert_eq!(budget.take(101).map_err(|fault| fault.code).err(), Some(Code::Limit));
+        assert_eq!(budget.take(u64::MAX).map_err(|fault| fault.code).err(), Some(Code::Limit));
+        held.grow(40)?;
+        assert!(held.grow(1).is_err_and(|fault| fault.text.contains("limits.memory_bytes")));
+        assert_eq!((held.bytes(), budget.held()), (100, 100));
+        held.set(30)?;
+        let other = budget.take(70)?;
+        assert!(held.set(31).is_err());
+        drop((held, other));
+        assert_eq!((budget.held(), budget.highest(), budget.refused()), (0, 100, 5));
+        Ok(())
+    }
+
+    #[test]
+    fn threads_that_take_at_once_never_have_more_than_all() {
+        let budget = Budget::new(1000);
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let budget = &budget;
+                scope.spawn(move || {
+                    for round in 0..10_000 {
+                        let taken = budget.take((thread * 97 + round) % 700);
+                        assert!(budget.held() <= 1000);
+                        drop(taken);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.held(), 0);
+    }
+}

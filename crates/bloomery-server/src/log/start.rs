@@ -1,0 +1,82 @@
+//! [`Start`]: where a log goes on, and the segment that it begins. A segment is made by a name that nothing has, or not at
+//! all; one that could not be begun is removed, and nothing is written to a file whose header is not on disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use super::segment::{self, Head, Header, Segment};
+use crate::fault::{Fault, Result};
+use crate::fault_points::reach;
+
+/// Where a log goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Number of the next record.
+    pub next: u64,
+    /// First record of the newest segment, and the number after its last; (0, 0) without one.
+    pub before: (u64, u64),
+    /// Fingerprint of the secret with which filters are keyed.
+    pub fingerprint: u64,
+    /// Bytes that one filter may have.
+    pub filter_bytes: u64,
+}
+
+impl Start {
+    /// The segment with which it goes on: a new one, or one that was begun and never written to.
+    pub(super) fn begin(&mut self, folder: &Path) -> Result<(File, Header)> {
+        let path = segment::path(folder, self.next);
+        if let Some(begun) = reusable(folder, &path, self) {
+            return Ok(begun);
+        }
+        // A segment of this number that says something else stays until the next checkpoint.
+        self.next += u64::from(path.exists());
+        begin(folder, Header::new(self.next, self.before, self.fingerprint, self.filter_bytes))
+    }
+}
+
+/// The segment at `path`, if it is one that was begun as `start` would and never written to.
+fn reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
+    let begun = Segment::open(path, start.next).ok().filter(Segment::is_empty)?;
+    let Head::Sound(header) = begun.head else { return None };
+    let alike = header.fingerprint == start.fingerprint && header.filter_bytes == start.filter_bytes;
+    let file = OpenOptions::new().write(true).open(path).ok().filter(|_| alike)?;
+    // The process that began it may have ended before it was on disk.
+    let synced = file.sync_all().and_then(|()| File::open(folder)?.sync_all());
+    synced.ok().map(|()| (file, header))
+}
+
+/// A new segment, and its name, on disk.
+pub(super) fn begin(folder: &Path, header: Header) -> Result<(File, Header)> {
+    let path = segment::path(folder, header.first);
+    let create = || {
+        reach("segment.create", folder)?;
+        OpenOptions::new().write(true).create_new(true).open(&path)
+    };
+    let file = match create() {
+        // What an earlier attempt could not remove: nothing was ever written behind such a header.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_unused(&path) => {
+            fs::remove_file(&path).and_then(|()| create())
+        }
+        done => done,
+    };
+    let mut file = file.map_err(Fault::io(&path))?;
+    let fill = |file: &mut File| {
+        reach("segment.created", folder)?;
+        file.write_all(&header.bytes())?;
+        reach("segment.written", folder)?;
+        file.sync_all()?;
+        reach("segment.synced", folder)?;
+        File::open(folder)?.sync_all()
+    };
+    if let Err(error) = fill(&mut file) {
+        let _ = fs::remove_file(&path);
+        return Err(Fault::io(&path)(error));
+    }
+    Ok((file, header))
+}
+
+/// True of a file that holds no record.
+fn is_unused(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= segment::HEADER as u64)
+}

@@ -1,0 +1,89 @@
+//! [`Synced`]: what is known to be on disk, in a file beside the segments, so that a segment that is missing or lacks its
+//! end is told from what a crash has left.
+//!
+//! ```text
+//! "BLMYSYN1" | u64 first record of the newest segment | u64 last record that was synced | u32 CRC-32 of the 24 bytes
+//! ```
+//! It is written after what it says was synced, and never synced itself: an old one says too little, none too much. One that
+//! is missing or damaged says nothing.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+const MAGIC: &[u8; 8] = b"BLMYSYN1";
+const FILE: &str = "synced";
+const LENGTH: usize = 28;
+
+/// See the head of this file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// First record of the newest segment whose header was synced; 0: not known.
+    pub newest: u64,
+    /// The last record that was synced.
+    pub record: u64,
+}
+
+impl Synced {
+    /// What the file in the folder of a log says.
+    pub fn read(folder: &Path) -> Self {
+        let bytes = fs::read(folder.join(FILE)).unwrap_or_default();
+        let Ok(bytes) = <[u8; LENGTH]>::try_from(bytes) else { return Synced::default() };
+        let long = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let crc = bytes[24..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+        if !bytes.starts_with(MAGIC) || crc32fast::hash(&bytes[..24]) != crc {
+            return Synced::default();
+        }
+        Synced { newest: long(8), record: long(16) }
+    }
+
+    fn bytes(self) -> [u8; LENGTH] {
+        let mut bytes = [0; LENGTH];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..16].copy_from_slice(&self.newest.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.record.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..24]);
+        bytes[24..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+}
+
+/// The segment at work, as far as it is not known to be on disk.
+#[derive(Default)]
+pub(super) struct Unsynced {
+    pub(super) file: Option<Arc<File>>,
+    /// The last record that was written.
+    pub(super) record: u64,
+    /// True from a write to the beginning of the sync after it.
+    pub(super) dirty: bool,
+    pub(super) stop: bool,
+}
+
+/// The file, open for as long as the log is.
+pub(super) struct SyncedFile {
+    /// None where it cannot be written: the log is as good without it.
+    file: Option<File>,
+    said: Synced,
+}
+
+impl SyncedFile {
+    pub(super) fn open(folder: &Path, said: Synced) -> Self {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join(FILE)).ok();
+        let file = file.filter(|file| file.set_len(LENGTH as u64).is_ok());
+        let mut opened = SyncedFile { file, said: Synced::default() };
+        opened.say(said);
+        opened
+    }
+
+    /// Says that more is on disk than it said before.
+    pub(super) fn say(&mut self, more: Synced) {
+        let next = Synced { newest: self.said.newest.max(more.newest), record: self.said.record.max(more.record) };
+        if next != self.said {
+            self.said = next;
+            if let Some(file) = &self.file {
+                let _ = file.write_all_at(&next.bytes(), 0);
+            }
+        }
+    }
+}

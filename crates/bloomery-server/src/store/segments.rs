@@ -1,0 +1,68 @@
+//! [`Chain`]: whether the segments of a log are all there, as the manifest and their headers say.
+
+use std::path::{Path, PathBuf};
+
+use super::manifest::Manifest;
+use crate::log::segment::{self, Head, Segment};
+use crate::log::synced::Synced;
+
+/// Numbers that are left out after a crash, so that none is given twice.
+pub(super) const LEFT_OUT: u64 = 1 << 32;
+
+/// See the head of this file.
+pub(super) struct Chain<'a> {
+    manifest: &'a Manifest,
+    folder: &'a Path,
+    /// The segment before, by its first record, and the number after its last.
+    pub(super) previous: Option<(u64, u64)>,
+    /// False where the segment before is damaged, so that nobody knows its end.
+    pub(super) is_whole: bool,
+}
+
+impl<'a> Chain<'a> {
+    pub(super) fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
+        Chain { manifest, folder, previous: None, is_whole: true }
+    }
+
+    /// The first and the newest segment, where they are known to have been there and are not.
+    pub(super) fn missing(&self, segments: &[&(u64, PathBuf)], synced: Synced) -> Vec<String> {
+        let boundary = Some(self.manifest.boundary).filter(|&first| self.manifest.fingerprint.is_some() && first != 0);
+        let newest = Some(synced.newest).filter(|&first| first != 0 && first >= self.manifest.boundary);
+        let mut known: Vec<u64> = boundary.into_iter().chain(newest).collect();
+        known.dedup();
+        known.retain(|known| segments.iter().all(|(first, _)| first != known));
+        known.into_iter().map(|first| self.absent(first)).collect()
+    }
+
+    /// What is missing between the segment before and this one.
+    pub(super) fn gap(&mut self, segment: &Segment, next: u64) -> Option<String> {
+        let is_whole = std::mem::replace(&mut self.is_whole, true);
+        match (segment.head, self.previous) {
+            (Head::Sound(header), Some(previous)) if header.before != previous => {
+                let is_next = header.before.0 == previous.0;
+                // One that is damaged is named as such.
+                (is_whole || !is_next).then(|| match is_next {
+                    true => self.cut_short(previous, header.before.1),
+                    false => self.absent(header.before.0),
+                })
+            }
+            (Head::Sound(header), None) if header.before.0 != 0 && segment.first != self.manifest.boundary => {
+                Some(self.absent(header.before.0))
+            }
+            // The first layout says nothing of others. Its numbers go on, but for those that a crash leaves out.
+            (Head::First, _) if segment.first > next && segment.first - next < LEFT_OUT && is_whole => {
+                Some(self.absent(next))
+            }
+            _ => None,
+        }
+    }
+
+    fn absent(&self, first: u64) -> String {
+        format!("{}: it is missing, a part of the log", segment::path(self.folder, first).display())
+    }
+
+    fn cut_short(&self, (first, end): (u64, u64), known: u64) -> String {
+        let path = segment::path(self.folder, first);
+        format!("{}: it ends before record {end}, and had records up to {}", path.display(), known.saturating_sub(1))
+    }
+}

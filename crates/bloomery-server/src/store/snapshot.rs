@@ -1,0 +1,89 @@
+//! [`Snapshot`]: a copy of a filter as it was at one moment, whose file is read without holding anybody up.
+//!
+//! Twelve clients that fetch one filter have one copy: who asks while a copy is made waits for the next one, which serves
+//! everybody who has asked by then, and a copy of a filter that has not changed since serves again.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use crate::budget::{Budget, Held};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::Kind;
+
+/// Zeros behind a section.
+const PADDING: [u8; 64] = [0; 64];
+
+/// See the head of this file. Its bytes are taken from the budget until it is dropped.
+pub struct Snapshot {
+    filter: Box<dyn Kind>,
+    head: OnceLock<std::result::Result<Vec<u8>, Fault>>,
+    /// Number of the last record of the log that it holds.
+    pub lsn: u64,
+    /// When it was made.
+    pub(super) made: Instant,
+    nbytes: u64,
+    _held: Held,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("lsn", &self.lsn).field("nbytes", &self.nbytes).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    /// A copy of `filter`, which nobody changes meanwhile; `lsn` is the number of the last record that it holds.
+    pub(super) fn of(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
+        let nbytes = filter.container().nbytes() as u64;
+        let held = budget.take(nbytes)?;
+        let made = Instant::now();
+        let filter = filter.duplicate()?;
+        Ok(Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, made, nbytes, _held: held }))
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &dyn Kind {
+        self.filter.as_ref()
+    }
+
+    /// Bytes of its file.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// The first bytes of its file, with the checksums: made once, by whoever asks first.
+    fn head(&self) -> Result<&[u8]> {
+        let head = self.head.get_or_init(|| self.filter.container().head().map_err(Fault::from));
+        head.as_deref().map_err(Clone::clone)
+    }
+
+    /// Hands the bytes of its file that lie in `range` to `out`, in pieces.
+    pub fn read(&self, range: Range<u64>, out: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> Result<()> {
+        let head = self.head()?;
+        let container = self.filter.container();
+        let mut at = 0u64;
+        let mut give = |bytes: &[u8]| {
+            let (from, to) = (range.start.max(at), range.end.min(at + bytes.len() as u64));
+            if from < to {
+                out(&bytes[(from - at) as usize..(to - at) as usize])?;
+            }
+            at += bytes.len() as u64;
+            std::io::Result::Ok(())
+        };
+        let mut all = || {
+            give(head)?;
+            container.sections.iter().try_for_each(|section| {
+                give(section.bytes)?;
+                give(&PADDING[..section.bytes.len().next_multiple_of(PADDING.len()) - section.bytes.len()])
+            })
+        };
+        all().map_err(|error| Fault::new(Code::Io, error.to_string()))
+    }
+
+    /// Appends the bytes of its file that lie in `range`.
+    pub fn append(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.read(range, &mut |bytes| out.write_all(bytes))
+    }
+}

@@ -1,0 +1,139 @@
+"""A data folder that lacks one of its files is refused by name, or answers as it did."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+KEYS = [f"key-{number}" for number in range(50)]
+
+
+def refused(data) -> str:
+    """Start a service that must not start: what it says."""
+    words = [sys.executable, "-m", "bloomery", "serve", "--data", data, "--http", "127.0.0.1:0"]
+    ended = subprocess.run(
+        [*map(str, words), "--resp", "none"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    return ended.stderr
+
+
+def made_token(data) -> str:
+    words = [
+        sys.executable,
+        "-m",
+        "bloomery",
+        "token",
+        "create",
+        "root",
+        "--scope",
+        "admin",
+        "--scope",
+        "read",
+    ]
+    return subprocess.run([*words, "--data", data], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def found(service, **headers) -> int:
+    answer = service.http.post("/v1/filters/seen/check", json={"keys": KEYS}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return sum(answer.json()["found"])
+
+
+@pytest.fixture
+def filled(start):
+    service = start("--durability", "always")
+    service.create("seen")
+    service.http.post("/v1/filters/seen/add", json={"keys": KEYS})
+    return service
+
+
+def test_a_registry_that_was_lost_opens_nothing(filled):
+    data = filled.folder / "data"
+    token = made_token(data)
+    filled.restart()
+    assert filled.http.get("/v1/filters").status_code == 401
+    filled.kill()
+    for name in ("registry.db", "registry.db-wal", "registry.db-shm"):
+        (data / name).unlink(missing_ok=True)
+    said = refused(data)
+    assert str(data / "tokens") in said
+    assert "registry.db" in said
+    assert "token create" in said
+    # The remedy: other tokens. The old one opens nothing any more.
+    fresh = made_token(data)
+    filled.start()
+    assert filled.http.get("/v1/filters").status_code == 401
+    assert filled.http.get("/v1/filters", headers={"authorization": f"Bearer {token}"}).status_code == 401
+    assert found(filled, authorization=f"Bearer {fresh}") == len(KEYS)
+
+
+def test_the_last_token_is_missed_at_the_next_start(filled):
+    data = filled.folder / "data"
+    made_token(data)
+    words = [sys.executable, "-m", "bloomery", "token", "revoke", "root", "--data", data]
+    subprocess.run(words, check=True, capture_output=True)
+    filled.stop()
+    assert str(data / "tokens") in refused(data)
+    (data / "tokens").unlink()
+    filled.start()
+    assert found(filled) == len(KEYS)
+
+
+def test_a_name_of_the_node_that_was_lost_renames_no_filter(filled):
+    path = filled.folder / "data" / "node"
+    filled.stop()
+    name = path.read_bytes()
+    for damaged in (None, b"", name[:3], b"another\n", b"\xff" * 16):
+        if damaged is None:
+            path.unlink()
+        else:
+            path.write_bytes(damaged)
+        said = refused(path.parent)
+        assert str(path) in said
+        assert name.decode().strip() in said
+    path.write_bytes(name)
+    filled.start()
+    assert found(filled) == len(KEYS)
+
+
+def test_each_file_in_turn(filled, tmp_path):
+    """Removed, emptied, cut, flipped: a service that starts has all keys, under their name."""
+    rng = random.Random(11)
+    filled.kill()
+    data = filled.folder / "data"
+    whole = tmp_path / "whole"
+    shutil.copytree(data, whole)
+    # Files of the native module are tried with it; a start takes a second.
+    files = [whole / name for name in ("registry.db", "registry.db-wal", "node", "manifest")]
+    files = [path.relative_to(whole) for path in files if path.exists()]
+    assert {"manifest", "registry.db", "node"} <= {file.name for file in files}
+    started = 0
+    for file in files:
+        content = (whole / file).read_bytes()
+        at = rng.randrange(len(content)) if content else 0
+        flipped = bytearray(content or b"\0")
+        flipped[at] ^= 1 << rng.randrange(8)
+        for damaged in (None, content[:at], bytes(flipped)):
+            shutil.rmtree(data)
+            shutil.copytree(whole, data)
+            if damaged is None:
+                (data / file).unlink()
+            else:
+                (data / file).write_bytes(damaged)
+            try:
+                filled.start()
+            except RuntimeError as error:
+                # SQLite says what is wrong with a database, and the service which one it is.
+                said = str(error).splitlines()[-1]
+                assert file.name.partition("-")[0] in said, (file, said)
+            else:
+                started += 1
+                assert found(filled) == len(KEYS), file
+                filled.kill()
+    assert started > 0

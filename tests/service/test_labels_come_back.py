@@ -1,0 +1,69 @@
+"""Labels and values that were written over HTTP are read over HTTP, by the client as well."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pyarrow as pa
+import pytest
+
+import bloomery
+from bloomery.client import ServiceError
+
+KINDS = [row for row in bloomery.variants() if row["adds"] == "pair"]
+KEYS = ["ada", 7, ("a", 1.5), "é"]
+
+
+def made(service, row):
+    name = f"labels:{row['name']}"
+    known = {parameter for parameter, *_ in row["parameters"]}
+    settings = {"capacity": 1000, "fpr": 0.001} if "fpr" in known else {"capacity": 1000}
+    options = {"labels": 3} if "labels" in known else {}
+    answer = service.http.post(
+        "/v1/filters", json={"name": name, "kind": row["name"], "options": options, **settings}
+    )
+    assert answer.status_code == 201, answer.text
+    return name
+
+
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row["name"])
+def test_what_was_written_is_read(service, row):
+    name = made(service, row)
+    values = [1, 2, 3, 1]
+    with bloomery.Client(service.url) as client:
+        labelled = client.filter(name)
+        labelled.add_pairs(KEYS, values)
+        read = labelled.value_many(KEYS)
+        # A label that was given is among those of the key; kinds that keep one keep this one.
+        assert all(
+            found & value == value or found == value for found, value in zip(read, values, strict=True)
+        )
+        assert labelled.value("ada") == read[0]
+        assert labelled.value_many(["absent-1", "absent-2"]) == [0, 0]
+        with pytest.raises(ServiceError, match="array of whole numbers"):
+            labelled.add_pairs(["x"], [-1])
+        with pytest.raises(ServiceError, match="1 keys and 2 values"):
+            labelled.add_pairs(["x"], [1, 2])
+    url = f"/v1/filters/{name}/values"
+    body = {"keys": KEYS}
+    assert service.http.post(url, json=body).json() == {"values": read, "keys": len(KEYS)}
+    lines = service.http.post(url, json=body, headers={"accept": "application/x-ndjson"}).text
+    assert lines == "".join(f"{value}\n" for value in read)
+    arrow = {"accept": "application/vnd.apache.arrow.stream"}
+    stream = pa.ipc.open_stream(service.http.post(url, json=body, headers=arrow).content).read_all()
+    assert stream.column("value").to_pylist() == read
+
+    async def again():
+        async with bloomery.AsyncClient(service.url) as client:
+            labelled = client.filter(name)
+            await labelled.add_pairs(["later"], [2])
+            return await labelled.value_many(KEYS), await labelled.value("later")
+
+    assert asyncio.run(again())[0] == read
+
+
+def test_other_kinds_refuse_by_name(service):
+    service.create("labels:none")
+    answer = service.http.post("/v1/filters/labels:none/values", json={"key": "a"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "unsupported")
+    assert "BloomFilter" in answer.json()["detail"]

@@ -168,3 +168,30 @@ def migrating(cluster: Cluster, slot: int, source: Node, target: Node):
         for node in cluster.nodes:
             with node.client() as client, suppress(redis.exceptions.ResponseError):  # a replica
                 client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
+
+
+@contextmanager
+def joining(cluster: Cluster, folder: Path):
+    """A node that joins the cluster and has no slot; it is forgotten at the end."""
+    node = Node(folder, **cluster.nodes[0].options)
+    try:
+        with node.client() as client:
+            number = client.execute_command("CLUSTER MYID").decode()
+            client.execute_command("CLUSTER SET-CONFIG-EPOCH", 1000)
+            client.execute_command("CLUSTER MEET", "127.0.0.1", cluster.nodes[0].port)
+        deadline = time.monotonic() + SECONDS
+        for each in (*cluster.nodes, node):
+            with each.client() as client:
+                while (
+                    len(client.execute_command("CLUSTER NODES")) <= len(cluster.nodes)
+                    or client.execute_command("CLUSTER INFO")["cluster_state"] != "ok"
+                ):
+                    if time.monotonic() > deadline:
+                        raise RuntimeError("the node did not join")
+                    time.sleep(0.02)
+        yield node
+    finally:
+        node.kill()
+        for each in cluster.nodes:
+            with each.client() as client:
+                client.execute_command("CLUSTER FORGET", number)

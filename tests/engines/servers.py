@@ -84,3 +84,9 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait(SECONDS)
+
+
+def strings_of(client: redis.Redis, name: str) -> list[str]:
+    """The names of a filter's strings, by shard: they have its id."""
+    found = [key.decode() for key in client.scan_iter(f"{name}:bits*")]
+    return sorted(found, key=lambda key: int(key.rpartition(":")[2]) if len(found) > 1 else 0)

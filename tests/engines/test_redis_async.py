@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.servers import needs_redis
+from engines.fleet import joining
+from engines.servers import free_port, needs_redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from bloomery import BloomFilter, IncompatibleFilters, ParameterTypeError
 from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
@@ -244,3 +248,49 @@ def test_a_cluster(cluster, name):
             assert await there.approx_count() == (0, 0)
 
     asyncio.run(main())
+
+
+def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_package(name):
+    async def main():
+        async with asyncio.timeout(30):
+            client = redis.asyncio.RedisCluster(
+                host="127.0.0.1", port=free_port(), retry=Retry(NoBackoff(), 0)
+            )
+            with pytest.raises(EngineUnavailable):
+                await AsyncRedisBloomFilter.open(client, name)
+
+    asyncio.run(main())
+
+
+def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_path):
+    keys, moved = np.arange(1000), f"{name}:bits:1".encode()
+
+    async def waiting():
+        async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as own:
+            there = await AsyncRedisBloomFilter.open(own, name)
+            with moving():
+                assert (await there.contains_many(keys)).all()
+                assert not (await there.add_many(keys)).any()
+                assert await there.verify()
+
+    with cluster.client() as client, joining(cluster, tmp_path / "new") as target:
+        there = RedisBloomFilter(client, name, 2000, shards=4)
+        there.update(keys)
+        slot, source = client.keyslot(moved), cluster.node_of(client, moved)
+
+        @contextmanager
+        def moving():
+            with source.client() as here, target.client() as new:
+                ids = [one.execute_command("CLUSTER MYID").decode() for one in (here, new)]
+                new.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[0])
+                here.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[1])
+                here.execute_command("MIGRATE", "127.0.0.1", target.port, moved, 0, 10_000)
+                yield
+                here.execute_command("CLUSTER SETSLOT", slot, "STABLE")
+                new.execute_command("MIGRATE", "127.0.0.1", source.port, moved, 0, 10_000)
+
+        with moving():
+            assert there.contains_many(keys).all()
+            assert not there.add_many(keys).any()
+            assert there.verify()
+        asyncio.run(waiting())

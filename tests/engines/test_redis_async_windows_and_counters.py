@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 import uuid
 
@@ -40,30 +39,6 @@ def run(main, server, **options):
             return await main(client)
 
     return asyncio.run(with_client())
-
-
-@pytest.mark.parametrize(("plain", "waiting"), BOTH)
-def test_both_have_the_same_methods_and_parameters(plain, waiting):
-    public = {name for name in vars(plain) if not name.startswith("_")}
-    others = {name for name in vars(waiting) if not name.startswith("_")}
-    assert others - {"open", "contains"} == public
-    made = list(inspect.signature(plain).parameters.values())
-    assert list(inspect.signature(waiting.open).parameters.values()) == made
-
-
-@pytest.mark.parametrize(("plain", "waiting"), BOTH)
-def test_both_clear_and_tell_their_parameters(server, name, plain, waiting):
-    async def main(client):
-        there = await waiting.open(client, name, 1000, **OPTIONS[plain])
-        await there.update(range(100))
-        await there.clear()
-        assert not any(await there.contains_many(range(100)))
-        return await there.info()
-
-    told = run(main, server)
-    with server.client() as client:
-        here = plain(client, name)
-        assert told == {**here.info(), "class": waiting.__name__}
 
 
 @pytest.mark.parametrize("options", [{}, {"protocol": 3}, {"decode_responses": True}], ids=str)

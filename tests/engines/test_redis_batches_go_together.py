@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import redis
-from engines.servers import needs_redis
+from engines.servers import needs_redis, strings_of
 
 from bloomery import BloomFilter
 from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, RedisRollingFilter
@@ -89,7 +89,8 @@ def test_nothing_is_left_beside(client, name):
     RedisBloomFilter(client, tagged, 10_000, shards=3).update(KEYS)
     for of in (name, tagged):
         keys = {key for key in client.scan_iter(f"*{name}*") if (b"tagged" in key) == ("tagged" in of)}
-        assert keys == {f"{of}:{end}".encode() for end in ("bits:0", "bits:1", "bits:2", "bloomery")}
+        assert keys == {*map(str.encode, strings_of(client, of)), f"{of}:bloomery".encode()}
+        assert len(keys) == 4
 
 
 def test_where_scripts_are_forbidden_each_key_goes_by_itself(server, client, name):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from engines.servers import needs_redis
+from engines.servers import needs_redis, strings_of
 
 import bloomery
 from bloomery import BloomFilter, ScalableBloomFilter
@@ -85,7 +85,7 @@ def test_a_filter_that_is_not_whole_is_told_by_the_exit_code(server, client, fil
     client.flushall()
     url = f"redis://127.0.0.1:{server.port}/0"
     assert run("redis-load", file, url, "words", "--shards", 2).returncode == 0
-    client.delete("words:bits:1")
+    client.delete(strings_of(client, "words")[1])
     done = run("redis-info", url, "words")
     assert done.returncode == 1
     assert ["whole", "False"] in [line.split() for line in done.stdout.splitlines()]

@@ -221,4 +221,4 @@ def test_a_client_that_dies_while_it_clears_leaves_no_string_that_vanishes(clien
             assert found.dump() is not None
         else:
             break
-    assert left > 10
+    assert left >= 10

@@ -78,8 +78,7 @@ def _stopped(transport, steps, questions):
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # what is stopped tidies nothing up
 @pytest.mark.parametrize("after", ["the same", "another"])
-def test_stopped_anywhere_every_client_reads_rightly(client, after, monkeypatch):
-    monkeypatch.setattr(resharding, "_TURN", 50)
+def test_stopped_anywhere_every_client_reads_rightly(client, after):
     transport, questions, going = Transport(client, "f"), 0, True
     while going:
         client.flushall()

@@ -17,6 +17,8 @@ from bloomery import IncompatibleFilters, ParameterError, hash_key
 from bloomery.engines.redis import (
     AsyncRedisBloomFilter,
     RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
 )
 from bloomery.errors import EngineError, FilterLost
 
@@ -168,3 +170,28 @@ def test_tasks_have_it_as_threads_do(running, client):
 
     asyncio.run(told())
     assert RedisBloomFilter.find(client, "f") is None
+
+
+@pytest.mark.parametrize("command", ["BF", "CF"])
+def test_a_filter_that_the_servers_commands_made_is_named_and_not_missed(running, client, command):
+    words = ["f", "0.01", "1000"] if command == "BF" else ["f", "1000"]
+    try:
+        client.execute_command(f"{command}.RESERVE", *words)
+    except redis.ResponseError:
+        pytest.skip(f"this server has no {command}.RESERVE")
+    client.execute_command(f"{command}.ADD", "f", "ada")
+    for cls in (RedisBloomFilter, RedisCountingFilter, RedisRollingFilter):
+        with pytest.raises(IncompatibleFilters, match=rf"filter of its own under 'f' .*{command}\.EXISTS"):
+            cls(client, "f")
+    with pytest.raises(FilterLost, match="no filter 'away'"):
+        RedisBloomFilter(client, "away")
+
+    async def opened():
+        async with redis.asyncio.Redis(port=running.port) as waiting:
+            await AsyncRedisBloomFilter.open(waiting, "f")
+
+    with pytest.raises(IncompatibleFilters, match=f"{command}.EXISTS"):
+        asyncio.run(opened())
+    beside = RedisBloomFilter(client, "f", 1000, backend="module")
+    assert beside.add("ada")
+    assert client.execute_command(f"{command}.EXISTS", "f", "ada")

@@ -102,7 +102,7 @@ def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
     client.delete("f:bloomery")
     client.set("f:bloomery", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(creation, "_WAITS", 2)
+    monkeypatch.setattr(creation, "_PATIENCE", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")
 

@@ -131,9 +131,14 @@ def test_clearing_and_losses(server, name):
         assert there.contains_many(["a", "b"]) == [False, False]
         assert there.add("a")
         one.delete(*one.keys(f"{name}:bits*"))
-        with pytest.raises(FilterLost, match="generation"):
-            "a" in there  # noqa: B015
-        assert there.add("a")
+        for ask in (there.add, there.__contains__, other.add, RedisRollingFilter(two, name).__contains__) * 2:
+            with pytest.raises(FilterLost, match="generation"):
+                ask("a")
+        # What adds have left there has no mark, and ends.
+        assert all(one.pttl(key) > 0 for key in one.keys(f"{name}:bits*"))
+        there.clear()
+        assert not one.keys(f"{name}:bits*")
+        assert other.add("a")
         assert there.delete()
         assert not one.keys(f"{name}*")
         with pytest.raises(FilterLost, match="manifest"):
@@ -146,29 +151,50 @@ def test_strings_are_those_of_a_filter_in_memory(client, name):
     keys = [f"key {i}" for i in range(2000)]
     there.update(keys)
     generation = int(clock.seconds // 1800)
-    strings = [client.get(f"{name}:bits:@{generation}:{shard}") for shard in range(3)]
+    strings = [client.get(there._there.key(generation, shard)) for shard in range(3)]
     here = BloomFilter(2000, 1 - (1 - 0.01) ** (1 / 3), layout="blocked", seed=4)
     here.update(keys)
     assert b"".join(string[:-16] for string in strings) == memoryview(here).tobytes()
-    assert all(client.pttl(f"{name}:bits:@{generation}:{shard}") > 3600_000 for shard in range(3))
+    assert all(client.pttl(there._there.key(generation, shard)) > 3600_000 for shard in range(3))
 
 
 def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
     there, log = RedisRollingFilter(client, name, 10_000, window=3600, generations=4), []
-    there.add("first")  # asks for the time, and makes the string
+    other = RedisRollingFilter(client, name)
+    clock = there._there.clock = other._there.clock = Clock(time.time())
+    for _ in range(4):
+        clock.seconds += 1200
+        there.add("first")
+        assert "first" in other
     for call in ("send", "receive"):
         real = getattr(transport, call)
 
-        def noted(connection, exchange, real=real, call=call):
+        def noted(connection, exchange, *acks, real=real, call=call):
             log.append((call, exchange))
-            return real(connection, exchange)
+            return real(connection, exchange, *acks)
 
         monkeypatch.setattr(transport, call, noted)
-    for ask in (lambda: "a" in there, lambda: there.add("a")):
+    called = []
+    monkeypatch.setattr(client, "execute_command", lambda *words, **_: called.append(words))
+    for ask in (lambda: "a" in there, lambda: there.add("a"), lambda: "b" in other):
         log.clear()
         ask()
         assert [call for call, _ in log] == ["send", "receive"]
         assert len(log[0][1].parts) == 4
+    # Nobody has added anything since the generation turned: the manifest goes along.
+    clock.seconds += 1200
+    log.clear()
+    assert "a" in other
+    assert [call for call, _ in log] == ["send", "receive"]
+    assert len(log[0][1].parts) == 4
+    assert b":bloomery" in log[0][1].parts[-1].buffer
+    assert not called
+    monkeypatch.undo()
+    for one in (there, other):
+        one._there.clock = windows.Clock(one._there.names.manifest)
+    there.clear()
+    there.add("a")
+    log.clear()
     port = client.get_connection_kwargs()["port"]
     for options in (
         {"single_connection_client": True},
@@ -237,7 +263,7 @@ def test_what_was_lost_is_told(own_server):
     assert (told.keys_checked, told.keys_lost) == (2150, 50)
     assert told.bits_found < told.bits_expected
     generation = int(clock.seconds // 150)
-    client.delete(f"f:bits:@{generation}")
+    client.delete(there._there.key(generation))
     told = there.verify()
     assert not told
     assert (told.shards_lost, told.keys_lost) == ((generation,), 150)

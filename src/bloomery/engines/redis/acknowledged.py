@@ -39,6 +39,8 @@ class Verification:
     #: Bits that must be set by what this client knows, and those that are.
     bits_expected: int
     bits_found: int
+    #: The server went back to an earlier state: older cells than this client has seen.
+    rolled_back: bool = False
 
     def __bool__(self) -> bool:
         """Tell whether nothing is known to be gone."""

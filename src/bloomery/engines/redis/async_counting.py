@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis import content, creation, server
+from bloomery.engines.redis import content, server
 from bloomery.engines.redis.counting import Wanted, opened
 from bloomery.engines.redis.gathering import Gathering
 from bloomery.engines.redis.held import Held
+from bloomery.engines.redis.opening import checked_acks
 from bloomery.engines.redis.waiting import transport_of
 
 if TYPE_CHECKING:
@@ -57,11 +58,14 @@ class AsyncRedisCountingFilter(Held):
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> Self:
         """Open or make the filter; parameters and errors are those of `RedisCountingFilter`."""
         wanted = Wanted(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
         transport = await transport_of(client, name)
+        confirmed = checked_acks(acks)
         counters = await transport.run(opened(wanted, transport.shards()))
+        counters.acks = confirmed
         ids = server.run_ids(counters.names, whole=transport.whole)
         return cls(transport, counters, await transport.run(ids))
 
@@ -129,4 +133,4 @@ class AsyncRedisCountingFilter(Held):
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return await self._run(creation.deleted(self.name, self.manifest))
+        return await self._run(self._there.deleted())

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis import content, opening, resharding, server
-from bloomery.engines.redis.filter import cells_in_memory, check_same, described
+from bloomery.engines.redis import content, creation, opening, resharding, server
+from bloomery.engines.redis.filter import cells_in_memory, check_same, check_secret, described, united_there
 from bloomery.engines.redis.gathering import Gathering
 from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.opening import Wanted
@@ -36,6 +36,7 @@ class AsyncRedisBloomFilter(Held):
     ``seen = await AsyncRedisBloomFilter.open(redis.asyncio.Redis(), "seen", 1_000_000, fpr=0.001)``
     """
 
+    _SHOWN = ("capacity", "fpr", "shards")
     _there: Strings
 
     def __init__(self, transport: AsyncTransport, strings: Strings, run_ids: tuple[str | None, ...]) -> None:
@@ -59,9 +60,10 @@ class AsyncRedisBloomFilter(Held):
         hash: str | None = None,  # noqa: A002 - the name that it has everywhere
         seed: int | None = None,
         secret: bytes | None = None,
-        ttl: float | None = None,
         backend: str | None = None,
+        ttl: float | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> Self:
         """Open or make the filter; parameters and errors are those of `RedisBloomFilter`."""
         wanted = Wanted(
@@ -75,17 +77,29 @@ class AsyncRedisBloomFilter(Held):
             seed,
             secret,
             allow_eviction=allow_eviction,
-            ttl=ttl,
             backend=backend,
+            ttl=ttl,
         )
-        return await cls._opened(client, wanted)
+        confirmed = opening.checked_acks(acks)
+        self = await cls._opened(client, wanted)
+        self._there.acks = confirmed
+        return self
 
     @classmethod
-    async def _opened(cls, client: Any, wanted: Wanted) -> Self:
+    async def _opened(cls, client: Any, wanted: Wanted, data: memoryview | None = None) -> Self:
         transport = await transport_of(client, wanted.name)
-        strings = await transport.run(opening.opened(replace(wanted, spread=transport.shards())))
+        wanted = replace(wanted, spread=transport.shards())
+        strings = await transport.run(opening.opened(wanted, data))
         ids = server.run_ids(strings.names, whole=transport.whole)
         return cls(transport, strings, await transport.run(ids))
+
+    @classmethod
+    async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
+        """Return the filter ``name`` if it is there."""
+        wanted = Wanted(name, secret=secret)
+        if await (await transport_of(client, name)).run(creation.standing(name)) is None:
+            return None
+        return await cls._opened(client, wanted)
 
     @classmethod
     async def from_filter(
@@ -99,10 +113,15 @@ class AsyncRedisBloomFilter(Held):
         ttl: float | None = None,
         allow_eviction: bool = False,
     ) -> Self:
-        """Make a filter on the server with the parameters and bits of one in memory."""
+        """Make a filter on the server with the parameters and bits of one in memory.
+
+        Other clients find it once it has them.
+        """
         wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
-        self = await cls._opened(client, wanted)
-        await self.load(filter)
+        check_secret(wanted, filter)
+        self = await cls._opened(client, wanted, memoryview(filter).cast("B"))
+        if not self._there.fresh:
+            await self.load(filter)
         return self
 
     @classmethod
@@ -147,10 +166,22 @@ class AsyncRedisBloomFilter(Held):
         """Answer for each key whether it was probably added, in the caller's kind."""
         return await self._run(self._there.many(keys, adding=False))
 
+    async def add_hashed(self, hashes: Any) -> Any:
+        """As ``add_many``, of ready 64-bit hashes: of ``hash_many`` with this filter's seed and secret."""
+        return await self._run(self._there.hashed(hashes, adding=True))
+
+    async def contains_hashed(self, hashes: Any) -> Any:
+        """As ``contains_many``, of ready 64-bit hashes: a list, NumPy array or other buffer of them."""
+        return await self._run(self._there.hashed(hashes, adding=False))
+
     async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, AsyncRedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
+            theirs, there = other._transport, other._there  # noqa: SLF001 - its own class
+            near = self._transport.whole and theirs.client is self._transport.client
+            if near and await self._run(united_there(self._there, there)):
+                return
             other = await other.dump()
         await self._run(resharding.merged(self._there, cells_in_memory(self._there, other)))
 
@@ -160,6 +191,7 @@ class AsyncRedisBloomFilter(Held):
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Put the cells of a filter in memory in the place of those on the server."""
+        self._there.need_cells("load()")
         opening.check_in_memory(filter)
         await self._run(resharding.replaced(self._there, cells_in_memory(self._there, filter)))
 

@@ -5,6 +5,7 @@ Its map of the cluster, its connections and its retries are used.
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,8 @@ class ClusterTransport(Transport):
         if isinstance(need, Exchanges):
             client = self.client
             return transport.together(
-                [(client.get_redis_connection(node).connection_pool, each) for node, each in need.parts]
+                [(client.get_redis_connection(node).connection_pool, each) for node, each in need.parts],
+                need.acks,
             )
         if isinstance(need, Question):
             return self._asked(need)
@@ -115,14 +117,12 @@ class ClusterTransport(Transport):
         return time.sleep(need.seconds)
 
     def _node_at(self, host: str, port: int) -> Any:
-        """Return the node of an address, which may be new."""
+        """Return the node of an address, which may have joined since: the map has only nodes with slots."""
         manager = self.client.nodes_manager
-        if manager.get_node(host=host, port=port) is None:
-            with suppress(*RAISED):
-                manager.initialize(additional_startup_nodes_info=[(host, port)])
         node = manager.get_node(host=host, port=port)
-        if node is None:
-            raise refusals.ConnectionError("a node of the cluster is not to be found")
+        if node is None:  # as the client itself does after MOVED
+            node = type(self.client.get_default_node())(host, port, "primary")
+            node = manager.nodes_cache.setdefault(node.name, node)
         return node
 
     def _renewed(self, need: Renew) -> None:
@@ -179,6 +179,16 @@ def answers(client: Any) -> bool:
         with suppress(*RAISED):
             return bool(client.get_redis_connection(node).ping())
     return False
+
+
+def erased(client: Any, name: str) -> None:
+    """Delete all strings and the manifest of a name, which the server looks for."""
+    pattern = re.sub(r"([\\\[\]*?])", r"\\\1", f"{name}:bits") + "*"
+    try:
+        for key in [*client.scan_iter(match=pattern, count=1000), f"{name}:bloomery"]:
+            client.unlink(key)
+    except RAISED as error:
+        raise transport.translated(name, error) from None
 
 
 def transport_of(client: Any, name: str) -> Transport:

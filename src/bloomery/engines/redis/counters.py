@@ -11,24 +11,29 @@ has come: added a second time a key is there too often, which harms nobody. A re
 
 from __future__ import annotations
 
-from itertools import islice, starmap
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bloomery import _core
 from bloomery.engines.redis import creation, failures
 from bloomery.engines.redis.acknowledged import Present
-from bloomery.engines.redis.asks import Send, call
+from bloomery.engines.redis.asks import Pause, Send, read_part
 from bloomery.engines.redis.creation import PIECE
 from bloomery.engines.redis.manifest import MARK_BYTES
 from bloomery.engines.redis.names import Names, shard_of
-from bloomery.errors import BloomeryError
+from bloomery.engines.redis.snapshot import Snapshot, Tags
+from bloomery.engines.redis.strings import raised
+from bloomery.errors import BloomeryError, EngineTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
     from bloomery._core import WireCells, WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
-    from bloomery.engines.redis.asks import Steps
+    from bloomery.engines.redis.asks import Acks, Steps
     from bloomery.engines.redis.manifest import Manifest
 
     #: Does something with some of the keys, from a number on.
@@ -40,6 +45,8 @@ LAYOUT: Final = "blocked"
 WIDTHS = (2, 4, 8)
 #: Keys of one round trip: 0.5 MB of commands to look, 3 MB to add, 12 MB to remove.
 PORTION = 8192
+#: Tries to clear that others overtake, and seconds between them.
+_TRIES, _WAIT = 100, 0.02
 
 
 def cells_of(stood: Manifest, secret: bytes | None) -> WireCounters:
@@ -54,22 +61,72 @@ def cells_of(stood: Manifest, secret: bytes | None) -> WireCounters:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Counted(Snapshot):
+    """A filter of counters as its manifest said it is."""
+
+    cells: WireCounters  # type: ignore[assignment]
+    acknowledged: Present  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, name: str, stood: Manifest, secret: bytes | None) -> Counted:
+        """Return what a manifest says."""
+        names = Names.of(name, stood)
+        return cls(
+            stood,
+            names,
+            cells_of(stood, secret),
+            Tags(tuple(stood.stable(shard) for shard in range(stood.shards)), MARK_BYTES),
+            tuple(shard_of(number, key) for number, key in enumerate(names.bits)),
+            Present(stood.shards),
+            [0] * stood.shards,
+            None,
+        )
+
+    def fresh(self) -> Present:  # type: ignore[override]
+        """Remember nothing yet."""
+        return Present(self.manifest.shards)
+
+
 class Counters:
     """The filter as its strings; every method is a generator of questions (`asks`)."""
 
     def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
         """Take what stands on the server."""
         self.name, self.secret = name, secret
+        #: Replicas that must have what is added.
+        self.acks: Acks | None = None
+        #: True since the server was found to have gone back, until the filter is cleared.
+        self.went_back = False
+        self._one = Lock()
         self.adopt(stood)
 
     def adopt(self, stood: Manifest) -> None:
-        """Go by another manifest: what was acknowledged before is not of it."""
-        self.manifest = stood
-        self.names = Names.of(self.name, stood)
-        self.cells = cells_of(stood, self.secret)
-        self.acknowledged = Present(stood.shards)
-        self.marks = [stood.mark(shard) for shard in range(stood.shards)]
-        self._shards = list(starmap(shard_of, enumerate(self.names.bits)))
+        """Switch to a new manifest and drop the acknowledgements."""
+        was = getattr(self, "snapshot", None)
+        if was is None or was.manifest.id != stood.id or was.manifest.generation < stood.generation:
+            self.went_back = False
+        self.snapshot = Counted.of(self.name, stood, self.secret)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest that this client knows."""
+        return self.snapshot.manifest
+
+    @property
+    def names(self) -> Names:
+        """The keys on the server."""
+        return self.snapshot.names
+
+    @property
+    def cells(self) -> WireCounters:
+        """The counters, natively."""
+        return self.snapshot.cells
+
+    @property
+    def acknowledged(self) -> Present:
+        """What this client knows that the server acknowledged."""
+        return self.snapshot.acknowledged
 
     def many(self, keys: Any, do: Do, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
         """Do something with many keys, in order; what was told, in the kind of the keys, if it is wanted."""
@@ -97,44 +154,92 @@ class Counters:
     def count(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Tell the least counter of each key."""
         batch = gathered.batch(start, start + PORTION)
-        yield from self._sent(batch)
+        yield from self._sent(self.snapshot, batch)
         return batch
 
     def add(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Add keys; 1 for those that were certainly new."""
-        batch = gathered.batch(start, start + PORTION, adding=True)
-        yield from self._sent(batch)
-        self.acknowledged.note(batch.hashes(all=True))
+        batch, snapshot = gathered.batch(start, start + PORTION, adding=True), self.snapshot
+        yield from self._sent(snapshot, batch, changing=True)
+        snapshot.acknowledged.note(batch.hashes(all=True))
+        yield from raised(snapshot)
         return batch
 
     def remove(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Remove keys; 1 for those that seemed to be there."""
-        taken = (yield from self.count(gathered, start)).then()
+        taken, snapshot = (yield from self.count(gathered, start)).then(), self.snapshot
         try:
-            yield from self._sent(taken, once=True)
+            yield from self._sent(snapshot, taken, once=True, changing=True)
         except BloomeryError:  # which of them are gone is not known
-            self.acknowledged.drop(taken.hashes(all=True))
+            snapshot.acknowledged.drop(taken.hashes(all=True))
             raise
-        self.acknowledged.drop(taken.hashes(all=False))
-        yield from self._sent(taken.then())
+        snapshot.acknowledged.drop(taken.hashes(all=False))
+        yield from self._sent(snapshot, taken.then(), changing=True)
+        yield from raised(snapshot)
         return taken
 
-    def _sent(self, batch: WireCounterBatch, *, once: bool = False) -> Steps[None]:
+    def _sent(
+        self, snapshot: Counted, batch: WireCounterBatch, *, once: bool = False, changing: bool = False
+    ) -> Steps[None]:
         """Send a batch and take what it is told; what is refused, or lost, is raised."""
+        if self.went_back:
+            raise failures.rolled_back(self.name)
         if not len(batch):
             return
+        known = {shard: snapshot.epochs[shard] for shard in batch.shards}
         exchanges: list[WireExchange]
-        (exchanges,) = yield [Send(batch, [self._shards[shard] for shard in batch.shards], once)]
+        acks = self.acks if changing else None
+        (exchanges,) = yield [Send(batch, [snapshot.shards[shard] for shard in batch.shards], once, acks)]
         for exchange in exchanges:
             if exchange.refusals:
                 raise failures.refused(self.name, exchange.refusals[0][1])
-            for shard, mark, short, _ in exchange.states:
-                if short or not self._is_mine(shard, mark):
-                    raise self._lost(shard)
+        states = [state for exchange in exchanges for state in exchange.states]
+        missing = [shard for shard, tag, short, _ in states if short or not snapshot.is_own(shard, tag)]
+        if missing:
+            if changing and (yield from creation.same(self.name, snapshot.manifest)) is None:
+                yield from self._swept(snapshot, missing)
+            raise self._lost(missing[0])
+        for shard, tag, _, _ in states:
+            yield from self._check(snapshot, shard, tag, known[shard])
+        for exchange in exchanges:
             batch.take(exchange)
+        if changing:
+            snapshot.touched.update(known)
 
-    def _is_mine(self, shard: int, mark: bytes) -> bool:
-        return len(mark) == MARK_BYTES and mark[:8] == self.marks[shard][:8]
+    def _check(self, snapshot: Counted, shard: int, tag: bytes, known: int) -> Steps[None]:
+        """Raise where a string is in an earlier state than it was known in before it was asked."""
+        if snapshot.is_as_known(shard, tag):
+            epoch = snapshot.epoch_of(tag)
+            if epoch < known:
+                self.went_back = True
+                raise failures.rolled_back(self.name)
+            snapshot.epochs[shard] = max(epoch, snapshot.epochs[shard])
+            return
+        stood = yield from self._same(snapshot)
+        with self._one:
+            if self.snapshot is not snapshot:  # another thread has found out more
+                return
+            if stood.generation > snapshot.manifest.generation:
+                self.adopt(stood)
+            else:
+                self.snapshot = cast("Counted", snapshot.retagged(shard, tag))
+
+    def _same(self, snapshot: Counted) -> Steps[Manifest]:
+        """Return the manifest, which must be of this filter and not of an earlier generation."""
+        stood = yield from creation.same(self.name, snapshot.manifest)
+        if stood is None:
+            raise failures.lost(self.name, "its manifest, or another filter has its name")
+        if stood.generation < snapshot.manifest.generation:
+            self.went_back = True
+            raise failures.rolled_back(self.name)
+        return stood
+
+    def _swept(self, snapshot: Counted, missing: list[int]) -> Steps[None]:
+        """Delete what a change has left where there is no filter, as far as the server can be reached."""
+        with suppress(BloomeryError):
+            for shard in missing:
+                key, nbytes = snapshot.names.bits[shard], snapshot.nbytes(shard)
+                yield from creation.swept(key, nbytes, snapshot.manifest.mark(shard), own=False)
 
     def _lost(self, shard: int) -> Exception:
         return failures.lost(self.name, f"the counters of shard {shard}")
@@ -144,18 +249,20 @@ class Counters:
         yield from ()
         return failures.lost(self.name, what)
 
-    def marked(self, shard: int) -> Steps[bytes]:
-        """Return the mark of a shard, which must be this filter's."""
-        key, (_, nbytes) = self.names.bits[shard], self.cells.range(shard)
-        mark: bytes = yield from call(key, b"GETRANGE", key, nbytes, nbytes + MARK_BYTES - 1)
-        if not self._is_mine(shard, mark):
+    def marked(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
+        """Return the tag of a shard, which must be this filter's."""
+        snapshot = self.snapshot if known is None else known
+        key = snapshot.names.bits[shard]
+        tag = yield from read_part(key, snapshot.nbytes(shard), MARK_BYTES)
+        if not snapshot.is_own(shard, tag):
             raise self._lost(shard)
-        return mark
+        return tag
 
-    def forget(self, shard: int, mark: bytes) -> None:
-        """Go by the mark of another generation."""
-        self.marks[shard] = mark
-        self.acknowledged = Present(self.manifest.shards)
+    def retag(self, snapshot: Snapshot, _part: Snapshot, shard: int, tag: bytes) -> None:
+        """Go by the tag of another generation."""
+        with self._one:
+            if self.snapshot is snapshot and not snapshot.is_as_known(shard, tag):
+                self.snapshot = cast("Counted", snapshot.retagged(shard, tag))
 
     def counted(self) -> Steps[list[int]]:
         """Return what only grows while nothing is lost: of counters nothing does."""
@@ -164,24 +271,52 @@ class Counters:
 
     def present(self, hashes: bytes) -> Steps[int]:
         """Count those of ready hashes that are found."""
-        told = yield from self.each(hashes, self.count)
-        return len(told) - told.count(0)
+        gathered = self.cells.hashed(hashes)
+        for start in range(0, len(gathered), PORTION):
+            batch = gathered.batch(start, start + PORTION)
+            snapshot = self.snapshot
+            (exchanges,) = yield [Send(batch, [snapshot.shards[shard] for shard in batch.shards])]
+            for exchange in exchanges:
+                if exchange.refusals:
+                    raise failures.refused(self.name, exchange.refusals[0][1])
+                batch.take(exchange)
+            gathered.take(batch)
+        return len(gathered.told) - gathered.told.count(0)
 
     def cleared(self) -> Steps[None]:
         """Set every counter to 0, each string at once."""
-        stood = yield from creation.same(self.name, self.manifest)
-        if stood is None:
-            raise failures.lost(self.name, "its manifest, or another filter has its name")
-        self.adopt((yield from creation.replaced(self.name, stood, cast("WireCells", self.cells))))
+        for turn in range(_TRIES):
+            if turn:
+                yield [Pause(min(_WAIT * turn, 20 * _WAIT))]
+            stood = yield from creation.same(self.name, self.manifest)
+            if stood is None:
+                raise failures.lost(self.name, "its manifest, or another filter has its name")
+            with suppress(creation.Overtaken):
+                cells = cast("WireCells", self.cells)
+                self.adopt((yield from creation.replaced(self.name, stood, cells)))
+                self.went_back = False
+                return
+        raise EngineTimeout(f"filter {self.name!r}: other clients keep changing it; try again")
+
+    def deleted(self) -> Steps[bool]:
+        """Delete the filter; True when there was one."""
+        known = self.snapshot
+        was = yield from creation.deleted(self.name)
+        for shard, key in enumerate(known.names.bits):
+            yield from creation.swept(key, known.nbytes(shard), known.manifest.mark(shard), own=True)
+        return was
 
     def cells_there(self) -> Steps[bytes]:
         """Return all counters, byte for byte those of a filter in memory."""
-        parts = []
-        for shard, key in enumerate(self.names.bits):
-            yield from self.marked(shard)
-            _, nbytes = self.cells.range(shard)
+        parts, known = [], self.snapshot
+        for shard, key in enumerate(known.names.bits):
+            yield from self.marked(shard, known)
+            nbytes = known.nbytes(shard)
             for at in range(0, nbytes, PIECE):
-                last = min(at + PIECE, nbytes) - 1
-                parts.append((yield from call(key, b"GETRANGE", key, at, last)))
-            yield from self.marked(shard)
+                size = min(PIECE, nbytes - at)
+                data = yield from read_part(key, at, size)
+                if len(data) != size:
+                    raise self._lost(shard)
+                parts.append(data)
+            yield from self.marked(shard, known)
         return b"".join(parts)

@@ -12,8 +12,8 @@ from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.counters import LAYOUT, WIDTHS, Counters
 from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.manifest import STRINGS, Manifest
-from bloomery.engines.redis.names import refused
-from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
+from bloomery.engines.redis.names import Names, refused
+from bloomery.engines.redis.opening import DEFAULT_FPR, checked_acks, print_of, refuse_own
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
@@ -62,12 +62,15 @@ class RedisCountingFilter(Held):
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> None:
         """Open or make the filter."""
+        confirmed = checked_acks(acks)
         wanted = Wanted(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
         self._transport = transport_of(client, name)
         self._run = self._transport.run
         self._there = self._run(opened(wanted, self._transport.shards()))
+        self._there.acks = confirmed
         self._run_ids = self._run(server.run_ids(self._there.names, whole=self._transport.whole))
 
     def add(self, key: Key, /) -> bool:
@@ -141,7 +144,7 @@ class RedisCountingFilter(Held):
 
     def delete(self) -> bool:
         """Delete the filter from the server; True when it was there."""
-        return self._run(creation.deleted(self.name, self.manifest))
+        return self._run(self._there.deleted())
 
 
 @dataclass(frozen=True)
@@ -204,10 +207,14 @@ def opened(wanted: Wanted, spread: int) -> Steps[Counters]:
     name = wanted.name
     stood = yield from creation.standing(name)
     if stood is None:
+        if wanted.capacity is None:
+            yield from refuse_own(name)
         new = wanted.manifest(spread)
         cells = cast("WireCells", Counters(name, new, wanted.secret).cells)  # raises what does not fit
         said = (yield from server.asked()).for_cells(name)
-        planning.refuse_evicting(said, name, allow_eviction=wanted.allow_eviction)
+        names, allowed = Names.of(name, new), wanted.allow_eviction
+        keys = (names.manifest, *names.bits)
+        yield from planning.refuse_evicting_nodes(name, keys, said, ending=False, allow_eviction=allowed)
         stood = yield from creation.made(name, new, cells)
     stood.check(name, wanted.stated())
     if not stood.counter_bits:

@@ -12,6 +12,7 @@ from bloomery.errors import (
     EngineTimeout,
     EngineUnavailable,
     FilterLost,
+    FilterRolledBack,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
     "EXECABORT": (EngineError, "the server gave up the transaction"),
 }
 _UNKNOWN = "unknown command"
+#: Characters of what a server said that a message repeats.
+_SHOWN = 200
 
 
 def refused(name: str, text: str) -> EngineError:
@@ -56,12 +59,31 @@ def refused(name: str, text: str) -> EngineError:
         return kind(f"filter {name!r}: {message}")
     if _UNKNOWN in text:  # whose text goes on with what was sent
         return EngineError(f"filter {name!r}: the server does not know a command that it takes")
-    return EngineError(f"filter {name!r}: the server refused: {said[:200] if code == 'ERR' else text[:200]}")
+    shown = escaped(said if code == "ERR" else text)
+    return EngineError(f"filter {name!r}: the server refused: {shown}")
+
+
+def escaped(text: str) -> str:
+    """Return what a server said without what a terminal would do, and no more of it than a line."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_SHOWN])
+
+
+def strange(name: str, why: str) -> EngineError:
+    """Return the error for what a client library makes of a reply, or raises of itself."""
+    return EngineError(f"filter {name!r}: the client library failed: {escaped(why)}")
+
+
+def too_few_acks(have: int, wanted: int, milliseconds: int) -> EngineUnavailable:
+    """Return the error for a change that too few replicas have."""
+    return EngineUnavailable(
+        f"{have} of {wanted} replicas confirmed the change within {milliseconds / 1000} s; it was done, and "
+        "may be lost if the server is: add it again, wait longer, or ask for fewer acks"
+    )
 
 
 def gone(name: str, why: str) -> EngineUnavailable:
     """Return the error for a server that cannot be reached; ``why`` is what the client says of it."""
-    said = f" ({why[:200].rstrip('.')})" if why else ""
+    said = f" ({escaped(why).rstrip('.')})" if why else ""
     return EngineUnavailable(
         f"filter {name!r}: the server cannot be reached, or broke the connection off{said}; adds that were "
         "on their way may have been done"
@@ -74,6 +96,15 @@ def late(name: str) -> EngineTimeout:
         f"filter {name!r}: the server did not answer within the client's timeout; adds that were on their "
         "way may have been "
         "done"
+    )
+
+
+def rolled_back(name: str) -> FilterRolledBack:
+    """Return the error for a server that has an earlier state than it had."""
+    return FilterRolledBack(
+        f"filter {name!r}: the server went back to an earlier state (restarted from an older snapshot or a "
+        "cut log, or a replica took over that was behind); keys that it acknowledged are gone: clear() or "
+        "load() starts afresh, opening it again goes on with what is there"
     )
 
 

@@ -9,7 +9,7 @@ from bloomery.engines.redis import content, creation, opening, resharding, serve
 from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.opening import Wanted
-from bloomery.engines.redis.strings import cells_of
+from bloomery.engines.redis.snapshot import cells_of
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bloomery._core import BloomFilter
     from bloomery.engines.redis.acknowledged import Verification
+    from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
     from bloomery.engines.redis.planning import Plan
     from bloomery.engines.redis.strings import Load, Strings
@@ -47,6 +48,9 @@ class RedisBloomFilter(Held):
     ``ttl=3600`` makes a filter that vanishes an hour after it was made, by the server's clock. From then on
     it holds nothing; the next add makes it anew with the same parameters, for an hour again.
 
+    ``acks=1`` waits until one replica has what was added (WAIT, a second at most): EngineUnavailable where
+    fewer do, and the add may have been done.
+
     Raises EngineError and its kin for what the server refuses, FilterLost when it has lost keys that it
     acknowledged. Cost: one round trip a batch of up to 16,384 keys; 57 bytes out and 71 back a key to
     check, 330 and 36 to add.
@@ -73,8 +77,10 @@ class RedisBloomFilter(Held):
         backend: str | None = None,
         ttl: float | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> None:
         """Open or make the filter."""
+        confirmed = opening.checked_acks(acks)
         wanted = Wanted(
             name,
             capacity,
@@ -90,6 +96,7 @@ class RedisBloomFilter(Held):
             ttl=ttl,
         )
         self._open(client, wanted)
+        self._there.acks = confirmed
 
     def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
         self._transport = transport_of(client, wanted.name)
@@ -126,9 +133,7 @@ class RedisBloomFilter(Held):
         other parameters; one with the same is loaded anew.
         """
         wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
-        new = wanted.manifest()
-        # Raises IncompatibleFilters where the secret is another one.
-        cells_of(new, secret).memory(new.capacity, new.fpr).isdisjoint(filter)
+        check_secret(wanted, filter)
         self = cls.__new__(cls)
         self._open(client, wanted, memoryview(filter).cast("B"))
         if not self._there.fresh:
@@ -192,18 +197,9 @@ class RedisBloomFilter(Held):
         """Add the keys of another filter of the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):
             check_same(self.name, self.manifest, other.manifest)
-            there, ends = other._there, self.manifest.ttl or other.manifest.ttl
-            for one in () if ends else (self, other):
-                one._run(one._there.refreshed())
-            if (
-                not ends
-                and self._transport.whole
-                and self._there.other is None
-                and there.other is None
-                and other._transport.client is self._transport.client
-                and other.manifest.shards == self.manifest.shards
-            ):
-                self._run(content.united_there(self._there, there.names.bits))
+            theirs, there = other._transport, other._there
+            near = self._transport.whole and theirs.client is self._transport.client
+            if near and self._run(united_there(self._there, there)):
                 return self
             other = other.dump()
         self._run(resharding.merged(self._there, cells_in_memory(self._there, other)))
@@ -275,10 +271,27 @@ class RedisBloomFilter(Held):
         return {"class": type(self).__name__, **described(self._there, self._load())}
 
 
+def check_secret(wanted: Wanted, filter_: BloomFilter) -> None:
+    """Raise IncompatibleFilters where the secret of a filter in memory is another one."""
+    new = wanted.manifest()
+    cells_of(new, wanted.secret).memory(new.capacity, new.fpr).isdisjoint(filter_)
+
+
 def check_same(name: str, stood: Manifest, other: Manifest) -> None:
     """Raise IncompatibleFilters unless two filters can be united."""
     theirs = asdict(other)
     stood.check(name, {field: theirs[field] for field in _MERGED})
+
+
+def united_there(here: Strings, there: Strings) -> Steps[bool]:
+    """Add the keys of a filter on the same server there; False where they have to pass through memory."""
+    if here.manifest.ttl or there.manifest.ttl:
+        return False
+    mine, theirs = (yield from here.refreshed()), (yield from there.refreshed())
+    if mine.other or theirs.other or mine.manifest.shards != theirs.manifest.shards:
+        return False
+    yield from content.united_there(here, mine, theirs.names.bits)
+    return True
 
 
 def cells_in_memory(strings: Strings, other: Any) -> memoryview:

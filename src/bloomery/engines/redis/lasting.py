@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis.asks import Call, Whole, call
+from bloomery.engines.redis.asks import Call, Whole, call, unexpected
 from bloomery.errors import EngineError, EngineTimeout, EngineUnavailable
 
 if TYPE_CHECKING:
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
 
+_SECOND = 1_000_000
 #: A command about the time to live of a key, without the key.
 Lasts = tuple[bytes | int, ...]
 
@@ -62,5 +63,15 @@ def timed(key: bytes, how: Lasts, *words: bytes | int, others: tuple[bytes, ...]
 
 def now(key: bytes) -> Steps[int]:
     """Return the milliseconds since 1970 by the clock of the node that has ``key``."""
-    seconds, micros = yield from call(key, b"TIME")
-    return int(seconds) * 1000 + int(micros) // 1000
+    return int(clock((yield from call(key, b"TIME"))) * 1000)
+
+
+def clock(answer: Any) -> float:
+    """Return the seconds since 1970 in a reply to TIME."""
+    try:
+        seconds, micros = (int(part) for part in answer)
+    except (TypeError, ValueError):
+        raise unexpected("no time") from None
+    if not (0 <= seconds < 1 << 40 and 0 <= micros < _SECOND):
+        raise unexpected("no time")
+    return seconds + micros / _SECOND

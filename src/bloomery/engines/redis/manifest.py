@@ -6,13 +6,23 @@ The filter's parameters, by which every client checks that it means the same fil
 from __future__ import annotations
 
 import json
+import reprlib
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from functools import cached_property
+from hashlib import blake2b
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
-from bloomery.errors import FormatError, IncompatibleFilters
+from bloomery import _core
+from bloomery.errors import EngineError, FormatError, IncompatibleFilters
 
-#: Of this file and of the strings; a newer one is refused.
-VERSION = 1
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Of this file and of the strings; a newer one is refused. Since version 2 a tag has a checksum of the
+#: parameters in place of the filter's id, and an epoch in place of the shard's number.
+VERSION = 2
+_VERSIONS = (1, 2)
 #: Of the rule by which keys become hashes.
 KEY_RULE = 1
 #: Strings are being made; all are there, and their times to live are being set; done.
@@ -21,9 +31,21 @@ BUILDING, CLOSING, READY = "building", "closing", "ready"
 DELETING = "deleting"
 _STATES = {BUILDING, CLOSING, READY, DELETING}
 MARK_BYTES = 16
+#: Bytes of a tag that say whose it is, and of these and the generation.
+OWNER_BYTES, STABLE_BYTES = 8, 12
+#: The longest manifest that is read, and the most shards: a cluster has 16,384 slots.
+MOST_BYTES, MOST_SHARDS = 1 << 16, 1 << 16
+_LONGEST_STRING, _LONGEST_NAME = 512 << 20, 64
+_MOST_GENERATION = (1 << 32) - 2
+MOST_WINDOW, MOST_GENERATIONS = 1e12, 1 << 10
 #: Who holds the cells: strings, or a filter of the server's own.
 STRINGS, MODULE = "strings", "module"
 _ID_BYTES = 8
+#: The fields that a tag is bound to: what a filter is, without what changes while it is there.
+_BOUND = (
+    *("id", "backend", "capacity", "fpr", "layout", "scheme", "hash", "num_bits", "num_hashes", "shards"),
+    *("seed", "secret", "counter_bits", "window", "generations", "cut", "key_rule", "version", "ttl"),
+)
 #: What manifests that were written before have not.
 _LATER = {"ttl": 0.0, "expires": 0}
 #: Seconds for which a filter may stand.
@@ -65,10 +87,14 @@ class Manifest:
     #: Seconds for which it stands, 0 for good, and the milliseconds since 1970 at which it vanishes.
     ttl: float = 0.0
     expires: int = 0
+    #: The generations of a window that were begun, as `generations` has them; "" of other filters.
+    begun: str = ""
 
     def to_bytes(self) -> bytes:
         """Return the text that stands on the server; that of a filter for good has no ttl."""
         said = asdict(self)
+        if not self.window:
+            del said["begun"]
         if not self.ttl:
             for field in _LATER:
                 del said[field]
@@ -79,13 +105,39 @@ class Manifest:
         """The words behind the SET of a manifest that is done: the moment at which it vanishes."""
         return (b"PXAT", self.expires) if self.ttl else ()
 
-    def mark(self, shard: int) -> bytes:
-        """Return the bytes behind the cells of a shard.
+    @cached_property
+    def _bound(self) -> bytes:
+        return json.dumps([getattr(self, field) for field in _BOUND]).encode()
 
-        Whose they are, of which generation, and which ones.
-        """
-        id_ = bytes.fromhex(self.id)[:_ID_BYTES]
-        return id_ + self.generation.to_bytes(4, "little") + shard.to_bytes(4, "little")
+    @property
+    def checksum(self) -> str:
+        """What the parameters are bound by where no tag is: 16 hexadecimal digits."""
+        return self._owner(0).hex()
+
+    def _owner(self, shard: int) -> bytes:
+        if self.version == 1:
+            return bytes.fromhex(self.id)[:_ID_BYTES]
+        return blake2b(b"%d:%s" % (shard, self._bound), digest_size=OWNER_BYTES).digest()
+
+    def mark(self, shard: int) -> bytes:
+        """Return the tag behind the cells of a shard: whose they are, of which generation and epoch."""
+        last = shard.to_bytes(4, "little") if self.version == 1 else bytes(4)
+        return self._owner(shard) + self.generation.to_bytes(4, "little") + last
+
+    def stable(self, shard: int) -> bytes:
+        """Return the beginning of a shard's tag that stays as it is within a generation."""
+        return self.mark(shard)[: MARK_BYTES if self.version == 1 else STABLE_BYTES]
+
+    def is_own(self, shard: int, tag: bytes) -> bool:
+        """Tell whether a tag is that of a shard of this filter, of any generation."""
+        mine = self.mark(shard)
+        if len(tag) != MARK_BYTES or tag[:OWNER_BYTES] != mine[:OWNER_BYTES]:
+            return False
+        return self.version > 1 or tag[STABLE_BYTES:] == mine[STABLE_BYTES:]
+
+    def epoch_of(self, tag: bytes) -> int:
+        """Return the epoch in a tag of this filter; those of version 1 have none."""
+        return int.from_bytes(tag[STABLE_BYTES:], "big") if self.version > 1 else 0
 
     def told(self) -> dict[str, Any]:
         """Return what callers are told of it: the parameters that a filter of its kind has."""
@@ -124,6 +176,8 @@ class Manifest:
 
     def next(self, expires: int | None = None) -> Manifest:
         """Return it with the next generation, and with another moment at which it vanishes, if it has one."""
+        if self.generation >= _MOST_GENERATION:
+            raise EngineError(f"a filter is changed {_MOST_GENERATION} times at most; make another one")
         when = self.expires if expires is None else expires
         return replace(self, generation=self.generation + 1, expires=when)
 
@@ -155,35 +209,101 @@ def _shown(field: str, value: Any) -> str:
     return repr(value)
 
 
+def generation_of(tag: bytes) -> int:
+    """Return the generation in a tag."""
+    return int.from_bytes(tag[OWNER_BYTES:STABLE_BYTES], "little")
+
+
+def _whole(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: least <= value <= most
+
+
+def _seconds(least: float, most: float) -> Callable[[Any], bool]:
+    """Zero, or a number of seconds in a range."""
+    return lambda value: value == 0 or (isfinite(value) and least <= value <= most)
+
+
+def _hex(*digits: int) -> Callable[[Any], bool]:
+    return lambda value: len(value) in digits and set(value) <= set("0123456789abcdef")
+
+
+def _is_name(value: str) -> bool:
+    return 0 < len(value) <= _LONGEST_NAME and value.isascii() and value.isprintable()
+
+
+#: What every field must satisfy, beside being of its type, before anything is made of it.
+_SOUND: dict[str, Callable[[Any], bool]] = {
+    "id": _hex(*range(2 * _ID_BYTES, 65, 2)),
+    "backend": lambda value: value in {STRINGS, MODULE},
+    "capacity": _whole(1, (1 << 64) - 1),
+    "fpr": lambda value: 0 < value < 1,
+    "layout": lambda value: value in {row["name"] for row in _core.layouts()},
+    "scheme": lambda value: not value or _is_name(value),
+    "hash": _is_name,
+    "num_bits": _whole(1, MOST_SHARDS * _LONGEST_STRING * 8),
+    "num_hashes": _whole(1, 1 << 12),
+    "shards": _whole(1, MOST_SHARDS),
+    "seed": _whole(0, (1 << 64) - 1),
+    "secret": _hex(0, 16),
+    "generation": _whole(0, _MOST_GENERATION),
+    "counter_bits": lambda value: value in {0, 2, 4, 8},
+    "window": _seconds(1e-3, MOST_WINDOW),
+    "generations": _whole(0, MOST_GENERATIONS),
+    "cut": _whole(0, _MOST_GENERATION),
+    "other_shards": _whole(0, MOST_SHARDS),
+    "other_cut": _whole(0, _MOST_GENERATION),
+    "state": lambda value: value in _STATES,
+    "ttl": _seconds(LEAST_TTL, MOST_TTL),
+    "expires": _whole(0, (1 << 53) - 1),
+}
+
+
+def _wrong(manifest: Manifest) -> str | None:
+    """Return the field of a manifest that cannot be, or None."""
+    for field in fields(Manifest):
+        value = getattr(manifest, field.name)
+        if type(value).__name__ != field.type or not _SOUND.get(field.name, lambda _: True)(value):
+            return field.name
+    if bool(manifest.window) != (manifest.generations > 1):
+        return "generations"
+    if bool(manifest.ttl) != bool(manifest.expires):
+        return "expires"
+    for field_name, shards in (("shards", manifest.shards), ("other_shards", manifest.other_shards)):
+        if shards > 1 and shards * 32 > manifest.num_bits // 8:  # a line has 32 bytes or more
+            return field_name
+    if manifest.backend == STRINGS and manifest.num_bits // 8 // manifest.shards > _LONGEST_STRING:
+        return "num_bits"
+    return None
+
+
 def read(name: str, data: bytes) -> Manifest:
     """Return the manifest in ``data``; FormatError for what is none, or of a newer release."""
-    known = {field.name: field.type for field in fields(Manifest)}
+    known = [field.name for field in fields(Manifest)]
     try:
-        stored = {**_LATER, **json.loads(data)}
-        version = stored["version"]
-        if version != VERSION or stored["key_rule"] != KEY_RULE:
-            raise FormatError(
-                f"the filter {name!r} on the server is of version {version} with key rule "
-                f"{stored['key_rule']}, and this "
-                f"release knows version {VERSION} with key rule {KEY_RULE}; use the release that made it, "
-                "or a newer one"
-            )
-        manifest = Manifest(**{field: stored[field] for field in known})
-        sound = all(type(getattr(manifest, field)).__name__ == kind for field, kind in known.items())
-        sound &= len(bytes.fromhex(manifest.id)) >= _ID_BYTES and manifest.state in _STATES
-        sound &= manifest.backend in {STRINGS, MODULE}
-        sound &= all(0 <= number < 1 << 32 for number in (manifest.generation, manifest.shards - 1))
-        sound &= all(
-            0 <= number < 1 << 32 for number in (manifest.cut, manifest.other_shards, manifest.other_cut)
-        )
-        sound &= 0 <= manifest.ttl < MOST_TTL + 1 and 0 <= manifest.expires < 1 << 53
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        sound = False
-    if not sound:
+        # What is longer than any manifest is none, whatever it says.
+        stored = {**_LATER, **json.loads(data if len(data) <= MOST_BYTES else b"")}
+        if not stored["window"]:
+            stored.setdefault("begun", "")
+        version, rule = stored["version"], stored["key_rule"]
+        fits = type(version) is int and version in _VERSIONS and type(rule) is int and rule == KEY_RULE
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(
             f"what stands under {name + ':bloomery'!r} on the server is no filter of this package; choose "
             "another name"
+        ) from None
+    if not fits:
+        raise FormatError(
+            f"the filter {name!r} on the server is of version {reprlib.repr(version)} with key rule "
+            f"{reprlib.repr(rule)}, and this release knows versions up to {VERSION} with key rule "
+            f"{KEY_RULE}; use the release that made it, or a newer one"
+        )
+    missing = [field for field in known if field not in stored]
+    if missing:
+        raise FormatError(f"the manifest of the filter {name!r} has no {missing[0]}; delete the filter")
+    manifest = Manifest(**{field: stored[field] for field in known})
+    if wrong := _wrong(manifest):
+        raise FormatError(
+            f"the manifest of the filter {name!r} says {wrong} {reprlib.repr(stored[wrong])}, which cannot "
+            "be; it was changed or damaged, delete the filter and make it again"
         )
     return manifest

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.engines.redis import terms
-from bloomery.engines.redis.asks import call
+from bloomery.engines.redis.asks import read_number
 from bloomery.engines.redis.strings import Load, Strings
 from bloomery.errors import EngineError
 
 if TYPE_CHECKING:
     from bloomery._core import WireBatch, WireExchange
     from bloomery.engines.redis.asks import Steps
-    from bloomery.engines.redis.manifest import Manifest
+    from bloomery.engines.redis.snapshot import Snapshot
 
 _THERE = b"\x01"
 
@@ -26,19 +26,16 @@ _THERE = b"\x01"
 class Module(Strings):
     """The filter as the server's own."""
 
-    def adopt(self, stood: Manifest) -> None:
-        """Go by a manifest."""
-        super().adopt(stood)
-        self.marks = [_THERE]
-
-    def _exchanged(self, batch: WireBatch) -> Steps[list[WireExchange]]:
+    def _exchanged(
+        self, part: Snapshot, batch: WireBatch, *, adding: bool = False
+    ) -> Steps[list[WireExchange]]:
         try:
-            return (yield from super()._exchanged(batch))
+            return (yield from super()._exchanged(part, batch, adding=adding))
         except EngineError:
-            (key,) = self.names.bits
-            if not (yield from call(key, b"EXISTS", key)):
-                yield from self.refreshed()
-                raise (yield from self.gone("the filter", key)) from None
+            (key,) = part.names.bits
+            if not (yield from read_number(key, b"EXISTS", key)):
+                yield from self.refreshed(part)
+                raise (yield from self.gone("the filter", key, part)) from None
             raise
 
     def need_cells(self, what: str) -> None:
@@ -53,12 +50,13 @@ class Module(Strings):
         """Return None: they are the server's business."""
         return None
 
-    def marked(self, shard: int) -> Steps[bytes]:
+    def marked(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
         """Ask whether it is there."""
-        key = self.names.bits[shard]
-        if not (yield from call(key, b"EXISTS", key)):
-            yield from self.refreshed()
-            raise (yield from self.gone("the filter", key))
+        snapshot = self.snapshot if known is None else known
+        key = snapshot.names.bits[shard]
+        if not (yield from read_number(key, b"EXISTS", key)):
+            yield from self.refreshed(snapshot)
+            raise (yield from self.gone("the filter", key, snapshot))
         return _THERE
 
     def load(self) -> Steps[Load]:
@@ -74,5 +72,4 @@ class Module(Strings):
     def _card(self) -> Steps[int]:
         yield from self.refreshed()
         (key,) = self.names.bits
-        number: int = yield from call(key, b"BF.CARD", key)
-        return number
+        return (yield from read_number(key, b"BF.CARD", key))

@@ -1,10 +1,12 @@
 """The keys of a filter on the server.
 
-``name:bits`` holds the cells, ``name:bits:0``, ``name:bits:1`` and so on those of a filter in shards,
-``name:bits@1:0`` and so on after it went to another number of them, ``name:bloomery`` says what it is. A
-filter of the server's own (BF.*) is under ``name:bits:<id>``, and one with a time to live has its id there
-too, so that what comes after it is never taken for it. Shards go to the nodes of a cluster by their
-names, unless the name has a tag in braces, which then chooses one node for all.
+``name:bloomery`` says what it is, ``name:bits:<id>`` holds the cells, ``name:bits:<id>:0``, ``:1`` and so on
+those of a filter in shards, ``name:bits@1:<id>:0`` and so on after it went to another number of them. The
+id is drawn when a filter is made, so that what a client sends that has missed its end never reaches the
+next filter of the name. A filter of the server's own (BF.*) has a checksum of its id and parameters in place
+of the id, as it has no tag. Filters of version 1 without a time to live have no id in their names. Shards go
+to the nodes of a cluster by their names, unless the name has a tag in braces, which then chooses one node
+for all.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ class Names:
 
     @classmethod
     def of(cls, name: str, stood: Manifest) -> Names:
-        """Return the keys of a filter that stands: those of some have its id."""
-        of = stood.id[:_ID_DIGITS] if stood.backend == MODULE or stood.ttl else ""
+        """Return the keys of a filter by its manifest."""
+        of = stood.id[:_ID_DIGITS] if stood.version > 1 or stood.backend == MODULE or stood.ttl else ""
+        if stood.backend == MODULE and stood.version > 1:  # which has no tag: its name has the checksum
+            of = stood.checksum
         return cls(name, stood.shards, stood.cut, of)
 
 

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from bloomery import _core
 from bloomery.engines.redis import creation, planning, server
+from bloomery.engines.redis.asks import Acks, read_text
 from bloomery.engines.redis.manifest import LEAST_TTL, MODULE, MOST_TTL, STRINGS, Manifest
 from bloomery.engines.redis.module import Module
 from bloomery.engines.redis.names import Names, refused
-from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import EngineError, FilterLost, ParameterError, ParameterTypeError
+from bloomery.engines.redis.snapshot import cells_of
+from bloomery.engines.redis.strings import Strings
+from bloomery.errors import (
+    EngineError,
+    EngineRefused,
+    FilterLost,
+    IncompatibleFilters,
+    ParameterError,
+    ParameterTypeError,
+)
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
@@ -161,6 +170,18 @@ def _checked(ttl: Any) -> float:
     )
 
 
+#: Milliseconds for which replicas are waited for.
+_ACKED_WITHIN = 1000
+_MOST_ACKS = 1 << 10
+
+
+def checked_acks(replicas: Any) -> Acks | None:
+    """Return how many replicas must confirm what is added; ParameterError for what is no such number."""
+    if type(replicas) is not int or not 0 <= replicas <= _MOST_ACKS:
+        raise ParameterError(f"acks must be a number of replicas, 0 to {_MOST_ACKS:,}, got {replicas!r}")
+    return Acks(replicas, _ACKED_WITHIN) if replicas else None
+
+
 def print_of(secret: bytes | None) -> str:
     """Return the fingerprint of a secret."""
     return fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
@@ -209,19 +230,51 @@ def plan(wanted: Wanted, batch: int) -> Steps[Plan]:
     said = yield from server.asked()
     new = wanted.manifest(_backend(wanted, said))
     cells = cells_of(new, wanted.secret)
-    nodes = yield from planning.placed(Names.of(wanted.name, new), cells, said)
-    return planning.planned(cells, new, nodes, batch)
+    names = Names.of(wanted.name, new)
+    nodes = yield from planning.placed(names, cells, said, ending=bool(new.ttl))
+    return planning.planned(cells, new, (yield from planning.warned(names, nodes)), batch)
+
+
+#: Filters of a server's own by what TYPE answers, and the commands that make and ask them.
+_OWN = {
+    b"MBbloom--": ("Bloom", "BF.RESERVE, BF.ADD", "BF.EXISTS"),
+    b"bloomfltr": ("Bloom", "BF.RESERVE, BF.ADD", "BF.EXISTS"),
+    b"MBbloomCF": ("cuckoo", "CF.RESERVE, CF.ADD", "CF.EXISTS"),
+}
+_LONGEST_TYPE = 1 << 10
+
+
+def refuse_own(name: str) -> Steps[None]:
+    """Raise IncompatibleFilters where the server has a filter of its own under a name, made by its commands.
+
+    Such a filter hashes keys in its server, so that no hash of this package is in it.
+    """
+    key = name.encode()
+    try:
+        sort = yield from read_text(key, _LONGEST_TYPE, b"TYPE", key)
+    except EngineRefused:  # this user may not know
+        return
+    if sort not in _OWN:
+        return
+    kind, made, ask = _OWN[sort]
+    raise IncompatibleFilters(
+        f"the server has a {kind} filter of its own under {name!r} ({made}), and this package has none "
+        f"there: the server itself hashes its keys. Ask it by {ask}, or give a capacity and a "
+        "filter of this package is made beside it"
+    )
 
 
 def opened(wanted: Wanted, data: bytes | memoryview | None = None) -> Steps[Strings]:
     """Return the filter, made if there is none, of the cells in ``data`` if they are given."""
     stood, made = (yield from creation.standing(wanted.name)), ""
     if stood is None:
+        if wanted.capacity is None:
+            yield from refuse_own(wanted.name)
         wanted.manifest()  # raises what is wrong with the parameters
         said = yield from server.asked()
         new = wanted.manifest(_backend(wanted, said))
         cells = cells_of(new, wanted.secret)
-        nodes = yield from planning.placed(Names.of(wanted.name, new), cells, said)
+        nodes = yield from planning.placed(Names.of(wanted.name, new), cells, said, ending=bool(new.ttl))
         planned = planning.planned(cells, new, nodes, 1)
         planned.refuse(wanted.name, allow_eviction=wanted.allow_eviction)
         stood, made = (yield from creation.made(wanted.name, new, cells, data)), new.id

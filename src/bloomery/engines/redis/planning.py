@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from bloomery.engines.redis.names import Names, shard_of
 from bloomery.errors import EngineFull, EngineRefused, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bloomery._core import WireCells
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
@@ -38,8 +40,12 @@ class Node:
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: True when it may evict keys that have no time to live.
+    #: True when it may evict the strings: those with a time to live are evicted under volatile policies, too.
     evicts: bool
+    #: True when the strings have a time to live.
+    ending: bool = False
+    #: How it may lose keys that it acknowledged, a sentence each; `plan` asks, nothing else does.
+    warnings: tuple[str, ...] = ()
 
     @property
     def room(self) -> float:
@@ -80,6 +86,9 @@ class Plan:
     bytes_added: int
     #: Each node of a cluster that holds shards or the manifest; the server alone otherwise.
     nodes: tuple[Node, ...]
+    #: How the server, or which nodes, may lose keys that they acknowledged: no log of commands on disk, one
+    #: that is synced late, writes without replicas. What a server does not tell is not warned of.
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as a dict."""
@@ -102,19 +111,37 @@ class Plan:
         return f" there, for {node.shards} of its {self.shards} shards" if len(self.nodes) > 1 else ""
 
 
-def _named(node: Node | Server) -> str:
-    name = getattr(node, "name", "")
-    return f"the node {name}" if name else "the server"
+def _named(node: Node) -> str:
+    return f"the node {node.name}" if node.name else "the server"
 
 
-def refuse_evicting(one: Node | Server, name: str, *, allow_eviction: bool) -> None:
+def refuse_evicting(one: Node, name: str, *, allow_eviction: bool) -> None:
     """Raise EngineRefused for a server that may evict a filter, unless that is allowed."""
     if one.evicts and not allow_eviction:
+        volatile = "" if one.ending else " or a volatile policy"
         raise EngineRefused(
-            f"filter {name!r}: {_named(one)} may evict it (maxmemory-policy {one.policy}), and keys would be "
-            "lost without a sign; use a server with noeviction or a volatile policy, or pass "
+            f"filter {name!r}: {_named(one)} may evict its strings (maxmemory-policy {one.policy}), and keys "
+            f"that it acknowledged would be lost; use a server with noeviction{volatile}, or pass "
             "allow_eviction=True"
         )
+
+
+def refuse_evicting_nodes(
+    name: str, keys: Iterable[bytes], said: Server, *, ending: bool, allow_eviction: bool
+) -> Steps[None]:
+    """Raise EngineRefused where a node that gets one of the keys may evict it; a server alone has ``said``.
+
+    ending: the keys have a time to live.
+    """
+    seen = set[str]()
+    for key in keys:
+        (at,) = yield [Where(key)]
+        if at not in seen:
+            seen.add(at)
+            told = (yield from server.asked(key)) if at else said
+            evicts = told.evicts(ending=ending)
+            node = Node(at, 0, 0, told.maxmemory, told.used_memory, told.policy, evicts, ending)
+            refuse_evicting(node, name, allow_eviction=allow_eviction)
 
 
 def least_shards(num_bits: int) -> int:
@@ -139,8 +166,11 @@ def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> 
     return layout, *_core.size_for(layout, capacity, fpr, scheme)
 
 
-def placed(names: Names, cells: WireCells, said: Server) -> Steps[list[Node]]:
-    """Ask each node that gets a part of a filter what it has; a server alone has ``said`` it."""
+def placed(names: Names, cells: WireCells, said: Server, *, ending: bool = False) -> Steps[list[Node]]:
+    """Ask each node that gets a part of a filter what it has; a server alone has ``said`` it.
+
+    ending: its strings have a time to live.
+    """
     parts: dict[str, list[int]] = {}
     keys: dict[str, bytes] = {}
     for key, shard in ((names.manifest, None), *zip(names.bits, range(len(names.bits)), strict=True)):
@@ -151,10 +181,23 @@ def placed(names: Names, cells: WireCells, said: Server) -> Steps[list[Node]]:
     for at, shards_ in parts.items():
         told = (yield from server.asked(keys[at])) if at else said
         nbytes = sum(cells.range(shard)[1] + MARK_BYTES for shard in shards_)
-        nodes.append(
-            Node(at, len(shards_), nbytes, told.maxmemory, told.used_memory, told.policy, told.evicts)
-        )
+        evicts = told.evicts(ending=ending)
+        about = (told.maxmemory, told.used_memory, told.policy, evicts, ending)
+        nodes.append(Node(at, len(shards_), nbytes, *about))
     return nodes
+
+
+def warned(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
+    """Ask each node how it may lose keys that it acknowledged."""
+    keys: dict[str, bytes] = {}
+    for key in (names.manifest, *names.bits):
+        (at,) = yield [Where(key)]
+        keys.setdefault(at, key)
+    told = []
+    for node in nodes:
+        safety = yield from server.safety(keys[node.name] if node.name else None)
+        told.append(replace(node, warnings=tuple(safety.warnings())))
+    return told
 
 
 def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH) -> Plan:
@@ -188,4 +231,5 @@ def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LA
         bytes_to_add=len(sent[1].buffer),
         bytes_added=sum(sizes) if sent[1].is_whole else by_key,
         nodes=tuple(nodes),
+        warnings=tuple(f"{_named(node)}: {text}" for node in nodes for text in node.warnings),
     )

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import redis.exceptions as refusals
 
+from bloomery.engines.redis.asks import unexpected
+from bloomery.errors import BloomeryError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Call, Send, Shard
+    from bloomery.engines.redis.asks import Acks, Call, Send, Shard
 
 T = TypeVar("T")
 
@@ -32,6 +35,7 @@ _TO = ("MOVED", _ASK)
 #: What another node, or another moment, may do.
 _ELSEWHERE = (*_DOWN, *_TO, "TRYAGAIN")
 _SHORT_PAUSE = 0.05
+_SLOTS = 16384
 #: No node is known for a slot, or at an address.
 _UNKNOWN = (refusals.RedisError, refusals.RedisClusterException)
 _BROKEN = (
@@ -50,6 +54,7 @@ class Exchanges(NamedTuple):
     """
 
     parts: list[tuple[Any, Callable[[], WireExchange]]]
+    acks: Acks | None = None
 
 
 class Question(NamedTuple):
@@ -182,7 +187,7 @@ class _Detour:
         self.left += part.shards
         self.refused.append(part.exchange)
         if error is not None:
-            if self.once or not failed_over(error):
+            if self.once or isinstance(error, BloomeryError) or not failed_over(error):
                 raise error
             self.error = error
             self.broken.append(part.node)
@@ -225,7 +230,7 @@ def routed(
                 raise
             yield Renew([], patience.failures)
             continue
-        outcomes = yield Exchanges([(part.node, part.make) for part in parts])
+        outcomes = yield Exchanges([(part.node, part.make) for part in parts], send.acks)
         detour = _Detour(once=send.once)
         for part, outcome in zip(parts, outcomes, strict=True):
             if detour.note(part, outcome):
@@ -266,7 +271,8 @@ def side_by_side(steps: list[Generator[Need, Any, T]]) -> Generator[Need, Any, l
         for number in set(needs) - set(exchanges):
             go_on(number, (yield needs[number]))
         parts = [part for need in exchanges.values() for part in need.parts]
-        outcomes = iter((yield Exchanges(parts)) if parts else ())
+        acks = next((need.acks for need in exchanges.values() if need.acks is not None), None)
+        outcomes = iter((yield Exchanges(parts, acks)) if parts else ())
         for number, need in exchanges.items():
             go_on(number, list(islice(outcomes, len(need.parts))))
     return [told[number] for number in range(len(steps))]
@@ -287,5 +293,11 @@ def _parts(
 
 def _moved(words: list[str], node: Any) -> Moved:
     """Slot and address, ``host:port``; without a host it is that of the node that answered."""
-    host, _, port = words[1].rpartition(":")
-    return Moved(int(words[0]), host or node.host, int(port))
+    try:
+        host, _, port = words[1].rpartition(":")
+        slot, number = int(words[0]), int(port)
+    except (IndexError, ValueError):
+        raise unexpected("a redirection to nowhere") from None
+    if not (0 <= slot < _SLOTS and 0 < number < 1 << 16):
+        raise unexpected("a redirection to nowhere")
+    return Moved(slot, host or node.host, number)

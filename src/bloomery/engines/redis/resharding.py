@@ -14,6 +14,10 @@ yet finds out by its next batch: it reads the marks behind the keys.
 In each state, and while clients are in two that follow each other, what is read has all that was
 acknowledged. So it does not matter where who reshards is stopped: clients go on in that state, and the next
 reshard goes on from there. What it goes to stands in a key of its own, which the first one sets.
+
+Each state is set by comparing the manifest with the one that it follows (`creation.swapped`), and no tag is
+set to an earlier generation than it has. So a client that was paused at any point, for however long, changes
+nothing when it goes on: another one has gone on in its place, or it is the one who does.
 """
 
 from __future__ import annotations
@@ -24,24 +28,36 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bloomery.engines.redis import content, creation, failures, terms
-from bloomery.engines.redis.asks import Pause, call
-from bloomery.engines.redis.lasting import lasts
-from bloomery.engines.redis.manifest import MARK_BYTES
+from bloomery.engines.redis import content, creation, manifest, terms
+from bloomery.engines.redis.asks import Pause, call, is_done, read_number, read_part, read_text
+from bloomery.engines.redis.creation import Overtaken
+from bloomery.engines.redis.lasting import Expired, lasts
+from bloomery.engines.redis.manifest import MARK_BYTES, MOST_SHARDS
 from bloomery.engines.redis.names import beside
-from bloomery.engines.redis.strings import Strings, cells_of
-from bloomery.errors import BloomeryError, FilterLost, FormatError
+from bloomery.engines.redis.snapshot import Snapshot, cells_of
+from bloomery.errors import (
+    BloomeryError,
+    EngineError,
+    EngineTimeout,
+    EngineUnavailable,
+    FilterLost,
+    FilterRolledBack,
+    FormatError,
+    ParameterError,
+)
 
 if TYPE_CHECKING:
     from bloomery._core import BloomFilter
     from bloomery.engines.redis.asks import Steps
     from bloomery.engines.redis.manifest import Manifest
+    from bloomery.engines.redis.strings import Strings
 
-#: Milliseconds after which the old strings vanish: a batch that is on its way finds their marks until then.
+#: Milliseconds after which the old strings vanish: a batch that is on its way finds their tags until then.
 _KEPT = 60_000
-#: Milliseconds for which another client lets one set the next generation, and seconds between its looks.
-_TURN = 10_000
-_WAIT = 0.05
+#: Tries after which a client gives up that others overtake again and again; seconds between them, at most.
+_TRIES, _WAIT, _LONGEST_WAIT = 100, 0.02, 0.5
+#: Bytes of what a filter goes to.
+_CLAIM_BYTES = 1 << 12
 
 
 def _claim(strings: Strings) -> bytes:
@@ -56,142 +72,212 @@ def resharded(strings: Strings, shards: int) -> Steps[None]:
 
 
 def _resharded(strings: Strings, shards: int) -> Steps[None]:
-    while True:
-        yield from strings.refreshed()
-        stood, key = strings.manifest, _claim(strings)
+    if type(shards) is int and shards > MOST_SHARDS:
+        raise ParameterError(f"shards must be {MOST_SHARDS:,} at most, got {shards:,}")
+    for turn in range(_TRIES):
+        yield from _paused(turn)
+        now = yield from strings.refreshed()
+        stood, key = now.manifest, _claim(strings)
         to = {"id": stood.id, "shards": shards, "cut": stood.cut + 1, "from": [stood.shards, stood.cut]}
-        wanted = json.dumps(to).encode()
         if stood.shards != shards and not stood.other_shards:
             cells_of(replace(stood, shards=shards), strings.secret)  # raises what cannot be
-            yield from call(key, b"SET", key, wanted, b"NX")
-        claimed = yield from _claimed(strings)
+            yield from is_done(key, b"SET", key, json.dumps(to).encode(), b"NX")
+        try:
+            claimed = yield from _claimed(strings)
+        except FilterLost:  # it was deleted before the claim was set
+            yield from _disclaimed(strings, stood.id)
+            raise
         if claimed is None:
-            if strings.manifest.shards == shards:
+            if strings.manifest.shards == shards and not strings.manifest.other_shards:
                 return
             continue
-        with suppress(_Overtaken):
-            yield from _moved(strings, *claimed)
-            yield from call(key, b"DEL", key)
+        said, to_shards, cut = claimed
+        with suppress(Overtaken):
+            yield from _moved(strings, to_shards, cut)
+            yield from creation.guarded(key, said, b"DEL", key)
+    raise EngineTimeout(f"filter {strings.name!r}: other clients keep changing it; try again")
 
 
-def _claimed(strings: Strings) -> Steps[tuple[int, int] | None]:
-    """Return the shards and the cut that the filter goes to; None if nobody wants it to go anywhere."""
+def _paused(turn: int) -> Steps[None]:
+    """Wait before every try but the first, longer and longer."""
+    if turn:
+        yield [Pause(min(_WAIT * turn, _LONGEST_WAIT))]
+
+
+def _disclaimed(strings: Strings, of: str) -> Steps[None]:
+    """Delete what a filter that is gone was to go to."""
     key = _claim(strings)
-    data = yield from call(key, b"GET", key)
+    with suppress(BloomeryError):
+        data = yield from read_text(key, _CLAIM_BYTES, b"GET", key)
+        if data is not None and _read_claim(strings.name, data)[0] == of:
+            yield from creation.guarded(key, data, b"DEL", key)
+
+
+def _claimed(strings: Strings) -> Steps[tuple[bytes, int, int] | None]:
+    """Return the claim, the shards and the cut that the filter goes to; None if it goes nowhere."""
+    key = _claim(strings)
+    data = yield from read_text(key, _CLAIM_BYTES, b"GET", key)
     if data is None:
         return None
+    of, shards, cut, before, old_cut = _read_claim(strings.name, data)
+    stood = (yield from strings.refreshed()).manifest
+    if of == stood.id and (cut > stood.cut or stood.other_shards):
+        return data, shards, cut
+    if of == stood.id and old_cut != stood.cut:  # who did it was stopped at the very end
+        old = Snapshot.of(strings.name, replace(stood, shards=before, cut=old_cut), strings.secret)
+        yield from _retired(old, stood.generation)
+    yield from creation.guarded(key, data, b"DEL", key)
+    return None
+
+
+def _read_claim(name: str, data: bytes) -> tuple[str, int, int, int, int]:
+    """Return the id, the shards and the cut that a filter goes to, and those that it comes from."""
     try:
         said = json.loads(data)
-        of, shards, cut = said["id"], int(said["shards"]), int(said["cut"])
-        before, old_cut = map(int, said["from"])
-    except (ValueError, KeyError, TypeError):
-        raise FormatError(f"filter {strings.name!r}: what stands beside its manifest is no reshard") from None
-    yield from strings.refreshed()
-    stood = strings.manifest
-    if of == stood.id and (cut > stood.cut or stood.other_shards):
-        return shards, cut
-    if of == stood.id and old_cut != stood.cut:  # who did it was stopped at the very end
-        old = Strings(strings.name, replace(stood, shards=before, cut=old_cut), strings.secret)
-        yield from _retired(old, stood.generation)
-    yield from call(key, b"DEL", key)
-    return None
+        of, numbers = said["id"], (said["shards"], said["cut"], *said["from"])
+        sound = isinstance(of, str) and all(type(number) is int and number >= 0 for number in numbers)
+        shards, cut, before, old_cut = numbers
+        sound &= 0 < shards <= MOST_SHARDS and 0 < before <= MOST_SHARDS and max(cut, old_cut) < 1 << 32
+    except (ValueError, KeyError, TypeError, RecursionError):
+        sound = False
+    if not sound:
+        raise FormatError(f"filter {name!r}: invalid reshard record beside its manifest; delete the filter")
+    return of, shards, cut, before, old_cut
 
 
 def _moved(strings: Strings, shards: int, cut: int) -> Steps[None]:
     """Go through the states, from the one that the filter is in."""
-    stood = strings.manifest
+    now = strings.snapshot
+    stood = now.manifest
     if stood.cut != cut and not stood.other_shards:
-        new = Strings(strings.name, replace(stood, shards=shards, cut=cut), strings.secret)
-        yield from _made(new)
-        yield from _told(strings, replace(stood.next(), other_shards=shards, other_cut=cut))
-        stood = strings.manifest
+        new = Snapshot.of(strings.name, replace(stood, shards=shards, cut=cut), strings.secret)
+        try:
+            yield from _made(new)
+            now = yield from _entered(strings, now, replace(stood.next(), other_shards=shards, other_cut=cut))
+        except (BloomeryError, Overtaken, Expired):
+            yield from _given_up(strings, stood, new)
+            raise
+        stood = now.manifest
     if stood.cut != cut:
-        yield from _marked(strings)
-        filter_ = yield from _read(strings)
-        if strings.other is None:
-            raise failures.lost(strings.name, "what it goes to")
-        yield from content.united(strings.other, memoryview(filter_).cast("B"))
-        after = replace(strings.other.manifest, generation=stood.generation + 1)
-        yield from _told(strings, replace(after, other_shards=stood.shards, other_cut=stood.cut))
-        stood = strings.manifest
-    yield from _marked(strings)
-    old = strings.other
-    yield from _told(strings, replace(stood.next(), other_shards=0, other_cut=0))
-    if old is not None:
-        yield from _retired(old, strings.manifest.generation)
+        other = now.other
+        if other is None or stood.other_cut != cut:
+            raise Overtaken
+        yield from _marked(strings, now)
+        filter_ = yield from _read(strings, now)
+        yield from content.united(strings, memoryview(filter_).cast("B"), other)
+        after = replace(other.manifest, generation=stood.next().generation)
+        after = replace(after, other_shards=stood.shards, other_cut=stood.cut)
+        now = yield from _entered(strings, now, after)
+        stood = now.manifest
+    yield from _marked(strings, now)
+    old = now.other
+    if old is None:
+        return
+    now = yield from _entered(strings, now, replace(stood.next(), other_shards=0, other_cut=0))
+    yield from _retired(old, now.manifest.generation)
 
 
-def _made(new: Strings) -> Steps[None]:
-    """Make strings with no bits set, unless they are there from a try before."""
+def _made(new: Snapshot) -> Steps[None]:
+    """Make strings with no bits set, unless they are there from a try before.
+
+    Each is made under a name of its own and renamed if none is there: nobody else's is written over.
+    """
+    token = secrets.token_hex(8).encode()
     for shard, key in enumerate(new.names.bits):
-        _, nbytes = new.cells.range(shard)
-        if (yield from call(key, b"STRLEN", key)) != nbytes + MARK_BYTES:
-            yield from creation.written(key, new.marks[shard], new.cells, shard, None)
+        nbytes, fresh = new.nbytes(shard), beside(key, b"new:" + token)
+        if not new.is_own(shard, (yield from read_part(key, nbytes, MARK_BYTES))):
+            yield from creation.written(fresh, new.manifest.mark(shard), new.cells, shard, None)
+            try:
+                named = yield from is_done(key, b"RENAMENX", fresh, key)
+                tag = yield from read_part(key, nbytes, MARK_BYTES)
+                if not named and not new.is_own(shard, tag):
+                    if new.manifest.version > 1:  # of this filter, as the name has its id: for other shards
+                        raise Overtaken
+                    # Left by a filter that had the name before.
+                    yield from is_done(key, b"RENAME", fresh, key)
+            finally:
+                yield from call(fresh, b"UNLINK", fresh)
         how, *when = lasts(new.manifest)
         yield from call(key, how, key, *when)
 
 
-def _told(strings: Strings, after: Manifest) -> Steps[None]:
-    """Set the manifest, then the marks: from then on every client knows."""
-    key = strings.names.manifest
-    turn = yield from _turn(strings, after.generation)
-    try:
-        told = yield from call(key, b"SET", key, after.to_bytes(), b"XX", *after.lasting)
-    except BloomeryError:
-        yield from _left(*turn)
-        raise
-    if not told:
-        raise (yield from strings.gone("its manifest"))
-    strings.adopt(after)
-    yield from _marked(strings)
-
-
-class _Overtaken(Exception):
-    """Another client has set the next generation, or is about to."""
-
-
-def _turn(strings: Strings, generation: int) -> Steps[tuple[bytes, bytes]]:
-    """Be the only one who sets this generation; return the key that says so, and what it holds."""
-    key, token = beside(strings.names.manifest, b"to:%d" % generation), secrets.token_bytes(8)
-    try:
-        won = yield from call(key, b"SET", key, token, b"NX", b"PX", _TURN)
-        won = won or (yield from call(key, b"GET", key)) == token  # sent twice
-        if not won:
-            yield [Pause(_WAIT)]
-        yield from strings.refreshed()
-    except BloomeryError:
-        yield from _left(key, token)
-        raise
-    if not won or strings.manifest.generation != generation - 1:
-        raise _Overtaken
-    return key, token
-
-
-def _left(key: bytes, token: bytes) -> Steps[None]:
-    """Leave the turn to others, as far as the server can be reached."""
+def _given_up(strings: Strings, stood: Manifest, new: Snapshot) -> Steps[None]:
+    """Delete new strings that nobody goes to: the filter was deleted, or has gone past them, meanwhile."""
     with suppress(BloomeryError):
-        if (yield from call(key, b"GET", key)) == token:
-            yield from call(key, b"DEL", key)
+        there = yield from creation.same(strings.name, stood)
+        cut = new.manifest.cut
+        if there is None or there.state == manifest.DELETING or _is_past(there, cut):
+            yield from strings.swept(new)
+        if there is None or there.state == manifest.DELETING:
+            yield from _disclaimed(strings, stood.id)
 
 
-def _marked(strings: Strings) -> Steps[None]:
-    """Set the marks of all strings to the manifest's generation."""
-    for part in (strings, strings.other):
+def _is_past(stood: Manifest, cut: int) -> bool:
+    """Tell whether a filter neither is in strings any more nor goes to or from them."""
+    return cut < stood.cut and not (stood.other_shards and stood.other_cut == cut)
+
+
+def _entered(strings: Strings, before: Snapshot, after: Manifest) -> Steps[Snapshot]:
+    """Set the manifest if it is the one before, then the tags: from then on every client knows."""
+    if not (yield from creation.swapped(strings.name, before.manifest, after)):
+        yield from strings.refreshed(before)  # raises if it is gone
+        raise Overtaken
+    strings.adopt(after)
+    now = Snapshot.of(strings.name, after, strings.secret)
+    yield from _marked(strings, now)
+    return now
+
+
+#: Sets the generation in a tag, whose first 8 bytes must be ARGV[2], unless it has a later one.
+_MARK = (
+    b"local at = tonumber(ARGV[1]) "
+    b"local tag = redis.call('GETRANGE', KEYS[1], at, at + 15) "
+    b"if #tag ~= 16 or string.sub(tag, 1, 8) ~= ARGV[2] then return 0 end "
+    b"if struct.unpack('<I4', tag, 9) < struct.unpack('<I4', ARGV[3]) then "
+    b"redis.call('SETRANGE', KEYS[1], at + 8, ARGV[3]) end "
+    b"return 1"
+)
+
+
+def _tagged(part: Snapshot, shard: int, generation: int) -> Steps[bool]:
+    """Set the generation in a tag unless it has a later one; False where it is not this filter's."""
+    key, at, owner = (
+        part.names.bits[shard],
+        part.nbytes(shard),
+        part.manifest.mark(shard)[: manifest.OWNER_BYTES],
+    )
+    set_to = generation.to_bytes(4, "little")
+    try:
+        return bool((yield from read_number(key, b"EVAL", _MARK, 1, key, at, owner, set_to)))
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:  # no scripts
+        tag = yield from read_part(key, at, MARK_BYTES)
+        if not part.is_own(shard, tag):
+            return False
+        if manifest.generation_of(tag) < generation:
+            yield from read_number(key, b"SETRANGE", key, at + manifest.OWNER_BYTES, set_to)
+        return True
+
+
+def _marked(strings: Strings, now: Snapshot) -> Steps[None]:
+    """Set the tags of all strings to the manifest's generation, but for those that have a later one."""
+    for part in (now, now.other):
         if part is None:
             continue
         for shard, key in enumerate(part.names.bits):
-            yield from part.marked(shard)
-            _, nbytes = part.cells.range(shard)
-            yield from call(key, b"SETRANGE", key, nbytes, strings.manifest.mark(shard))
+            if not (yield from _tagged(part, shard, now.manifest.generation)):
+                current = yield from strings.refreshed(now)
+                if current.view != now.view:
+                    raise Overtaken
+                raise (yield from strings.gone(f"the cells of shard {shard}", key, now))
 
 
-def _retired(old: Strings, generation: int) -> Steps[None]:
-    """Mark strings that nobody reads, and let them vanish."""
+def _retired(old: Snapshot, generation: int) -> Steps[None]:
+    """Tag strings that nobody reads, and let them vanish."""
     for shard, key in enumerate(old.names.bits):
-        _, nbytes = old.cells.range(shard)
-        mark = replace(old.manifest, generation=generation).mark(shard)
-        if (yield from call(key, b"PEXPIRE", key, _KEPT)):
-            yield from call(key, b"SETRANGE", key, nbytes, mark)
+        if (yield from is_done(key, b"PEXPIRE", key, _KEPT)):
+            yield from _tagged(old, shard, generation)
 
 
 def dumped(strings: Strings) -> Steps[BloomFilter]:
@@ -206,21 +292,24 @@ def dumped(strings: Strings) -> Steps[BloomFilter]:
 
 
 def _dumped(strings: Strings) -> Steps[BloomFilter]:
-    while True:
-        yield from strings.refreshed()
-        with suppress(_Overtaken):
-            return (yield from _read(strings))
+    for turn in range(_TRIES):
+        yield from _paused(turn)
+        now = yield from strings.refreshed()
+        with suppress(Overtaken):
+            return (yield from _read(strings, now))
+    raise EngineTimeout(f"filter {strings.name!r}: other clients keep changing it; try again")
 
 
-def _read(strings: Strings) -> Steps[BloomFilter]:
+def _read(strings: Strings, now: Snapshot) -> Steps[BloomFilter]:
     """Return the filter in memory, unless it gets another generation meanwhile."""
-    generation = strings.manifest.generation
     try:
-        return (yield from content.dumped(strings))
+        return (yield from content.dumped(strings, now))
+    except FilterRolledBack:
+        raise
     except FilterLost:
-        yield from strings.refreshed()
-        if strings.manifest.generation != generation:
-            raise _Overtaken from None
+        current = yield from strings.refreshed(now)
+        if current.manifest.generation != now.manifest.generation:
+            raise Overtaken from None
         raise
 
 
@@ -237,15 +326,20 @@ def merged(strings: Strings, data: memoryview) -> Steps[None]:
 
 
 def _merged(strings: Strings, data: memoryview) -> Steps[None]:
-    yield from strings.refreshed()
-    while True:
-        view = strings.view
-        for part in (strings, strings.other):
-            if part is not None:
-                yield from content.united(part, data)
-        yield from strings.refreshed()
-        if strings.view == view:
+    for turn in range(_TRIES):
+        yield from _paused(turn)
+        now = yield from strings.refreshed()
+        try:
+            for part in (now.other, now):
+                if part is not None:
+                    yield from content.united(strings, data, part)
+        except FilterLost:
+            if (yield from strings.refreshed(now)).view == now.view:
+                raise
+            continue
+        if (yield from strings.refreshed(now)).view == now.view:
             return
+    raise EngineTimeout(f"filter {strings.name!r}: other clients keep changing it; try again")
 
 
 def replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
@@ -254,22 +348,39 @@ def replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
 
 
 def _replaced(strings: Strings, data: memoryview | None) -> Steps[None]:
-    while True:
-        yield from finished(strings)
+    for turn in range(_TRIES):
+        yield from _paused(turn)
         try:
-            turn = yield from _turn(strings, strings.manifest.generation + 1)
-        except _Overtaken:
+            yield from finished(strings)
+            now = strings.snapshot
+            if now.manifest.other_shards:
+                continue
+            after = yield from creation.replaced(strings.name, now.manifest, now.cells, data)
+        except FilterRolledBack:  # which is what they begin afresh from
+            there = yield from creation.same(strings.name, strings.manifest)
+            if there is None:
+                raise
+            strings.adopt(there)
+        except Overtaken:
             continue
-        break
-    try:
-        strings.adopt((yield from creation.replaced(strings.name, strings.manifest, strings.cells, data)))
-    except BloomeryError:
-        yield from _left(*turn)
-        raise
+        else:
+            strings.adopt(after)
+            strings.went_back = False
+            return
+    raise EngineTimeout(f"filter {strings.name!r}: other clients keep changing it; try again")
 
 
 def deleted(strings: Strings) -> Steps[bool]:
     """Delete the filter; True when there was one."""
-    key, was = _claim(strings), (yield from creation.deleted(strings.name, strings.manifest))
-    yield from call(key, b"UNLINK", key)
+    known, key = strings.snapshot, _claim(strings)
+    claim = yield from read_text(key, _CLAIM_BYTES, b"GET", key)
+    was = yield from creation.deleted(strings.name)
+    yield from strings.swept(known)
+    if claim is not None:
+        with suppress(FormatError):
+            of, shards, cut, *_ = _read_claim(strings.name, claim)
+            if of == known.manifest.id:
+                to = replace(known.manifest, shards=shards, cut=cut, other_shards=0, other_cut=0)
+                yield from strings.swept(Snapshot.of(strings.name, to, strings.secret))
+        yield from creation.guarded(key, claim, b"DEL", key)
     return was

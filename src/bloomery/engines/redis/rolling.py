@@ -14,8 +14,9 @@ from bloomery.engines.redis.cluster import transport_of
 from bloomery.engines.redis.held import Held
 from bloomery.engines.redis.manifest import READY, STRINGS, Manifest
 from bloomery.engines.redis.names import Names, refused
-from bloomery.engines.redis.opening import DEFAULT_FPR, print_of
-from bloomery.engines.redis.windows import Window
+from bloomery.engines.redis.opening import DEFAULT_FPR, print_of, refuse_own
+from bloomery.engines.redis.window_contents import recording
+from bloomery.engines.redis.windows import Window, strings_to_come
 from bloomery.errors import FilterLost, ParameterError
 
 if TYPE_CHECKING:
@@ -38,14 +39,17 @@ class RedisRollingFilter(Held):
     `RollingBloomFilter` with ``window=``. ``capacity`` is the number of keys that come within the window;
     the rate of false positives is at most ``fpr`` with all generations full, each at
     ``1 - (1 - fpr)**(1/g)``. Nobody has to turn them, and they vanish by themselves. Each is one string, or
-    several (``shards``).
+    several (``shards``). The manifest records each generation before its first key is acknowledged.
 
     Opens the window ``name``, or makes it if there is none and ``capacity`` and ``window`` are given; given
     parameters must be those that are there. Of clients that add one new key at a time exactly one is told
-    True, except while a generation turns. Raises EngineError and its kin; FilterLost when a generation is
-    gone that this client has written to. Cost: one round trip, in which all generations are asked at the
-    same time, each over a connection of its own: so a look takes g times what `RedisBloomFilter` asks of the
-    server, and an add g - 1 looks beside its own.
+    True, except while a generation turns. Raises EngineError and its kin; FilterLost, for every client, when
+    strings of a generation within the window are gone, until that generation ends or the window is cleared
+    or deleted. A server that may evict keys with a time to live is refused without ``allow_eviction=True``.
+
+    Cost: one round trip, in which all generations are asked at the same time; two or three more where a
+    generation has begun, for the first keys of each client. A look takes g times what `RedisBloomFilter`
+    asks of the server, and an add g - 1 looks beside its own.
 
     ``seen = RedisRollingFilter(redis.Redis(), "seen", 1_000_000, window=3600)``
     """
@@ -114,9 +118,9 @@ class RedisRollingFilter(Held):
     def verify(self) -> Verification:
         """Look for what this client knows that the server acknowledged; false when some of it is gone.
 
-        Looked for are the window itself and, of each generation within it, the strings, the number of set
-        bits, and the last 4096 keys that this client added; what the window has forgotten since does not
-        count. ``shards_lost`` has the numbers of generations.
+        Looked for are the window itself and, of each generation within it, the strings (whoever began it),
+        the number of set bits, and the last 4096 keys that this client added; what the window has forgotten
+        since does not count. ``shards_lost`` has the numbers of generations.
         """
         now = self._run(server.run_ids(self._there.names, whole=True))
         return self._run(self._there.verified(restarted=now != self._run_ids))
@@ -170,7 +174,7 @@ class Wanted:
         layout, bits, probes = planning.shape(self.capacity, each, None, None)
         shards = planning.shards(layout, bits, spread) if self.shards is None else self.shards
         cells = _core.WireCells(bits, probes, layout=layout, shards=shards)
-        return Manifest(
+        new = Manifest(
             id=secrets.token_hex(16),
             backend=STRINGS,
             capacity=self.capacity,
@@ -187,6 +191,7 @@ class Wanted:
             generations=generations,
             state=READY,
         )
+        return recording(new, {})
 
 
 def opened(wanted: Wanted, spread: int) -> Steps[Window]:
@@ -194,11 +199,14 @@ def opened(wanted: Wanted, spread: int) -> Steps[Window]:
     name = wanted.name
     stood = yield from creation.standing(name)
     if stood is None:
+        if wanted.capacity is None:
+            yield from refuse_own(name)
         new = wanted.manifest(spread)
         said = (yield from server.asked()).for_cells(name)
-        planning.refuse_evicting(said, name, allow_eviction=wanted.allow_eviction)
-        key = Names(name).manifest
-        # All there is: strings come with their first keys.
+        key, allowed = Names(name).manifest, wanted.allow_eviction
+        keys = (key, *strings_to_come(name, new))
+        yield from planning.refuse_evicting_nodes(name, keys, said, ending=True, allow_eviction=allowed)
+        # All there is: strings come with their generations' first keys.
         yield from call(key, b"SET", key, new.to_bytes(), b"NX")
         stood = yield from creation.standing(name)
         if stood is None:

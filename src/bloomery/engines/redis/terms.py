@@ -13,7 +13,7 @@ import secrets
 import time
 from dataclasses import asdict, replace
 from math import inf
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bloomery.engines.redis import creation
 from bloomery.engines.redis.asks import Pause, call
@@ -39,14 +39,17 @@ _WAIT = 0.05
 
 class _Filter(Protocol):
     name: str
-    manifest: Manifest
-    names: Names
-    cells: WireCells
     #: When the term is over by this process's clock; None until the server said it.
     ends: float | None
 
+    @property
+    def manifest(self) -> Manifest: ...
+    @property
+    def names(self) -> Names: ...
+    @property
+    def cells(self) -> WireCells: ...
     def adopt(self, stood: Manifest) -> None: ...
-    def refreshed(self) -> Steps[None]: ...
+    def refreshed(self) -> Steps[Any]: ...
 
 
 def begun(there: _Filter) -> Steps[None]:
@@ -63,9 +66,10 @@ def begun(there: _Filter) -> Steps[None]:
         yield from there.refreshed()
 
 
-def anew(there: _Filter) -> Steps[None]:
-    """Make a filter whose term is over anew, or take the one that another client made."""
-    old = there.manifest
+def anew(there: _Filter, old: Manifest) -> Steps[None]:
+    """Make the filter ``old``, whose term is over, anew, or take the one that another client made."""
+    if there.manifest.id != old.id:  # another thread has done so
+        return
     for part in (old, old.other()) if old.other_shards else (old,):
         for key in Names.of(there.name, part).bits:
             yield from call(key, b"UNLINK", key)
@@ -102,17 +106,19 @@ def _taken(there: _Filter, stood: Manifest) -> None:
 def living(there: _Filter, steps: Callable[[], Steps[T]]) -> Steps[T]:
     """Ask what needs a filter: one whose term is over is made anew."""
     while True:
+        old = there.manifest
         try:
             return (yield from steps())
         except Expired:
-            yield from anew(there)
+            yield from anew(there, old)
 
 
 def looked(there: _Filter, steps: Callable[[], Steps[T]], nothing: Callable[[], T]) -> Steps[T]:
     """Ask what a filter holds: ``nothing`` where its term is over and nobody made it anew."""
     while True:
+        old = there.manifest
         try:
             return (yield from steps())
         except Expired:
-            if not (yield from found(there)):
+            if there.manifest.id == old.id and not (yield from found(there)):
                 return nothing()

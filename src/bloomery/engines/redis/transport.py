@@ -8,6 +8,7 @@ the time. Where a connection has no socket of its own to read from, the client's
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -15,15 +16,15 @@ from urllib.parse import urlsplit
 import redis.exceptions as refusals
 
 from bloomery.engines.redis import failures
-from bloomery.engines.redis.asks import Call, Pause, Send, Where, Whole
+from bloomery.engines.redis.asks import Call, Pause, Send, Timeout, Where, Whole, number, unexpected
 from bloomery.engines.redis.joined import Joined, buffers
 from bloomery.errors import BloomeryError, EngineError, ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Ask, Steps
+    from bloomery.engines.redis.asks import Acks, Ask, Steps
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def text_of(error: Exception) -> str:
     return text if text.partition(" ")[0].isupper() else f"ERR {text}"
 
 
-def translated(name: str, error: Exception) -> Exception:
+def translated(name: str, error: Exception) -> Exception:  # noqa: PLR0911 - one a kind
     """Return the package's error for one of redis-py's."""
     if isinstance(error, BloomeryError):
         return error
@@ -68,7 +69,40 @@ def translated(name: str, error: Exception) -> Exception:
         return failures.gone(name, str(error))
     if isinstance(error, refusals.ResponseError):
         return failures.refused(name, text_of(error))
+    if isinstance(error, refusals.RedisError):
+        return failures.strange(name, str(error))
     return error
+
+
+@contextmanager
+def answered(name: str) -> Iterator[None]:
+    """Raise the package's errors for whatever a client library raises while a server answers it.
+
+    What it makes of replies that no server sends are errors of Python: their texts may have parts of them.
+    """
+    try:
+        yield
+    except (BloomeryError, *RAISED) as error:
+        raise translated(name, error) from None
+    except Exception as error:  # noqa: BLE001 - anything at all may come of such a reply
+        raise unexpected(f"{type(error).__name__} in the client library") from None
+
+
+def timeout_of(client: Any) -> float | None:
+    """Return the seconds for which a client waits for an answer; None where it waits for ever."""
+    kwargs = getattr(getattr(client, "connection_pool", None), "connection_kwargs", None)
+    if kwargs is None:
+        manager = getattr(client, "nodes_manager", None)
+        kwargs = getattr(manager, "connection_kwargs", None) or getattr(client, "connection_kwargs", None)
+    seconds = (kwargs or {}).get("socket_timeout")
+    return float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else None
+
+
+def check_acks(acks: Acks, answer: Any) -> None:
+    """Raise EngineUnavailable where fewer replicas confirmed a change than must."""
+    have = number(answer)
+    if have < acks.replicas:
+        raise failures.too_few_acks(have, acks.replicas, acks.milliseconds)
 
 
 def told(name: str, replies: list[Any]) -> list[Any]:
@@ -156,25 +190,25 @@ class Transport:
             return value
 
     def _answers(self, asks: list[Ask]) -> list[Any]:
+        if not asks:
+            return []
         sends = [ask for ask in asks if isinstance(ask, Send)]
         if len(asks) == 1 or len(sends) < len(asks):
             return [self._answer(ask) for ask in asks]
-        try:
+        with answered(self.name):
             return self._sent_together(sends)
-        except RAISED as error:
-            raise translated(self.name, error) from None
 
     def _answer(self, ask: Ask) -> Any:
         if isinstance(ask, Pause):
             return time.sleep(ask.seconds)
-        try:
+        if isinstance(ask, Timeout):
+            return timeout_of(self.client)
+        with answered(self.name):
             if isinstance(ask, Where):
                 return self._where(ask.key)
             if isinstance(ask, Whole):
                 return self._done_whole(ask)
             return self._called(ask) if isinstance(ask, Call) else self._sent(ask)
-        except RAISED as error:
-            raise translated(self.name, error) from None
 
     def _where(self, _key: bytes) -> str:
         return ""
@@ -182,13 +216,22 @@ class Transport:
     def _called(self, ask: Call) -> Any:
         return self.client.execute_command(*ask.words, NEVER_DECODE=True)
 
-    def _done_whole(self, ask: Whole) -> list[Any]:
+    def _done_whole(self, ask: Whole) -> list[Any] | None:
         if not self.whole:
             raise no_transactions(self.name)
         with self.client.pipeline(transaction=True) as pipe:
+            if ask.watch is not None:
+                key, value = ask.watch
+                pipe.watch(key)
+                if pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                    return None
+                pipe.multi()
             for one in ask.calls:
                 pipe.execute_command(*one.words)
-            replies: list[Any] = pipe.execute(raise_on_error=False)
+            try:
+                replies: list[Any] = pipe.execute(raise_on_error=False)
+            except refusals.WatchError:
+                return None
         return told(self.name, replies)
 
     def _sent(self, ask: Send) -> list[WireExchange]:
@@ -198,19 +241,20 @@ class Transport:
 
     def _exchanged(self, ask: Send) -> WireExchange:
         exchange = ask.batch.exchange(ask.shards)
-        self._over_one(exchange, once=ask.once)
+        self._over_one(exchange, once=ask.once, acks=ask.acks)
         return exchange
 
     def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
         """Send several batches to the server in one round trip."""
         joined = Joined(asks)
-        self._over_one(joined, once=any(ask.once for ask in asks))
+        acks = next((ask.acks for ask in asks if ask.acks is not None), None)
+        self._over_one(joined, once=any(ask.once for ask in asks), acks=acks)
         return [
             [self._exchanged(ask) if ask.is_refused_whole(part) else part]
             for ask, part in zip(asks, joined.parts, strict=True)
         ]
 
-    def _over_one(self, exchange: WireExchange | Joined, *, once: bool) -> None:
+    def _over_one(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None = None) -> None:
         """Exchange over a connection of the client."""
         client = self.client
         kept = client.connection  # a client of one connection, which it locks
@@ -220,10 +264,10 @@ class Transport:
             lock.acquire()
         try:
             if once:
-                _exchanged(connection, exchange)
+                _exchanged(connection, exchange, acks)
             else:
                 connection.retry.call_with_retry(
-                    lambda: _exchanged(connection, exchange), lambda _error: connection.disconnect()
+                    lambda: _exchanged(connection, exchange, acks), lambda _error: connection.disconnect()
                 )
         finally:
             if lock is not None:
@@ -232,9 +276,9 @@ class Transport:
                 client.connection_pool.release(connection)
 
 
-def _exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
+def _exchanged(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
     send(connection, exchange)
-    receive(connection, exchange)
+    receive(connection, exchange, acks)
 
 
 def send(connection: Any, exchange: WireExchange | Joined) -> None:
@@ -243,8 +287,9 @@ def send(connection: Any, exchange: WireExchange | Joined) -> None:
     connection.send_packed_command(buffers(exchange))
 
 
-def receive(connection: Any, exchange: WireExchange | Joined) -> None:
-    """Read the replies; the connection is closed unless all of them came."""
+def receive(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
+    """Read the replies; the connection is closed unless all of them came, and replicas confirmed them."""
+    confirmed = None
     try:
         socket = idle(connection)
         if socket is None:
@@ -252,6 +297,9 @@ def receive(connection: Any, exchange: WireExchange | Joined) -> None:
         else:
             _received(socket, exchange)
         check_loaded(exchange)
+        if acks is not None and not exchange.refusals:
+            connection.send_command("WAIT", acks.replicas, acks.milliseconds)
+            confirmed = connection.read_response()
     except TimeoutError:
         connection.disconnect()
         raise refusals.TimeoutError("timeout reading from socket") from None
@@ -261,6 +309,8 @@ def receive(connection: Any, exchange: WireExchange | Joined) -> None:
     except BaseException:
         connection.disconnect()
         raise
+    if acks is not None and confirmed is not None:
+        check_acks(acks, confirmed)
 
 
 def check_loaded(exchange: WireExchange | Joined) -> None:
@@ -269,7 +319,9 @@ def check_loaded(exchange: WireExchange | Joined) -> None:
         raise refusals.BusyLoadingError("the server is loading its data")
 
 
-def together(parts: list[tuple[Any, Callable[[], WireExchange]]]) -> list[Exception | None]:
+def together(
+    parts: list[tuple[Any, Callable[[], WireExchange]]], acks: Acks | None = None
+) -> list[Exception | None]:
     """Exchange with several pools at the same time: all is sent before the first reply is read.
 
     Returns an error, or None, of each. Servers keep the replies that nobody reads yet.
@@ -290,7 +342,7 @@ def together(parts: list[tuple[Any, Callable[[], WireExchange]]]) -> list[Except
         for number, connection in open_:
             if errors[number] is None:
                 try:
-                    receive(connection, exchanges[number])
+                    receive(connection, exchanges[number], acks)
                 except RAISED as error:
                     errors[number] = error
     except BaseException:

@@ -11,26 +11,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as refusals
 
-from bloomery.engines.redis.asks import Call, Pause, Send, Where, Whole
+from bloomery.engines.redis.asks import Call, Pause, Send, Timeout, Where, Whole
 from bloomery.engines.redis.cluster import patience, pause_of, spread
 from bloomery.engines.redis.joined import Joined, buffers
 from bloomery.engines.redis.redirects import Exchanges, Moved, Question, Renew, followed, routed
 from bloomery.engines.redis.transport import (
     RAISED,
     RECEIVED,
+    answered,
+    check_acks,
     check_loaded,
     no_transactions,
     text_of,
+    timeout_of,
     told,
-    translated,
 )
 from bloomery.errors import ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Coroutine, Generator
 
     from bloomery._core import WireExchange
-    from bloomery.engines.redis.asks import Ask, Steps
+    from bloomery.engines.redis.asks import Acks, Ask, Steps
     from bloomery.engines.redis.redirects import Need
 
 T = TypeVar("T")
@@ -49,9 +51,10 @@ def stream(connection: Any) -> Any:
     return reader if buffer == b"" else None
 
 
-async def exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
+async def exchanged(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
     """Send the commands and read their replies; the connection is closed unless all of them came."""
     exchange.restart()
+    confirmed = None
     try:
         await connection.send_packed_command(buffers(exchange))
         async with asyncio.timeout(connection.socket_timeout or None):
@@ -61,6 +64,9 @@ async def exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
             else:
                 await _received(reader, exchange)
         check_loaded(exchange)
+        if acks is not None and not exchange.refusals:
+            await connection.send_command("WAIT", acks.replicas, acks.milliseconds)
+            confirmed = await connection.read_response()
     except TimeoutError:
         await connection.disconnect(nowait=True)
         raise refusals.TimeoutError("timeout reading from socket") from None
@@ -70,6 +76,8 @@ async def exchanged(connection: Any, exchange: WireExchange | Joined) -> None:
     except BaseException:
         await connection.disconnect(nowait=True)
         raise
+    if acks is not None and confirmed is not None:
+        check_acks(acks, confirmed)
 
 
 async def _received(reader: Any, exchange: WireExchange | Joined) -> None:
@@ -89,6 +97,21 @@ async def _parsed(connection: Any, exchange: WireExchange | Joined) -> None:
             done = exchange.accept(reply)
         except refusals.ResponseError as error:
             done = exchange.refuse(text_of(error))
+
+
+async def at_once(awaited: list[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of all; the first error as it is, when the others have ended.
+
+    A TaskGroup would wrap it in an ExceptionGroup, which is no error of the package.
+    """
+    tasks = [asyncio.ensure_future(one) for one in awaited]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 class AsyncTransport:
@@ -125,26 +148,22 @@ class AsyncTransport:
         if len(asks) == 1:
             return [await self._answer(asks[0])]
         sends = [ask for ask in asks if isinstance(ask, Send)]
-        if self.whole and len(sends) == len(asks):
-            try:
+        if self.whole and sends and len(sends) == len(asks):
+            with answered(self.name):
                 return await self._sent_together(sends)
-            except RAISED as error:
-                raise translated(self.name, error) from None
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._answer(ask)) for ask in asks]
-        return [task.result() for task in tasks]
+        return await at_once([self._answer(ask) for ask in asks])
 
     async def _answer(self, ask: Ask) -> Any:
         if isinstance(ask, Pause):
             return await asyncio.sleep(ask.seconds)
-        try:
+        if isinstance(ask, Timeout):
+            return timeout_of(self.client)
+        with answered(self.name):
             if isinstance(ask, Where):
                 return self._where(ask.key)
             if isinstance(ask, Whole):
                 return await self._done_whole(ask)
             return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
-        except RAISED as error:
-            raise translated(self.name, error) from None
 
     def _where(self, _key: bytes) -> str:
         return ""
@@ -152,13 +171,22 @@ class AsyncTransport:
     async def _called(self, ask: Call) -> Any:
         return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
 
-    async def _done_whole(self, ask: Whole) -> list[Any]:
+    async def _done_whole(self, ask: Whole) -> list[Any] | None:
         if not self.whole:
             raise no_transactions(self.name)
         async with self.client.pipeline(transaction=True) as pipe:
+            if ask.watch is not None:
+                key, value = ask.watch
+                await pipe.watch(key)
+                if await pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                    return None
+                pipe.multi()
             for one in ask.calls:
                 pipe.execute_command(*one.words)
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
+            try:
+                replies: list[Any] = await pipe.execute(raise_on_error=False)
+            except refusals.WatchError:
+                return None
         return told(self.name, replies)
 
     async def _sent(self, ask: Send) -> list[WireExchange]:
@@ -168,28 +196,31 @@ class AsyncTransport:
 
     async def _exchanged(self, ask: Send) -> WireExchange:
         exchange = ask.batch.exchange(ask.shards)
-        await self._over_one(exchange, once=ask.once)
+        await self._over_one(exchange, once=ask.once, acks=ask.acks)
         return exchange
 
     async def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
         """Send several batches to the server in one round trip."""
         joined = Joined(asks)
-        await self._over_one(joined, once=any(ask.once for ask in asks))
+        acks = next((ask.acks for ask in asks if ask.acks is not None), None)
+        await self._over_one(joined, once=any(ask.once for ask in asks), acks=acks)
         return [
             [await self._exchanged(ask) if ask.is_refused_whole(part) else part]
             for ask, part in zip(asks, joined.parts, strict=True)
         ]
 
-    async def _over_one(self, exchange: WireExchange | Joined, *, once: bool) -> None:
+    async def _over_one(
+        self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None = None
+    ) -> None:
         """Exchange over a connection of the client."""
         pool = self.client.connection_pool
         connection = await pool.get_connection()
         try:
             if once:
-                await exchanged(connection, exchange)
+                await exchanged(connection, exchange, acks)
             else:
                 await connection.retry.call_with_retry(
-                    lambda: exchanged(connection, exchange), lambda _error: connection.disconnect()
+                    lambda: exchanged(connection, exchange, acks), lambda _error: connection.disconnect()
                 )
         finally:
             await asyncio.shield(pool.release(connection))
@@ -247,7 +278,7 @@ class AsyncClusterTransport(AsyncTransport):
 
     async def _done(self, need: Need) -> Any:
         if isinstance(need, Exchanges):
-            return await asyncio.gather(*(self._with(node, each) for node, each in need.parts))
+            return await at_once([self._with(node, each, need.acks) for node, each in need.parts])
         if isinstance(need, Question):
             return await self._asked(need)
         if isinstance(need, Moved):
@@ -258,14 +289,14 @@ class AsyncClusterTransport(AsyncTransport):
         return await asyncio.sleep(need.seconds)
 
     @staticmethod
-    async def _with(node: Any, make: Callable[[], WireExchange]) -> Exception | None:
+    async def _with(node: Any, make: Callable[[], WireExchange], acks: Acks | None) -> Exception | None:
         """Exchange with one node; the error, if replies are missing."""
         exchange = make()
         try:
             connection = node.acquire_connection()
             try:
                 await node.disconnect_if_needed(connection)
-                await exchanged(connection, exchange)
+                await exchanged(connection, exchange, acks)
             finally:
                 node.release(connection)
         except RAISED as error:
@@ -273,9 +304,12 @@ class AsyncClusterTransport(AsyncTransport):
         return None
 
     def _node_at(self, host: str, port: int) -> Any:
+        """Return the node of an address, which may have joined since: the map has only nodes with slots."""
+        manager = self.client.nodes_manager
         node = self.client.get_node(host=host, port=port)
-        if node is None:  # whose slot is not there yet: the map will have it
-            raise refusals.TryAgainError("a node of the cluster is not known yet")
+        if node is None:  # as the client itself does after MOVED
+            node = type(self.client.get_default_node())(host, port, "primary", **manager.connection_kwargs)
+            manager.set_nodes(manager.nodes_cache, {node.name: node})
         return node
 
     async def _renewed(self, need: Renew) -> None:
@@ -290,7 +324,8 @@ async def transport_of(client: Any, name: str) -> AsyncTransport:
     """Return what asks over this client."""
     if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
         if hasattr(client, "nodes_manager"):
-            await client.initialize()
+            with answered(name):
+                await client.initialize()
             return AsyncClusterTransport(client, name)
         if hasattr(client, "connection_pool"):
             return AsyncTransport(client, name)

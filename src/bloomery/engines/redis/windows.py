@@ -1,10 +1,16 @@
 """A window of time on a server: generations of strings that take turns by the server's clock.
 
-Generation e is the string of the e-th stretch of ``window / (generations - 1)`` seconds since 1970, by the
+Generation e is the strings of the e-th stretch of ``window / (generations - 1)`` seconds since 1970, by the
 server's TIME. A key goes to the generation of the present, and is looked for in the ``generations`` latest
 ones, so that it is remembered for ``window`` seconds at least and ``window * g / (g - 1)`` at most: the rule
-of `RollingBloomFilter`. Nobody turns them: the strings of a generation come with its first key, and vanish by
+of `RollingBloomFilter`. Nobody turns them: a generation begins with its first key, and its strings vanish by
 themselves (PEXPIREAT) when it is the last one no more.
+
+The client that adds the first key of a generation creates all of its strings and records it in the manifest
+(`generations`). A client that meets a generation for the first time compares the marks of all its strings
+with the record, and from then on those of the strings that each batch touches. A generation that is not
+recorded has no keys: one of the past stays so, for the present one the manifest is read in the round trip of
+the batch.
 
 What time the server has is known by when a TIME was sent and answered, to within the round trip. A key that
 comes while the present may be either of two generations goes to both; and once it is written, the latest
@@ -16,88 +22,78 @@ from __future__ import annotations
 
 import time
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomery import _core
-from bloomery.engines.redis import creation, failures
+from bloomery.engines.redis import creation, failures, generations, manifest
 from bloomery.engines.redis.acknowledged import Acknowledged, Verification
-from bloomery.engines.redis.asks import Call, Send, call
-from bloomery.engines.redis.names import Names, shard_of
-from bloomery.engines.redis.strings import PORTION, cells_of, either, iterated
-from bloomery.errors import FilterLost
+from bloomery.engines.redis.asks import Call, Send, call, is_done, read_number, read_part, read_text, text
+from bloomery.engines.redis.generations import Begun
+from bloomery.engines.redis.names import Names, beside, shard_of
+from bloomery.engines.redis.snapshot import cells_of
+from bloomery.engines.redis.strings import PORTION, either, iterated
+from bloomery.engines.redis.window_contents import Clock, Contents, Losses, Now, begun_in, recording
+from bloomery.errors import (
+    EngineError,
+    EngineFull,
+    EngineNameTaken,
+    EngineTimeout,
+    EngineUnavailable,
+    FilterLost,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bloomery._core import WireBatch, WireCells, WireExchange
     from bloomery.engines.redis.asks import Ask, Steps
     from bloomery.engines.redis.manifest import Manifest
 
-#: Seconds after which the server is asked for the time again: by then two clocks are 0.1 ms apart.
-_ASKED_EVERY = 1.0
-#: Added to what is known of the server's time, on both sides.
-_SLACK = 0.001
 #: Seconds for which strings outlive their last use: the nodes of a cluster may have clocks of their own.
 _KEPT = 60
+#: Milliseconds for which a string lasts that has not got its name yet.
+_CREATED_WITHIN = 60_000
 #: Turns 0 into 1 and 1 into 0.
 _OTHER = bytes([1, 0]) + bytes(254)
 _WORD = 8
-
-
-class Clock:
-    """The server's time, as far as it is known: two bounds."""
-
-    def __init__(self, key: bytes) -> None:
-        """Take the key whose node has the time."""
-        self._key = key
-        self._asked = -_ASKED_EVERY
-        self._behind = self._ahead = 0.0
-
-    def now(self) -> Steps[tuple[float, float]]:
-        """Return the earliest and the latest time that the server can have now."""
-        if time.monotonic() - self._asked >= _ASKED_EVERY:
-            sent = time.monotonic()
-            seconds, micros = yield from call(self._key, b"TIME")
-            came = time.monotonic()
-            told = int(seconds) + int(micros) / 1e6
-            self._behind, self._ahead, self._asked = told - came - _SLACK, told - sent + _SLACK, came
-        here = time.monotonic()
-        return here + self._behind, here + self._ahead
+#: Creates a string of ARGV[1] zero bytes, with a mark behind them and an end, if there is none; returns the
+#: mark of the one that is there.
+_CREATE = (
+    b"if redis.call('EXISTS', KEYS[1]) == 0 then "
+    b"redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2]) redis.call('PEXPIREAT', KEYS[1], ARGV[3]) end "
+    b"return redis.call('GETRANGE', KEYS[1], ARGV[1], ARGV[1] + #ARGV[2] - 1)"
+)
 
 
 class Window:
     """The window as its strings; every method is a generator of questions (`asks`)."""
 
     def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
-        """Take what stands on the server."""
+        """Take what is stored on the server."""
         self.name, self.cells = name, cells_of(stood, secret)
         #: Hashes keys and keeps their order, which cells in shards do not.
         self.hasher = _core.WireCells(512, 8, seed=stood.seed, secret=secret)
         self.names = Names(name)
         self.clock = Clock(self.names.manifest)
-        self.stretch = stood.window / (stood.generations - 1)
-        self.adopt(stood)
+        self.stretch = _stretch(stood)
+        self.contents = Contents(name, stood)
 
-    def adopt(self, stood: Manifest) -> None:
-        """Go by this manifest: that before was cleared."""
-        self.manifest = stood
-        #: Strings that this client has made: generation and shard.
-        self._made: set[tuple[int, int]] = set()
-        #: What was acknowledged, by generation.
-        self._noted: dict[int, Acknowledged] = {}
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest that was read last."""
+        return self.contents.manifest
 
     def key(self, generation: int, shard: int = 0) -> bytes:
         """Return the name of a string."""
-        whole = b"%s:bits:@%d" % (self.names.name, generation)
-        return whole if self.manifest.shards == 1 else b"%s:%d" % (whole, shard)
+        return self.contents.key(generation, shard)
 
     def _at(self, seconds: float) -> int:
         return int(seconds // self.stretch)
 
-    def _alive(self) -> Steps[range]:
-        """Return the generations in which keys are looked for."""
+    def _now(self) -> Steps[Now]:
         earliest, latest = yield from self.clock.now()
-        return range(self._at(earliest) - self.manifest.generations + 1, self._at(latest) + 1)
+        at = self._at(earliest)
+        return Now(at - self.manifest.generations + 1, at, self._at(latest))
 
     def one(self, key: Any, *, adding: bool) -> Steps[bool]:
         """Look for one key, or add it: True when it was found, or new."""
@@ -121,147 +117,262 @@ class Window:
         for start in range(0, len(hashes), size):
             portion = _Portion(self.cells, hashes[start : start + size])
             while True:
+                contents = self.contents
                 try:
-                    told += yield from (self._added(portion) if adding else self._found(portion))
-                except _Cleared:
+                    told += yield from (
+                        self._added(contents, portion) if adding else self._found(contents, portion)
+                    )
+                except _Again:
                     continue
                 break
         return told
 
-    def _found(self, portion: _Portion) -> Steps[bytes]:
-        alive = yield from self._alive()
-        return either((yield from self._asked(portion, alive, ())))
+    def _found(self, contents: Contents, portion: _Portion) -> Steps[bytes]:
+        now = yield from self._now()
+        known = contents.alive(now)
+        unknown = contents.is_unknown(now)
+        answers = yield from self._asked(contents, portion, known, (), now if unknown else None)
+        if more := [one for one in contents.alive(now) if one not in known]:
+            answers += yield from self._asked(contents, portion, more, ())
+        return either([bytes(len(portion)), *answers])
 
-    def _added(self, portion: _Portion) -> Steps[bytes]:
+    def _added(self, contents: Contents, portion: _Portion) -> Steps[bytes]:
         """Add to the present, and look in what is older: new is what is new there and nowhere here."""
         told: list[bytes] | None = None
         written = set[int]()
         while True:
-            earliest, latest = yield from self.clock.now()
-            present = {self._at(earliest), self._at(latest)} - written
+            now = yield from self._now()
+            present = sorted({now.earliest, now.latest} - written)
             if not present:
                 return either([portion.new, either(told or []).translate(_OTHER)])
             for generation in present:
-                yield from self._prepared(portion.shards, generation)
-            first = min(present)
-            older = range(first - self.manifest.generations + 1, first) if told is None else range(0)
-            answers = yield from self._asked(portion, older, sorted(present))
+                yield from self._begin(contents, generation)
+            if told is None and contents.is_unknown(now):
+                yield from self._refreshed(contents)
+            older = [one for one in contents.alive(now) if one not in present] if told is None else []
+            answers = yield from self._asked(contents, portion, older, present)
             for generation in present:
-                self._noted.setdefault(generation, Acknowledged(1)).note(portion.hashes)
+                contents.note(generation, portion.hashes, now.first)
             if told is None:  # later generations have what was just added
                 known, new = answers[: len(older)], answers[len(older) :]
                 told = [*known, *(one.translate(_OTHER) for one in new)]
-            written |= present
+            written.update(present)
 
-    def _prepared(self, shards: list[int], generation: int) -> Steps[None]:
-        """Make strings of a generation where they are not there: whoever does, they are the same."""
-        missing = [shard for shard in shards if (generation, shard) not in self._made]
-        if not missing:
-            return
-        ends = ceil(((generation + self.manifest.generations) * self.stretch + _KEPT) * 1000)
-        asks: list[Ask] = []
-        for shard in missing:
-            key, (_, nbytes) = self.key(generation, shard), self.cells.range(shard)
-            asks.append(Call(key, (b"SETRANGE", key, nbytes, self.manifest.mark(shard))))
-            asks.append(Call(key, (b"PEXPIREAT", key, ends)))
-        yield asks[::2]
-        yield asks[1::2]
-        alive = range(generation - self.manifest.generations, generation + 1)
-        self._made = {made for made in self._made if made[0] in alive}
-        self._made.update((generation, shard) for shard in missing)
-        self._noted = {noted: of for noted, of in self._noted.items() if noted in alive}
+    def _asked(
+        self,
+        contents: Contents,
+        portion: _Portion,
+        looked: Sequence[int],
+        added: Sequence[int],
+        reading: Now | None = None,
+    ) -> Steps[list[bytes]]:
+        """Look in some generations and add to others, at the same time; a byte a hash of each.
 
-    def _asked(self, portion: _Portion, looked: Sequence[int], added: Sequence[int]) -> Steps[list[bytes]]:
-        """Look in some generations and add to others, at the same time; a byte a hash of each."""
-        each = [(generation, portion.looked) for generation in looked]
-        each += [(generation, portion.added()) for generation in added]
-        asks: list[Ask] = [
-            Send(batch, [shard_of(shard, self.key(generation, shard)) for shard in portion.shards])
-            for generation, batch in each
-        ]
-        told: list[list[WireExchange]] = (yield asks) if asks else []
-        answers, missing, there = list[bytes](), list[tuple[int, int, bool]](), 0
-        for number, ((generation, batch), exchanges) in enumerate(zip(each, told, strict=True)):
-            adding, before = number >= len(looked), len(missing)
+        reading: when the manifest is to be read along with them.
+        """
+        fresh = [one for one in looked if one not in contents.marks]
+        marks = [(one, self.cells.marks()) for one in fresh]
+        each = [(one, portion.looked) for one in looked] + [(one, portion.added()) for one in added]
+        asks: list[Ask] = [contents.send(one, batch) for one, batch in (*marks, *each)]
+        if reading is not None:
+            key = self.names.manifest
+            asks.append(Send(_core.WireText(key), [shard_of(0, key)]))
+        told = yield from self._exchanged(asks)
+        losses = Losses()
+        for (generation, _), exchanges in zip(marks, told, strict=False):
+            if not self._entered(contents, generation, exchanges):
+                losses.missing.append(generation)
+        answers = list[bytes]()
+        for (generation, batch), exchanges in zip(each, told[len(marks) :], strict=False):
+            adding = len(answers) >= len(looked)
             for exchange in exchanges:
-                if exchange.refusals:
-                    raise failures.refused(self.name, exchange.refusals[0][1])
                 batch.take(exchange)
-                for shard, mark, _, bits in exchange.states:
-                    if mark[:8] != self.manifest.mark(shard)[:8]:
-                        missing.append((generation, shard, adding))
-                    else:
-                        there += 1
-                    if adding:
-                        self._noted.setdefault(generation, Acknowledged(1)).bits[0] += bits
+                bits = losses.note(contents, generation, exchange, adding=adding)
+                if adding:
+                    contents.noted.setdefault(generation, Acknowledged(1)).bits[0] += bits
             answers.append(batch.answers)
-            if adding and len(missing) > before:
-                # What was new in a string that is not marked was nowhere before.
+            if adding and generation in losses.missing:
+                # What was new in a string that is not there was nowhere before, if the window was cleared.
                 portion.new = either([portion.new, batch.answers])
-        # A mark that was found tells that the window stands: other strings were not written to yet.
-        if missing and (not there or any(adding or (g, s) in self._made for g, s, adding in missing)):
-            yield from self._missed(missing)
+        if reading is not None:
+            self._learn(contents, told[-1][0].states[0][1], reading)
+        if losses.missing:
+            yield from self._missed(contents, losses)
         return answers
 
-    def _missed(self, missing: list[tuple[int, int, bool]]) -> Steps[None]:
-        """Find out why strings are not there: nobody wrote to them, they were cleared, or lost."""
-        stood = yield from creation.same(self.name, self.manifest)
-        if stood is None:
+    def _exchanged(self, asks: list[Ask]) -> Steps[list[list[WireExchange]]]:
+        """Exchange several batches at once; what a server refuses is raised."""
+        told: list[list[WireExchange]] = yield asks
+        for exchange in (exchange for exchanges in told for exchange in exchanges):
+            if exchange.refusals:
+                raise failures.refused(self.name, exchange.refusals[0][1])
+        return told
+
+    def _entered(self, contents: Contents, generation: int, exchanges: list[WireExchange]) -> bool:
+        marks = [b""] * self.cells.shards
+        for exchange in exchanges:
+            for shard, mark, _, _ in exchange.states:
+                marks[shard] = mark
+        return contents.enter(generation, marks)
+
+    def _enter(self, contents: Contents, generation: int) -> Steps[None]:
+        """Compare the marks of all strings of a generation with the record."""
+        (exchanges,) = yield from self._exchanged([contents.send(generation, self.cells.marks())])
+        if not self._entered(contents, generation, exchanges):
+            yield from self._missed(contents, Losses([generation]))
+
+    def _begin(self, contents: Contents, generation: int) -> Steps[None]:
+        """Make sure that a generation is recorded, and that its strings are there."""
+        while generation not in contents.marks:
+            if generation in contents.begun:
+                yield from self._enter(contents, generation)
+                continue
+            stood = yield from self._refreshed(contents)
+            if generation not in contents.begun:
+                yield from self._create(contents, generation, stood)
+
+    def _create(self, contents: Contents, generation: int, stood: bytes) -> Steps[None]:
+        """Create the strings of a generation where they are missing, and record it in the manifest ``stood``.
+
+        Clients that do so at the same time find each other's strings, and one of them records them. One that
+        was held up in between creates what was lost since with marks that are not those of the record.
+        """
+        before = manifest.read(self.name, stood)
+        ends = ceil(((generation + before.generations) * self.stretch + _KEPT) * 1000)
+        wanted = [generations.drawn(before.mark(shard)) for shard in range(before.shards)]
+        strings = [
+            _String(key, self.cells.range(shard)[1], wanted[shard], ends)
+            for shard, key in enumerate(contents.keys(generation))
+        ]
+        marks = yield from self._created(strings)
+        for one, mark in zip(strings, marks, strict=True):
+            if not mark:  # the generation is over
+                raise _Again
+            if not generations.is_of(mark, one.mark):
+                raise EngineNameTaken(
+                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is no string of "
+                    "it; delete that key"
+                )
+        now = yield from self._now()
+        # What another client may still look in stays recorded.
+        oldest = now.first - before.generations
+        begun = {one: about for one, about in begun_in(self.name, before).items() if one >= oldest}
+        begun[generation] = Begun(ends, generations.digest(marks))
+        after = recording(before, begun)
+        if (yield from _replaced(self.names.manifest, stood, after.to_bytes())):
+            contents.marks[generation] = marks
+            contents.learn(after, contents.settled)
+
+    def _created(self, strings: list[_String]) -> Steps[list[bytes]]:
+        """Create strings where none are; return the marks that are there now, b"" where none is."""
+        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.mark, one.ends) for one in strings]
+        try:
+            answers = yield [Call(one.key, each) for one, each in zip(strings, words, strict=True)]
+            return [text(answer, manifest.MARK_BYTES) or b"" for answer in answers]
+        except (EngineTimeout, EngineUnavailable, EngineFull, EngineNameTaken):
+            raise
+        except EngineError:  # no scripts
+            marks = list[bytes]()
+            for one in strings:
+                marks += [(yield from _created_by_name(one))]
+            return marks
+
+    def _refreshed(self, contents: Contents) -> Steps[bytes]:
+        """Read the manifest, and return it; raise where it is another one, or the window was cleared."""
+        now, key = (yield from self._now()), self.names.manifest
+        stood = yield from _stored(key)
+        self._learn(contents, stood or b"", now)
+        return stood or b""
+
+    def _learn(self, contents: Contents, data: bytes, now: Now) -> None:
+        """Take a manifest that was read at ``now`` or later."""
+        stood = manifest.read(self.name, data) if data else None
+        if stood is None or stood.id != contents.manifest.id:
             raise failures.lost(self.name, "its manifest, or another filter has its name")
-        if stood.generation != self.manifest.generation:
-            self.adopt(stood)
-            raise _Cleared
-        made = {(generation, shard) for generation, shard, _ in missing} & self._made
-        self._made -= made
-        if made:
-            raise failures.lost(self.name, "a generation")
-        if any(adding for _, _, adding in missing):
-            raise _Cleared  # as another task or thread found out in between
+        if stood.generation != contents.manifest.generation:
+            if self.contents is contents:
+                self.contents = Contents(self.name, stood)
+            raise _Again
+        contents.learn(stood, now.earliest)
+
+    def _missed(self, contents: Contents, losses: Losses) -> Steps[None]:
+        """Find out why strings are not there: they have ended, the window was cleared, or they were lost."""
+        keys = [(contents.key(*one), contents.begun[one[0]].ends) for one in losses.bare]
+        try:
+            yield from self._refreshed(contents)
+        except (_Again, FilterLost):
+            if keys:
+                yield [Call(key, (b"UNLINK", key)) for key, _ in keys]
+            raise
+        if keys:
+            yield [Call(key, (b"PEXPIREAT", key, ends)) for key, ends in keys]
+        now = yield from self._now()
+        lost = sorted({one for one in losses.missing if one >= now.first})
+        if not lost:
+            raise _Again
+        raise failures.lost(
+            self.name, f"strings of generation {', '.join(map(str, lost))}, which is within the window"
+        )
 
     def verified(self, *, restarted: bool) -> Steps[Verification]:
-        """Compare what the server has with what this client knows that it acknowledged."""
-        stood = yield from creation.same(self.name, self.manifest)
-        if stood is not None and stood.generation != self.manifest.generation:
-            self.adopt(stood)
+        """Compare what the server has with what is recorded, and what this client knows was acknowledged."""
+        while True:
+            contents, is_there = self.contents, True
+            try:
+                yield from self._refreshed(contents)
+            except FilterLost:
+                is_there = False
+            except _Again:
+                continue
+            try:
+                return (yield from self._verified(contents, is_there=is_there, restarted=restarted))
+            except _Again:
+                continue
+
+    def _verified(self, contents: Contents, *, is_there: bool, restarted: bool) -> Steps[Verification]:
+        now = yield from self._now()
         lost, checked, found, bits, ones = list[int](), 0, 0, 0, 0
-        for generation, noted in sorted(self._noted.items()):
-            hashes, least = noted.hashes(), noted.bits[0]
-            told, there = b"", 0
-            if stood is not None:
+        for generation in contents.alive(now):
+            noted = contents.noted.get(generation) or Acknowledged(1)
+            hashes, least, there, told = noted.hashes(), noted.bits[0], 0, b""
+            if is_there:
                 try:
-                    (told,) = yield from self._asked(_Portion(self.cells, hashes), [generation], ())
-                    there = yield from self._ones(generation)
+                    there = yield from self._ones(contents, generation)
+                    if hashes:
+                        (told,) = yield from self._asked(
+                            contents, _Portion(self.cells, hashes), [generation], ()
+                        )
                 except FilterLost:
                     lost.append(generation)
-                except _Cleared:
-                    return (yield from self.verified(restarted=restarted))
-            if generation not in (yield from self._alive()):
-                continue  # it has been forgotten, as it should
-            checked, found, bits, ones = (
-                checked + len(hashes) // _WORD,
-                found + sum(told),
-                bits + least,
-                ones + there,
-            )
+                    there, told = 0, b""
+            checked, found = checked + len(hashes) // _WORD, found + sum(told)
+            bits, ones = bits + least, ones + there
             if there >= least:
                 noted.bits[0] = there
-        ok = stood is not None and not lost and found == checked and ones >= bits
-        return Verification(ok, stood is None, restarted, tuple(lost), checked, checked - found, bits, ones)
+        ok = is_there and not lost and found == checked and ones >= bits
+        return Verification(ok, not is_there, restarted, tuple(lost), checked, checked - found, bits, ones)
 
-    def _ones(self, generation: int) -> Steps[int]:
+    def _ones(self, contents: Contents, generation: int) -> Steps[int]:
+        """Count the set bits of a generation, all strings of which must be there."""
         ones = 0
-        for shard in range(self.manifest.shards):
-            key, (_, nbytes) = self.key(generation, shard), self.cells.range(shard)
-            ones += yield from call(key, b"BITCOUNT", key, 0, nbytes - 1)
+        for shard, key in enumerate(contents.keys(generation)):
+            ones += yield from read_number(key, b"BITCOUNT", key, 0, self.cells.range(shard)[1] - 1)
+        yield from self._enter(contents, generation)
         return ones
 
     def fills(self) -> Steps[list[int]]:
-        """Count the set bits of each generation, oldest first."""
-        counts = list[int]()
-        for generation in (yield from self._alive()):
-            ones = yield from self._ones(generation)
-            counts.append(ones)
-        return counts
+        """Count the set bits of each generation that was begun, oldest first."""
+        while True:
+            contents = self.contents
+            try:
+                yield from self._refreshed(contents)
+                counts = list[int]()
+                for generation in contents.alive((yield from self._now())):
+                    ones = yield from self._ones(contents, generation)
+                    counts.append(ones)
+            except _Again:
+                continue
+            return counts
 
     def fpr(self) -> Steps[float]:
         """Compute the rate of false positives at the present load."""
@@ -271,23 +382,64 @@ class Window:
         return 1 - absent
 
     def cleared(self) -> Steps[None]:
-        """Forget every key. Who finds strings gone finds the next generation of the manifest."""
-        key, after = self.names.manifest, self.manifest.next()
-        yield from call(key, b"SET", key, after.to_bytes(), b"XX")
-        yield from self._unlinked()
-        self.adopt(after)
+        """Forget every key. Clients find the next generation of the manifest when they miss a string."""
+        key = self.names.manifest
+        while True:
+            data = yield from _stored(key)
+            stood = manifest.read(self.name, data) if data else None
+            if data is None or stood is None or stood.id != self.manifest.id:
+                raise failures.lost(self.name, "its manifest, or another filter has its name")
+            after = recording(stood.next(), {})
+            if (yield from _replaced(key, data, after.to_bytes())):
+                yield from self._unlinked(Contents(self.name, stood))
+                self.contents = Contents(self.name, after)
+                return
 
-    def _unlinked(self) -> Steps[None]:
-        alive = yield from self._alive()
-        keys = [self.key(generation, shard) for generation in alive for shard in range(self.manifest.shards)]
-        yield [Call(key, (b"UNLINK", key)) for key in keys]
+    def _unlinked(self, contents: Contents) -> Steps[None]:
+        """Delete the strings that were recorded, and those that a client may have begun."""
+        now = yield from self._now()
+        alive = {*contents.begun, *range(now.first, now.latest + 1)}
+        yield [Call(key, (b"UNLINK", key)) for one in alive for key in contents.keys(one)]
 
     def deleted(self) -> Steps[bool]:
-        """Delete the window; True when it was there."""
-        key = self.names.manifest
-        was = yield from call(key, b"DEL", key)
-        yield from self._unlinked()
-        return bool(was)
+        """Delete the window that is there now; True when one was."""
+        key, was = self.names.manifest, False
+        while True:
+            data = yield from _stored(key)
+            stood = manifest.read(self.name, data) if data else None
+            if data is None or stood is None or not stood.window:
+                break
+            was = True
+            if (yield from _replaced(key, data, None)):
+                yield from self._unlinked(Contents(self.name, stood))
+                break
+        yield from self._unlinked(self.contents)
+        return was
+
+
+class _String(NamedTuple):
+    """A string to be created: its name, bytes of cells, mark, and the millisecond of its end."""
+
+    key: bytes
+    nbytes: int
+    mark: bytes
+    ends: int
+
+
+def _created_by_name(one: _String) -> Steps[bytes]:
+    """Create a string under another name and give it its own if nobody has it, where scripts are refused."""
+    fresh = beside(one.key, b"new:" + one.mark.hex().encode())
+    yield from call(fresh, b"SET", fresh, b"", b"PX", _CREATED_WITHIN)
+    yield from call(fresh, b"SETRANGE", fresh, one.nbytes, one.mark)
+    yield from call(fresh, b"PEXPIREAT", fresh, one.ends)
+    try:
+        if not (yield from is_done(one.key, b"RENAMENX", fresh, one.key)):
+            yield from call(fresh, b"UNLINK", fresh)
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError:  # sent twice, or over by now
+        yield from call(fresh, b"UNLINK", fresh)
+    return (yield from read_part(one.key, one.nbytes, len(one.mark)))
 
 
 class _Portion:
@@ -298,14 +450,41 @@ class _Portion:
         self._cells, self.hashes = cells, hashes
         #: To be looked for: its answers are those of the exchange that it took last.
         self.looked = cells.hashed(hashes).batch(0, PORTION)
-        self.shards = self.looked.shards
         #: Those that were new when it was found out that the window was cleared.
-        self.new = bytes(len(hashes) // _WORD)
+        self.new = bytes(len(self))
+
+    def __len__(self) -> int:
+        """Return the number of hashes."""
+        return len(self.hashes) // _WORD
 
     def added(self) -> WireBatch:
         """Return them as a batch of its own, to be added."""
         return self._cells.hashed(self.hashes, adding=True).batch(0, PORTION)
 
 
-class _Cleared(Exception):
-    """The window was cleared; what was asked is to be asked again."""
+class _Again(Exception):
+    """The window was cleared, or a generation has ended: what was asked is to be asked once more."""
+
+
+def _replaced(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
+    """Replace a manifest if it is still ``before``, or delete it; False where it is another one."""
+    words = (b"DEL", key) if after is None else (b"SET", key, after)
+    if (yield from creation.guarded(key, before, *words)):
+        return True
+    return after is not None and (yield from _stored(key)) == after  # sent twice
+
+
+def _stored(key: bytes) -> Steps[bytes | None]:
+    """Return the manifest as it is stored."""
+    return (yield from read_text(key, manifest.MOST_BYTES, b"GET", key))
+
+
+def _stretch(stood: Manifest) -> float:
+    return stood.window / (stood.generations - 1)
+
+
+def strings_to_come(name: str, new: Manifest) -> Iterator[bytes]:
+    """Return the names of strings that a window will have, for the nodes that they lie on."""
+    contents, present = Contents(name, new), int(time.time() // _stretch(new))
+    for generation in range(present, present + new.generations):
+        yield from contents.keys(generation)

@@ -1,0 +1,299 @@
+"""Nothing that a manifest or a server says is believed: one error of the tree, soon, in little memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+import redis
+import redis.asyncio
+from engines.servers import needs_redis, strings_of
+from support import LONG
+
+from bloomery import BloomeryError
+from bloomery.engines.redis import (
+    AsyncRedisBloomFilter,
+    AsyncRedisCountingFilter,
+    AsyncRedisRollingFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
+from bloomery.errors import EngineTimeout, EngineUnavailable, FilterLost, FilterRolledBack
+
+pytestmark = needs_redis
+
+KINDS = {
+    RedisBloomFilter: {"capacity": 3000, "shards": 2, "seed": 7},
+    RedisCountingFilter: {"capacity": 3000, "shards": 2, "seed": 7},
+    RedisRollingFilter: {"capacity": 3000, "shards": 2, "seed": 7, "window": 600.0},
+}
+COLOURS = {
+    RedisBloomFilter: AsyncRedisBloomFilter,
+    RedisCountingFilter: AsyncRedisCountingFilter,
+    RedisRollingFilter: AsyncRedisRollingFilter,
+}
+#: Twenty values that no field is to be believed with.
+HOSTILE = [
+    *(None, True, "", "x", "\x1b[2J", "9" * 400, [], {}, -1, 0, 1, 2, 65_536, 0.0, 0.5, 1e300),
+    *((1 << 32) - 1, 1 << 63, float("nan"), 10**40),
+]
+FIELDS = [
+    *(
+        "id",
+        "backend",
+        "capacity",
+        "fpr",
+        "layout",
+        "scheme",
+        "hash",
+        "num_bits",
+        "num_hashes",
+        "shards",
+        "seed",
+    ),
+    *("secret", "generation", "counter_bits", "window", "generations", "cut", "other_shards", "other_cut"),
+    *("state", "key_rule", "version", "ttl", "expires"),
+]
+#: The clients' timeout.
+SECONDS = 0.3
+#: Of the hostile values each field gets every fifth, each kind and field others; all with BLOOMERY_LONG.
+EVERY = 1 if LONG else 5
+
+
+def keys():
+    return [f"key {number}" for number in range(300)]
+
+
+async def _asked(kind, port):
+    async with redis.asyncio.Redis(port=port, socket_timeout=SECONDS) as client:
+        there = await COLOURS[kind].open(client, "f")
+        return await there.contains_many(keys())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_manifest_that_lies_is_one_error_and_soon(server, client, kind, field):
+    client.flushall()
+    kind(client, "f", **KINDS[kind]).update(keys())
+    stored = json.loads(client.get("f:bloomery"))
+    if field not in stored:
+        stored |= {"ttl": 0.0, "expires": 0}
+    first = (FIELDS.index(field) + 2 * list(KINDS).index(kind)) % EVERY
+    tracemalloc.start()
+    for number, value in list(enumerate(HOSTILE))[first::EVERY]:
+        client.set("f:bloomery", json.dumps(stored | {field: value}))
+        tracemalloc.reset_peak()
+        began = time.monotonic()
+        try:
+            if number % 4:
+                with server.client(socket_timeout=SECONDS) as own:
+                    answers = kind(own, "f").contains_many(keys())
+            else:
+                answers = asyncio.run(_asked(kind, server.port))
+        except BloomeryError as error:
+            assert "\x1b" not in str(error)
+        else:  # windows look for what they have lost by rules of their own, and tests of their own
+            assert all(answers) or kind is RedisRollingFilter, (field, value)
+        assert time.monotonic() - began < SECONDS + 1.5, (field, value)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20, (field, value)
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("of", ["open before", "opened after"])
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("seed", lambda value: value + 1),
+        ("num_hashes", lambda value: value - 1),
+        ("num_bits", lambda value: value - 1024),
+        ("shards", lambda value: value + 1),
+        ("capacity", lambda value: value + 1),
+        ("fpr", lambda value: value / 2),
+        ("hash", lambda _: "md5"),
+    ],
+)
+def test_a_changed_parameter_is_an_error_and_no_answer(client, kind, of, field, change):
+    client.flushall()
+    there = kind(client, "f", **KINDS[kind])
+    there.update(keys())
+    stored = json.loads(client.get("f:bloomery"))
+    client.set("f:bloomery", json.dumps(stored | {field: change(stored[field])}, sort_keys=True))
+    if of == "open before":
+        assert all(there.contains_many(keys()))  # which knows what it was
+        return
+    with pytest.raises(BloomeryError):
+        kind(client, "f").contains_many(keys())
+
+
+def test_a_filter_that_is_being_made_is_waited_for_no_longer_than_the_client_waits(server, client):
+    client.flushall()
+    RedisBloomFilter(client, "f", 1000)
+    stored = json.loads(client.get("f:bloomery"))
+    client.set("f:bloomery", json.dumps(stored | {"state": "building"}))
+    with server.client(socket_timeout=0.3) as own:
+        began = time.monotonic()
+        with pytest.raises(EngineTimeout, match="not done"):
+            RedisBloomFilter(own, "f")
+        assert time.monotonic() - began < 1.5
+
+
+class Liar:
+    """A server that answers each command with the same bytes, but for what clients send of themselves."""
+
+    def __init__(self, answer: bytes):
+        self.answer = answer
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                here, _ = self.listening.accept()
+                threading.Thread(target=self._serve, args=(here,), daemon=True).start()
+
+    def _serve(self, here):
+        with suppress(OSError, ValueError), here, here.makefile("rb") as commands:
+            while line := commands.readline():
+                words = [commands.read(int(commands.readline()[1:]) + 2) for _ in range(int(line[1:]))]
+                greeting = words[0][:-2].upper() in {b"HELLO", b"CLIENT", b"SELECT"}
+                here.sendall(b"+OK\r\n" if greeting else self.answer)
+
+    def close(self):
+        self.listening.close()
+
+
+ANSWERS = [
+    *(b"+OK\r\n", b":1\r\n", b":-1\r\n", b"$-1\r\n", b"*0\r\n", b"*-1\r\n", b"$0\r\n\r\n"),
+    *(b"$5\r\nhello\r\n", b":99999999999999999999999999\r\n", b":x\r\n", b"$99999999999999999999\r\n"),
+    *(b"*2\r\n:1\r\n$1\r\nx\r\n", b"*1\r\n" * 3000 + b":1\r\n", b"hello\r\n", b"\r\n"),
+    *(b"-\x1b[2JERR \x1b]0;x\x07\r\n", b"-MOVED x y\r\n", b"-MOVED 1 127.0.0.1:99999999\r\n", b"-ASK\r\n"),
+    *(b"$3\r\n\xff\xfe\xfd\r\n", b"%1\r\n+a\r\n+b\r\n"),
+]
+#: Each answer with one kind, and all of them with each kind with BLOOMERY_LONG.
+LIES = [
+    pytest.param(kind, answer, id=f"{kind.__name__}-{answer[:20]!r}")
+    for number, answer in enumerate(ANSWERS)
+    for at, kind in enumerate(KINDS)
+    if LONG or number % len(KINDS) == at
+]
+
+
+@pytest.mark.parametrize(("kind", "answer"), LIES)
+def test_a_server_that_lies_is_one_error(kind, answer):
+    liar = Liar(answer)
+    try:
+        with redis.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as client:
+            with pytest.raises(BloomeryError) as told:
+                kind(client, "f", **KINDS[kind]).update(keys())
+            assert str(told.value).isprintable()
+
+        async def main():
+            async with redis.asyncio.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as own:
+                with pytest.raises(BloomeryError):
+                    there = await COLOURS[kind].open(own, "f", **KINDS[kind])
+                    await there.update(keys())
+
+        asyncio.run(main())
+    finally:
+        liar.close()
+
+
+@pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
+def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own_server, kind, monkeypatch):
+    from bloomery.engines.redis import strings
+
+    monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
+    server = own_server()
+    client = server.client()
+    writer = kind(client, "f", 50_000, shards=2)
+    reader, idle = kind(server.client(), "f"), kind(server.client(), "f")
+    writer.update(range(1000))
+    client.save()
+    for start in range(1000, 20_000, 1000):
+        writer.update(range(start, start + 1000))
+    assert reader.contains_many(range(20_000))
+    assert all(writer.verify() for _ in range(2))
+    server.kill()
+    server.start()
+    for one in (writer, reader):
+        for ask in (lambda one=one: one.contains_many(range(20_000)), lambda one=one: one.update([1])):
+            with pytest.raises(FilterRolledBack, match="went back"):
+                ask()
+        told = one.verify()
+        assert not told
+        assert told.rolled_back
+    idle.contains_many(range(10))  # it had seen nothing later
+    kind(client, "f").update(range(1000, 20_000))
+    with pytest.raises(FilterLost):
+        writer.add(5)
+    writer.clear()
+    writer.update(range(20_000))
+    assert writer.verify()
+    assert not writer.verify().rolled_back
+
+
+def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, monkeypatch):
+    from bloomery.engines.redis import strings
+
+    monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
+    with server.client() as client:
+        client.flushall()
+        shared = RedisBloomFilter(client, "f", 50_000, shards=2)
+        failed = []
+
+        def add(number):
+            try:
+                for start in range(0, 3000, 50):
+                    shared.update(range(number * 10_000 + start, number * 10_000 + start + 50))
+            except BloomeryError as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join(60) for thread in threads]
+        assert not failed
+        assert shared.verify()
+        assert len(strings_of(client, "f")) == 2
+
+
+@pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
+def test_acks_are_those_of_replicas(own_server, kind, monkeypatch):
+    from bloomery.engines.redis import opening
+
+    monkeypatch.setattr(opening, "_ACKED_WITHIN", 200)
+    master = own_server()
+    client = master.client()
+    there = kind(client, "f", 10_000, acks=1)
+    for add in (lambda: there.add("a"), lambda: there.update(range(5000))):
+        with pytest.raises(EngineUnavailable, match="0 of 1 replicas confirmed"):
+            add()
+    assert "a" in there
+    replica = own_server(replicaof=f"127.0.0.1 {master.port}", repl_diskless_sync_delay=0)
+    deadline = time.monotonic() + 20
+    while replica.client().info("replication")["master_link_status"] != "up":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    monkeypatch.setattr(opening, "_ACKED_WITHIN", 5000)
+    kind(client, "f", acks=1).update(range(5000, 6000))
+
+    async def main():
+        async with redis.asyncio.Redis(port=master.port) as own:
+            again = await COLOURS[kind].open(own, "f", acks=1)
+            await again.update(range(6000, 7000))
+            with pytest.raises(EngineUnavailable):
+                await (await COLOURS[kind].open(own, "f", acks=3)).add("b")
+
+    monkeypatch.setattr(opening, "_ACKED_WITHIN", 300)
+    asyncio.run(main())
+    for wrong in (-1, True, 1.0, "1"):
+        with pytest.raises(BloomeryError, match="acks"):
+            kind(client, "f", acks=wrong)

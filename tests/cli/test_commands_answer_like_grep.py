@@ -8,6 +8,7 @@ import pytest
 import bloomery as package
 from bloomery import _core
 from bloomery.cli.completion import commands
+from bloomery.cli.filters.overfull import is_overfull
 from bloomery.cli.parser import COMMANDS, build_parser
 from bloomery.plan import choices
 
@@ -63,6 +64,36 @@ def test_merge_unites_and_warns_when_overfull(bloomery, refused, tmp_path):
     bloomery("check", tmp_path / "m", "-q", stdin=b"a1\nb1\n", check=0)
     bloomery("build", tmp_path / "c", "--capacity", "5", stdin=b"x\n", check=0)
     assert "num_bits" in refused(bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "said"),
+    # A table of 1,024 slots has room for more than 700 lines at the rate.
+    [("bloom", 1050, b", not 0.01"), ("quotient", 708, b"still within 0.01")],
+)
+def test_a_rate_is_compared_before_it_is_said_to_be_above(bloomery, tmp_path, kind, keys, said):
+    capacity = 1000 if kind == "bloom" else 700
+    for name, numbers in (("a", range(600)), ("b", range(600, keys))):
+        text = "".join(f"{i}\n" for i in numbers).encode()
+        bloomery("build", tmp_path / name, "--kind", kind, "--capacity", capacity, stdin=text, check=0)
+    done = bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+    assert b"fuller" in done.stderr
+    assert said in done.stderr
+    merged = package.open(tmp_path / "m")
+    assert merged.num_added > capacity
+    assert (kind == "bloom") == (merged.fpr() > 0.01) == is_overfull(merged)
+
+
+@pytest.mark.parametrize(
+    ("options", "about"),
+    [((), True), (("--capacity", "50000"), True), (("--kind", "cuckoo", "--capacity", "50000"), False)],
+)
+def test_a_number_of_lines_that_is_an_estimate_is_called_one(bloomery, tmp_path, options, about):
+    text = b"".join(b"%d\n" % i for i in range(50_000))
+    done = bloomery("build", tmp_path / "f", *options, stdin=text, check=0).stdout
+    assert (b"50,000 lines read, about 49,9" in done) == about
+    few = bloomery("build", tmp_path / "f", *options, stdin=b"a\nb\na\n", check=0).stdout
+    assert b"about" not in few
 
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 
 import pytest
@@ -78,6 +79,24 @@ def test_a_filter_goes_through_a_pipe_which_stays_one(bloomery, program, tmp_pat
     assert process.wait(timeout=20) == 0
     assert (tmp_path / "pipe").is_fifo()
     bloomery("check", tmp_path / "copy", "-q", stdin=b"a\n", check=0)
+
+
+def test_a_pipe_without_a_reader_is_named_and_ctrl_c_ends_the_wait(program, tmp_path, write_filter):
+    os.mkfifo(tmp_path / "pipe")
+    command, source = write_filter
+    process = subprocess.Popen([*program, *command, tmp_path / "pipe", source], stderr=subprocess.PIPE)
+    line = process.stderr.readline()
+    assert line.startswith(b"bloomery: waiting for a reader of ")
+    assert line.endswith(b"pipe\n")
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=20)
+    assert (process.returncode, rest) == (130, b"bloomery: interrupted\n")
+    waiting = subprocess.Popen([*program, *command, tmp_path / "pipe", source], stderr=subprocess.PIPE)
+    waiting.stderr.readline()
+    (tmp_path / "copy").write_bytes((tmp_path / "pipe").read_bytes())
+    assert waiting.communicate(timeout=20) == (None, b"")
+    assert waiting.returncode == 0
+    assert (tmp_path / "copy").stat().st_size
 
 
 def test_a_filter_written_to_a_device_leaves_it_a_device(bloomery, refused, tmp_path, write_filter):

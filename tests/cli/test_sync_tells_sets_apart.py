@@ -72,6 +72,25 @@ def test_the_other_side_writes_only_where_it_was_asked_to(bloomery, program, pai
     assert set(here.read_text().splitlines()) == mine | theirs
 
 
+@pytest.mark.parametrize(("at_most", "symbols"), [(100, False), (300, False), (99, True), (1, True)])
+def test_few_differences_take_one_short_message(bloomery, program, pair, at_most, symbols):
+    here, there, mine, theirs = pair
+    over = ("--with", serving(program, "--serve", there), "--at-most", at_most)
+    done = bloomery("sync", here, *over, check=1)
+    assert printed(done) == ([mine - theirs, theirs - mine], 100)
+    stats = json.loads(bloomery("sync", "--json", "--quiet", here, *over, check=1).stdout)
+    assert (stats["symbols"] > 0) == symbols
+    # The sketch, 40 hashes and their packed lines of some 30 bytes, and a greeting.
+    assert symbols or stats["received"] + stats["sent"] < 8 * (at_most + 6) + 40 * (8 + 30) + 100
+
+
+def test_expecting_too_many_differences_is_refused(bloomery, program, pair):
+    here, there, *_ = pair
+    over = ("--with", serving(program, "--serve", there))
+    assert b"1024" in bloomery("sync", here, *over, "--at-most", "1025", check=2).stderr
+    assert b"--with" in bloomery("sync", here, there, "--at-most", "5", check=2).stderr
+
+
 def test_what_is_sent_is_as_long_as_the_difference(bloomery, program, pair):
     here, there, *_ = pair
     done = bloomery("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
@@ -190,6 +209,29 @@ def test_a_serving_side_is_not_deceived_either(frames, told):
     with pytest.raises(sync.FormatError, match=told):
         sync.serve([b"a", b"b"], Scripted(*frames), take=taken.append, limit=1_000_000)
     assert not taken
+
+
+def test_a_line_is_sent_once_and_no_more_lines_than_the_limit():
+    """Ten thousand times one line of 100 kB made an answer of a gigabyte."""
+    lines = [b"x" * 100_000, *(b"%d" % number for number in range(10_000))]
+    keys = list(sync.Side(lines, bytes(16)).by_hash)
+    words = [key.to_bytes(8, "little") for key in keys]
+
+    def heard(wanted, limit):
+        peer, said = Scripted(HELLO, (b"W", b"".join(wanted))), []
+        peer.write = said.append
+        try:
+            done = sync.serve(lines, peer, limit=limit)
+        finally:
+            assert sum(map(len, said)) < limit
+        return done.mine
+
+    for wanted in ([words[0]] * 10_000, [*words[:50], words[7]]):
+        with pytest.raises(sync.FormatError, match="a line twice; each is sent once"):
+            heard(wanted, 1 << 20)
+    with pytest.raises(sync.FormatError, match="10,001 lines of 148,891 bytes, the limit is 148,890"):
+        heard(words, 148_890)
+    assert heard(words, 148_891) == lines
 
 
 def test_who_asks_for_nothing_more_just_leaves():

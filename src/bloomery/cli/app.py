@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bloomery.cli.failures import Interrupted, Refusal, explain
 from bloomery.cli.printable import one_line
 from bloomery.cli.standard import flush, occupy
-from bloomery.errors import BloomeryError
+from bloomery.errors import BloomeryError, KeyDomainWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,10 +53,17 @@ def _guarded(arguments: Sequence[str]) -> int:
     command: Callable[..., int] = args.run
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = lambda message, *_rest, **_named: None if args.quiet else _say(str(message))
+        warnings.showwarning = lambda message, *_rest, **_named: None if args.quiet else _say(_told(message))
         code = command(args)
     flush()
     return code
+
+
+def _told(message: Warning | str) -> str:
+    """Return the text of a warning, with the options of the shell that help."""
+    if isinstance(message, KeyDomainWarning):
+        return f"{message}; lines are texts: give --select COLUMN --key-type int for numbers"
+    return str(message)
 
 
 def _say(text: str) -> None:

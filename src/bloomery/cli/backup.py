@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bloomery import _folders
 from bloomery.cli import remote
 from bloomery.cli.failures import Refusal
 from bloomery.cli.report import report
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
             out.flush()
             os.fsync(out.fileno())
         new.replace(file)
+        _folders.sync(file.absolute().parent)
     finally:
         new.unlink(missing_ok=True)
     nbytes = file.stat().st_size

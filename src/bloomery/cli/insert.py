@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from bloomery.cli.failures import refuse_idle_options
     from bloomery.cli.filters.fill import fill
     from bloomery.cli.filters.state import held
+    from bloomery.cli.filters.types import warn_of_types
     from bloomery.cli.io.blocks import Blocks
     from bloomery.cli.io.sources import sources
     from bloomery.cli.limits import longest_line
@@ -51,12 +52,13 @@ def run(args: argparse.Namespace) -> int:
     inputs = sources(args.files)
     with held(args.filter, "FILTER"), Stops() as stops:
         seen = _opened(args)
-        before = seen.num_added
+        before, types = seen.num_added, seen.key_domains
         blocks = Blocks(inputs, stops, longest=longest_line(args))
         progress = Progress(blocks, quiet=args.quiet)
         try:
             lines = fill(args, seen, blocks, inputs, stops, progress)
             progress.clear()
+            warn_of_types(types, seen)
             stats: dict[str, Any] = {"file": args.filter, "lines": lines, "new": seen.num_added - before}
             stats |= seen.info()
             shown = repr(seen)

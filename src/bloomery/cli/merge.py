@@ -38,7 +38,13 @@ def run(args: argparse.Namespace) -> int:
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:
         text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
-        note(args, f"{args.out} is fuller than it was made for: {text}, not {merged.target_fpr:.3g}")
+        target = f"{merged.target_fpr:.3g}"
+        above = merged.fpr() > merged.target_fpr
+        note(
+            args,
+            f"{args.out} is fuller than it was made for: {text}, "
+            + (f"not {target}" if above else f"still within {target}"),
+        )
     stats = {"file": args.out, "merged": len(args.filters), **merged.info()}
     report(args, stats, [f"{args.out}: {merged!r}"], stdout_is_free=True)
     return 0

@@ -64,11 +64,13 @@ def add_records(parser: argparse.ArgumentParser) -> None:
 
 def add_hashes(parser: argparse.ArgumentParser) -> None:
     """Add the choice of hashes as keys."""
+    import argparse
+
     group = parser.add_argument_group("hashes, as lists of leaked passwords have them")
     either = group.add_mutually_exclusive_group()
     either.add_argument(
         "--hex",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="a line is a hash in hexadecimal digits, upper or lower case, alone or as HASH:count",
     )
     either.add_argument(

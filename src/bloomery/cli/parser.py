@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import shutil
 import sys
 import textwrap
@@ -120,7 +121,27 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""
+        wrong = re.search(r"argument COMMAND: invalid choice: '([^']*)'", message)
+        if wrong:
+            message = f"there is no command {wrong[1]!r}{self._meant_command(wrong[1])}"
+        unknown = re.search(r"unrecognized arguments: (-\S+)", message)
+        if unknown:
+            message += self._meant_option(unknown[1])
         self.exit(2, f"bloomery: {one_line(message)} (see {self.prog} --help)\n")
+
+    def _meant_command(self, word: str) -> str:
+        from bloomery.cli.suggestions import command_for
+
+        meant = command_for(word, COMMANDS)
+        return f"; did you mean {meant}?" if meant else f"; there are {', '.join(COMMANDS)}"
+
+    def _meant_option(self, word: str) -> str:
+        from bloomery.cli.suggestions import option_for
+
+        meant = option_for(word, self._option_string_actions)
+        if meant is None and word.partition("=")[0] in {"-o", "--out", "--output"}:
+            return "; the lines go to standard output: add > FILE"
+        return f"; did you mean {meant}?" if meant else ""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -37,6 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="keys are whole numbers below N: compare exact sets, too",
     )
     parser.add_argument(
+        "--excluded",
+        type=units.count,
+        metavar="N",
+        help="every other key is known, too, and there are N: compare what makes no mistake then",
+    )
+    parser.add_argument(
         "--needs",
         "--need",
         action="append",
@@ -67,14 +73,22 @@ def run(args: argparse.Namespace) -> int:
         args.fpr = _FPR
     left_out: dict[str, str] = {}
     rows = choices(
-        args.items, args.fpr, memory=args.memory, needs=needed, universe=args.universe, left_out=left_out
+        args.items,
+        args.fpr,
+        memory=args.memory,
+        needs=needed,
+        universe=args.universe,
+        excluded=args.excluded,
+        left_out=left_out,
     )
     lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
+    if "delete" in needed and "remove" not in needed:
+        lines.append("delete: some keys only; where every key must be removable, use --needs remove")
     lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
-    asked = {name: getattr(args, name) for name in ("items", "fpr", "memory", "universe")}
+    asked = {name: getattr(args, name) for name in ("items", "fpr", "memory", "universe", "excluded")}
     stats = {
         "asked": asked | {"needs": needed},
         "choices": [_stats(args, row) for row in rows],
@@ -87,11 +101,15 @@ def run(args: argparse.Namespace) -> int:
 def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
     """Return all that is known of a choice, None for what is not, and the call that builds it."""
     from bloomery import registry
+    from bloomery.plan import has_universe
 
     structure = registry.row_named(row.structure)
     layout = None if row.layout == "-" else row.layout
     if structure["adds"] == "number":
-        call = f"{structure['class']}({args.universe})"
+        members = f"{row.items}, " if has_universe(structure) else ""
+        call = f"{structure['class']}({members}{args.universe})"
+    elif structure["adds"] == "world":
+        call = f"{structure['class']}.build(included, excluded)"
     else:
         fpr = row.fpr if args.fpr is None else args.fpr
         chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"

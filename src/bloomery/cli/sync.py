@@ -33,6 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     over = parser.add_mutually_exclusive_group()
     over.add_argument("--with", dest="peer", metavar="COMMAND", help="compare with what this command serves")
     over.add_argument("--serve", metavar="FILE", help="be the other side, on standard input and output")
+    parser.add_argument(
+        "--at-most",
+        type=units.count,
+        metavar="N",
+        help="expect so many differences at most, up to 1024: 8 bytes each; symbols where there are more",
+    )
     parser.add_argument("--write", action="store_true", help="add the lines that are missing to the files")
     parser.add_argument(
         "--timeout",
@@ -46,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=units.size,
         default=1 << 26,
         metavar="SIZE",
-        help="take no more from a peer (default 64M)",
+        help="take no more from a peer, and send it lines of no more (default 64M)",
     )
 
 
@@ -54,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     """Compare, and print or write."""
     if args.serve is not None:
         return _serve(args)
+    if args.at_most is not None and args.peer is None:
+        raise Refusal("--at-most is of use with --with COMMAND only; drop it")
     if len(args.files) != (2 if args.peer is None else 1):
         raise Refusal("sync takes two files, or one and --with COMMAND, or --serve FILE alone")
     return _compare(args) if args.peer is None else _ask(args)
@@ -93,7 +101,7 @@ def _ask(args: argparse.Namespace) -> int:
         assert peer.stdin is not None and peer.stdout is not None  # noqa: PT018 - for the type checker
         channel = Channel(peer.stdout.fileno(), peer.stdin.fileno(), timeout=args.timeout)
         try:
-            done = ask(lines, channel, give=args.write, limit=args.limit)
+            done = ask(lines, channel, give=args.write, limit=args.limit, at_most=args.at_most)
         except BrokenPipeError:
             raise Refusal(f"{words[0]}: ended before it had said all") from None
         except EOFError as error:

@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from bloomery.service.failures import StartError
         from bloomery.service.registry import Registry
+        from bloomery.service.remembered import remember_tokens
         from bloomery.service.settings import load
     except ImportError as error:
         raise Refusal(missing(error)) from None
@@ -59,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     except StartError as error:
         raise Refusal(str(error)) from None
     try:
+        if args.action == "create" and not settings.registry:
+            remember_tokens(settings.data)
         _ACTIONS[args.action](args, registry.tokens)
     finally:
         registry.close()
@@ -87,7 +90,13 @@ def _list(args: argparse.Namespace, tokens: Any) -> None:
 def _revoke(args: argparse.Namespace, tokens: Any) -> None:
     if not tokens.revoke(args.name):
         raise Refusal(f"no token is called {args.name!r}")
-    report(args, {"revoked": args.name}, [f"{args.name}: revoked"], stdout_is_free=True)
+    lines = [f"{args.name}: revoked"]
+    last = not tokens.known()
+    if last:
+        from bloomery.service.registry.tokens import NOBODY
+
+        lines.append(NOBODY)
+    report(args, {"revoked": args.name, "last": last}, lines, stdout_is_free=True)
 
 
 _ACTIONS = {"create": _create, "list": _list, "revoke": _revoke}

@@ -47,7 +47,7 @@ def fill(
             progress.show()
         tell_faults(args, read)
         return lines
-    for block in keys_of(args, blocks):
+    for block in keys_of(args, blocks, adds=True):
         if once:
             records, _, new, _ = fresh(block, seen)
             remember(new, seen)

@@ -17,8 +17,8 @@ _NO_LINE = 0.5
 
 
 def is_overfull(seen: Seen) -> bool:
-    """Tell whether ``seen`` holds more lines than it was sized for, and none of them by design."""
-    return bool(seen.num_added > seen.capacity) and not forgets(seen)
+    """Tell whether ``seen``, which keeps all lines, holds more than it was sized for at too high a rate."""
+    return bool(seen.num_added > seen.capacity) and not forgets(seen) and Load(seen).rate() > seen.target_fpr
 
 
 def most_lost(seen: Seen, kept: int, lost: float, dropped: int) -> float:

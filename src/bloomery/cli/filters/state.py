@@ -16,6 +16,7 @@ from bloomery.cli.failures import Refusal, explain
 from bloomery.cli.filters.files import check_options, load
 from bloomery.cli.filters.kinds import row_of
 from bloomery.cli.filters.secret import secret_from
+from bloomery.cli.filters.types import warn_of_types
 from bloomery.cli.io.output import NO_LINKS, beside, is_special
 from bloomery.cli.units import size_text
 from bloomery.errors import FilterFull
@@ -124,6 +125,7 @@ class State:
         self.exists = self._target.exists()
         self._saved = time.monotonic()
         self._took = 0.0
+        self._types: str | None = None
 
     def load(self, nbytes: int | None = None) -> Seen:
         """Return the filter of an earlier run, every byte checked, as one that can be added to.
@@ -132,6 +134,7 @@ class State:
         """
         found = load(self.path, self._args, verify="full")
         check_options(found, self.path, self._args)
+        self._types = found.key_domains
         if nbytes is None:
             copy = found.copy()
             if getattr(copy, "window", None) is not None:
@@ -167,7 +170,9 @@ class State:
         self._took = self._saved - begin
 
     def save(self, seen: Seen) -> None:
-        """Replace the file at once and for good, at the end."""
+        """Replace the file at once and for good, at the end; warn of keys of other types than it held."""
+        if self._types is not None:
+            warn_of_types(self._types, seen)
         if self._working is None:
             seen.save(self._target)
             return

@@ -119,7 +119,7 @@ def gather(
             progress.show()
         tell_faults(args, read)
         return lines
-    for block in keys_of(args, blocks):
+    for block in keys_of(args, blocks, adds=True):
         lines += gathering.lines(block)
         progress.show()
     return lines

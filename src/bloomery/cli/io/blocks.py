@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.signatures import HEAD, require_lines
 from bloomery.cli.units import size_text
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Blocks:
 
     def _lines_of(self, source: Source, *, completed: bool) -> Iterator[memoryview]:
         cut = self._filled if completed else 0  # the completing newline ends a line, if data follows
+        first: int | None = self._filled  # of the bytes that tell whether these are lines
         while True:
             while self._tick is not None and not cut and not self._ready(source, self._tick):
                 yield memoryview(b"")
@@ -98,6 +100,9 @@ class Blocks:
                 cut = max(cut, self._buffer.rfind(b"\n", start, self._filled) + 1)
                 if self._filled < self._size and self._ready(source, 0):
                     continue
+            if first is not None and (cut or count == 0):
+                require_lines(bytes(self._buffer[first : min(first + HEAD, self._filled)]), source.name)
+                first = None
             if cut:
                 with memoryview(self._buffer) as view, view[:cut] as block:
                     yield block

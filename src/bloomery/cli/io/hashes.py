@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bloomery.cli.failures import Refusal
+from bloomery.cli.io.signatures import require_no_hashes
 
 if TYPE_CHECKING:
     import argparse
@@ -25,13 +26,25 @@ _DIGITS = b"0123456789ABCDEF"
 _LENGTHS = (32, 40, 56, 64, 96, 128)
 
 
-def keys_of(args: argparse.Namespace, blocks: Blocks | Typed) -> Iterable[Block]:
-    """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines."""
+def keys_of(args: argparse.Namespace, blocks: Blocks | Typed, *, adds: bool = False) -> Iterable[Block]:
+    """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines.
+
+    Where lines are to be added, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
+    """
     if args.hex:
         return _Hexadecimal(blocks)
     if args.sha1_of:
         return map(_sha1, blocks)
-    return blocks
+    return _not_hashes(blocks) if adds and args.hex is None else blocks
+
+
+def _not_hashes(blocks: Blocks | Typed) -> Iterator[Block]:
+    name = None
+    for block in blocks:
+        if block and name != blocks.name:
+            name = blocks.name
+            require_no_hashes(memoryview(block), name)
+        yield block
 
 
 def _sha1(block: Block) -> bytes:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bloomery.cli.failures import Refusal
+from bloomery.cli.io.signatures import HEAD, is_binary
+from bloomery.cli.report import complain
 from bloomery.cli.standard import require_output
+from bloomery.cli.stops import interruptible
 
 if TYPE_CHECKING:
     from bloomery.cli.io.blocks import Block
@@ -21,12 +27,38 @@ NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
+#: Seconds after which a person is informed that a named pipe has no reader, and between two looks for one.
+_SILENT, _BETWEEN = 1.0, 0.02
+
+
 def is_special(path: str) -> bool:
     """Tell whether ``path`` exists and is no regular file, so that it must not be replaced."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
     except FileNotFoundError:
         return False
+
+
+def _open_special(path: str) -> int:
+    """Open a device or a named pipe for writing; a pipe once it has a reader."""
+    flags = os.O_WRONLY | _BINARY
+    if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - follows links, no Path needed
+        return os.open(path, flags)
+    began, informed = time.monotonic(), False
+    while True:
+        try:
+            descriptor = os.open(path, flags | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # which says that there is no reader
+                raise
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
+        if not informed and time.monotonic() - began >= _SILENT:
+            complain(f"waiting for a reader of {path}")
+            informed = True
+        with interruptible():
+            time.sleep(_BETWEEN)
 
 
 def beside(target: Path, ending: str) -> tuple[int, Path]:
@@ -81,7 +113,7 @@ class Output:
             require_output()
             self._descriptor = 1
         elif is_special(path):
-            self._descriptor = os.open(path, os.O_WRONLY | _BINARY)
+            self._descriptor = _open_special(path)
         else:
             if path.endswith((".gz", ".zst")):
                 from bloomery.cli.io.packed import packer
@@ -106,6 +138,8 @@ class Output:
     def _put(self, data: Block) -> None:
         with memoryview(data) as view:
             done = 0
+            if self._descriptor == 1 and not self.written and os.isatty(1) and is_binary(view[:HEAD]):
+                raise Refusal("binary data does not go to a terminal; name a file, or pipe it into a program")
             try:
                 while done < len(view):
                     done += os.write(self._descriptor, view[done:])

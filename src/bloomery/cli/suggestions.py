@@ -1,0 +1,80 @@
+"""Suggestions: the word that a wrong option or command was meant to be."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What other tools call a command or an option, and what it is called here.
+_COMMANDS = {
+    "create": "build",
+    "new": "build",
+    "make": "build",
+    "add": "insert",
+    "append": "insert",
+    "contains": "check",
+    "exists": "check",
+    "lookup": "check",
+    "query": "check",
+    "test": "check",
+    "uniq": "dedup",
+    "unique": "dedup",
+    "distinct": "dedup",
+    "union": "merge",
+    "stats": "info",
+    "show": "info",
+    "inspect": "info",
+    "server": "serve",
+    "start": "serve",
+    "size": "plan",
+    "diff": "sync",
+}
+_OPTIONS = {
+    "--column": "--select",
+    "--columns": "--select",
+    "--field": "--select",
+    "--key": "--select",
+    "--fp": "--fpr",
+    "--error": "--fpr",
+    "--error-rate": "--fpr",
+    "--rate": "--fpr",
+    "--probability": "--fpr",
+    "--size": "--capacity",
+    "--items": "--capacity",
+    "--expected": "--capacity",
+    "--capacity": "--items",
+    "--port": "--http",
+    "--host": "--http",
+    "--bind": "--http",
+    "--listen": "--http",
+    "--dir": "--data",
+    "--out": "--output",
+    "-o": "--output",
+    "--need": "--needs",
+    "--type": "--kind",
+    "--structure": "--kind",
+}
+_HOW = {"--http": " HOST:PORT", "--select": " COLUMN"}
+
+
+def command_for(word: str, commands: Iterable[str]) -> str | None:
+    """Return the command that ``word`` was meant to be; None where nothing is near."""
+    known = list(commands)
+    meant = _COMMANDS.get(word.lower())
+    return meant if meant in known else _near(word.lower(), known)
+
+
+def option_for(word: str, options: Iterable[str]) -> str | None:
+    """Return the option that ``word`` was meant to be, with what follows it; None where nothing is near."""
+    known = list(options)
+    name = word.partition("=")[0]
+    meant = _OPTIONS.get(name.lower())
+    found = meant if meant in known else _near(name.lower(), known)
+    return None if found is None else found + _HOW.get(found, "")
+
+
+def _near(word: str, known: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), None)

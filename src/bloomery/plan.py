@@ -21,6 +21,8 @@ from typing import Any
 
 from bloomery import _core, registry
 from bloomery.errors import FilterMemoryError, ParameterError, ParameterTypeError
+from bloomery.theory.cascade import cascade_bits
+from bloomery.theory.zone import zone_cells
 
 #: Nanoseconds that one random cache line costs a batch lookup, by working set in bytes: one core,
 #: 2.5 GHz, huge pages, prefetch ring. From the project's performance notes, sections 1, 2a and 7.
@@ -36,12 +38,29 @@ _LINE_NS = (
 _BASE_NS = 3.0
 #: "auto" means: speed as long as it costs at most this much more than the least space.
 _STRETCH = 1.2
+#: Where items and memory are given, the rate is the answer: speed decides between rates this close.
+_RATE_STRETCH = 1.05
 #: What a need asks of a layout or structure beyond the registry's capabilities.
 PARQUET = "parquet"
+#: Needs in the words of other libraries.
+_SYNONYMS = {
+    "delete": "remove",
+    "deletion": "remove",
+    "removal": "remove",
+    "discard": "remove",
+    "counting": "count",
+    "ttl": "expire",
+    "window": "expire",
+}
 _MOST_ITEMS = 1 << 62
+_FEW_ITEMS = 1000
 _HASHES = 2.0**64
 #: A filter that finds more than half of all absent keys is shown to those only who ask for it.
 _USEFUL_FPR = 0.5
+#: Ways of adding of structures that make no mistake.
+_EXACT = {"number", "world"}
+#: Bytes of levels of a closed world beside their bits.
+_WORLD_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +128,7 @@ def choices(
     memory: int | None = None,
     needs: str | Collection[str] = (),
     universe: int | None = None,
+    excluded: int | None = None,
     left_out: dict[str, str] | None = None,
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
@@ -117,9 +137,11 @@ def choices(
     ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
     "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. "static" asks for
     what is made of all its keys at once, whose ``add_ns_per_key`` is that of building. ``universe`` says
-    that keys are whole numbers below it, which structures that take only such can be sized for. Within 1.2
-    times the least space the faster comes first; what forgets keys by design comes after what does
-    not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
+    that keys are whole numbers below it, which structures that take only such can be sized for. ``excluded``
+    says that every other key is known too, and how many there are: structures that answer without a mistake
+    in such a world are sized for it. Within 1.2 times the least space the faster comes first; where items and
+    memory are given, within 1.05 times the lowest rate that fits. What forgets keys by design comes after
+    what does not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
     ``left_out`` is given the layouts that cannot be built, and why. Raises `ParameterError` when
     fewer than two are given, for values out of range, for a need that is unknown (the message lists
     those that are known), for needs that no structure meets and when no choice is left. Costs
@@ -133,37 +155,43 @@ def choices(
     wanted = _wanted(needs)
     _check_needs(wanted)
     _check(items, fpr, memory)
-    if universe is not None and _number("universe", universe) < (items or 1):
-        raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
+    _check_worlds(items, universe, excluded)
     left_out = {} if left_out is None else left_out
     if not isinstance(left_out, dict):
         raise ParameterTypeError(f"left_out must be a dict, which is filled, got {left_out!r}")
-    meeting = _meeting(wanted, universe)
+    meeting = _meeting(wanted, universe, excluded)
     if wanted and PARQUET not in wanted:
-        found = (_structure(row, items, fpr, memory) for row in meeting if row["adds"] != "number")
+        found = (_structure(row, items, fpr, memory) for row in meeting if row["adds"] not in _EXACT)
         rows = [choice for choice in found if choice is not None]
     else:
         rows = _layouts(wanted, items, fpr, memory, left_out)
-    if universe is not None and PARQUET not in wanted:
-        exact = (_exact(row, items, universe, memory) for row in meeting if row["adds"] == "number")
+    if PARQUET not in wanted:
+        exact = (_exact(row, items, universe, excluded, memory) for row in meeting if row["adds"] in _EXACT)
         rows += [choice for choice in exact if choice is not None]
     if fpr is None:
         rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
         raise ParameterError(_nothing(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
+    lasting = [row.fpr for row in rows if row.fits and not _forgets(row)]
+    lowest = min(lasting or [row.fpr for row in rows])
 
-    def rank(row: Choice) -> tuple[bool, bool, bool, bool, float, float]:
-        wasteful = row.bits_per_key > _STRETCH * least
-        forgets = registry.forgets(registry.row_named(row.structure))
+    def rank(row: Choice) -> tuple[bool, bool, bool, float, bool, float, float]:
+        by_rate = fpr is None
+        wasteful = row.fpr > _RATE_STRETCH * lowest if by_rate else row.bits_per_key > _STRETCH * least
         # "auto" does not stand for two lines, and what is recommended is what it picks.
         named = row.layout in registry.layouts("two_lines")
-        return (not row.fits, forgets, wasteful, named, row.ns_per_key, row.bits_per_key)
+        rate = row.fpr if wasteful and by_rate else 0.0
+        return (not row.fits, _forgets(row), wasteful, rate, named, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
         rows[0] = replace(rows[0], recommended=True)
     return rows
+
+
+def _forgets(choice: Choice) -> bool:
+    return registry.forgets(registry.row_named(choice.structure))
 
 
 def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
@@ -183,6 +211,13 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
         )
     if memory is not None and memory < _core.LINE_BYTES:
         raise ParameterError(f"memory must be at least {_core.LINE_BYTES} bytes, got {memory}")
+
+
+def _check_worlds(items: int | None, universe: int | None, excluded: int | None) -> None:
+    if universe is not None and _number("universe", universe) < (items or 1):
+        raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
+    if excluded is not None and _number("excluded", excluded) < 0:
+        raise ParameterError(f"excluded must be at least 0, got {excluded}")
 
 
 def _number(name: str, value: Any) -> Any:
@@ -215,8 +250,10 @@ def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out:
 def _check_needs(needs: frozenset[str]) -> None:
     known = {PARQUET}.union(*(row["capabilities"] for row in registry.rows()))
     if unknown := needs - known:
+        meant = [f"{_SYNONYMS[word]} for {word}" for word in sorted(unknown) if word in _SYNONYMS]
+        hint = f"use {', '.join(meant)}; " if meant else ""
         raise ParameterError(
-            f"unknown need {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}"
+            f"unknown need {', '.join(sorted(unknown))}; {hint}known are {', '.join(sorted(known))}"
         )
 
 
@@ -241,8 +278,8 @@ def _layouts(
     return found
 
 
-def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]]:
-    """Return the rows of the registry that meet ``needs``; such as take numbers for a universe only.
+def _meeting(needs: frozenset[str], universe: int | None, excluded: int | None) -> list[dict[str, Any]]:
+    """Return the rows of the registry that meet ``needs``; of numbers or a closed world where there is one.
 
     What is made of all its keys at once takes none later, so it is for who names that, or what only such can.
     """
@@ -260,7 +297,8 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
                 and "static" in needs
                 and needs & _of_pairs("build_pairs", "build")
             )
-            or (row["adds"] == "number" and universe and not _zoned(row))
+            or (row["adds"] == "number" and universe is not None)
+            or (row["adds"] == "world" and excluded is not None)
         )
     ]
     if not meet:
@@ -268,8 +306,12 @@ def _meeting(needs: frozenset[str], universe: int | None) -> list[dict[str, Any]
     return meet
 
 
-def _zoned(row: dict[str, Any]) -> bool:
-    """Return whether the structure is of so many members, and not of its universe."""
+def has_universe(row: dict[str, Any]) -> bool:
+    """Return whether the structure is sized for a few members of a universe, and not for all of it.
+
+    >>> [row["name"] for row in registry.rows() if has_universe(row)]
+    ['zone']
+    """
     return any(name == "universe" for name, _, _ in row["parameters"])
 
 
@@ -308,16 +350,27 @@ def _structure(
     )
 
 
-def _exact(row: dict[str, Any], items: int | None, universe: int, memory: int | None) -> Choice | None:
-    """Return a structure that holds the numbers of a universe, without false positives."""
-    nbytes = _nbytes(row, universe, 0.5)
+def _exact(
+    row: dict[str, Any], items: int | None, universe: int | None, excluded: int | None, memory: int | None
+) -> Choice | None:
+    """Return a structure without false positives: of the numbers of a universe, or of a closed world."""
+    try:
+        if row["adds"] == "world":
+            bits = cascade_bits(items or 0, excluded or 0)
+            nbytes = None if items is None else math.ceil(bits / 8) + _WORLD_BYTES
+        elif has_universe(row):
+            nbytes = None if items is None else math.ceil(zone_cells(universe or 2, items) / 8)
+        else:
+            nbytes = _nbytes(row, universe or 1, 0.5)
+    except ParameterError:
+        return None  # more numbers than a structure of few takes
     if nbytes is None:
         return None
     add_ns, ns = row["ns"]
     return Choice(
         structure=row["name"],
         layout="-",
-        items=universe if items is None else items,
+        items=items or universe or 0,
         num_bits=8 * nbytes,
         num_hashes=0,
         fpr=0.0,
@@ -374,11 +427,15 @@ def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
         nbytes = _nbytes(row, items, rate)
         return nbytes is not None and nbytes <= memory
 
-    low, high = -50.0, math.log2(0.99)  # rates as powers of two
+    low, high = -64.0, math.log2(0.99)  # rates as powers of two; hashes have 64 bits
     if not enough(math.exp2(high)):
         return 0.0
     if enough(math.exp2(low)):
         return math.exp2(low)
+    if items < _FEW_ITEMS:
+        # In whole lines a few keys may take fewer bytes at a lower rate: octave by octave.
+        high = next((float(octave) for octave in range(-63, 0) if enough(math.exp2(octave))), high)
+        low = max(low, high - 1.0)
     while high - low > 1e-3:  # noqa: PLR2004 - a rate within a thousandth
         middle = (low + high) / 2
         low, high = (low, middle) if enough(math.exp2(middle)) else (middle, high)

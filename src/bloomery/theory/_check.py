@@ -26,6 +26,7 @@ __all__ = [
     "positive",
     "several",
     "whole",
+    "within",
 ]
 
 
@@ -89,6 +90,14 @@ def whole(name: str, value: object, least: int) -> int:
             f"{name} must be a whole number, got {value}; use {math.floor(result)} or {math.ceil(result)}"
         )
     return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def within(name: str, value: object, least: int, most: int) -> int:
+    """Return ``value`` as an int from ``least`` to ``most``."""
+    found = whole(name, value, least)
+    if found > most:
+        raise ParameterError(f"{name} must be at most {most}, got {value}")
+    return found
 
 
 def flag(name: str, value: object) -> bool:

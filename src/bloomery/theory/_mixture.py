@@ -12,11 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from bloomery.errors import ParameterError
+
 __all__ = ["binomial_mean", "poisson_mean"]
 
 _CUT = 1e-17
 # P(count < mean - 12 sqrt(mean)) <= exp(-72) = 5e-32 for Poisson and binomial counts (Chernoff).
 _DEVIATIONS = 12.0
+# The walk takes some 24 sqrt(mean) steps: 10 ms at this mean, and a search for a density takes 50 walks.
+_MOST_MEAN = 250_000.0
 
 Law = Callable[[int], float]
 
@@ -25,6 +29,7 @@ def poisson_mean(mean: float, law: Law) -> float:
     """Return ``E[law(I)]``, I Poisson with this mean; ``law`` must not decrease and must stay in [0, 1]."""
     if _saturated(mean, law):
         return 1.0
+    _check_mean(mean)
     return _walk(int(mean), lambda i: mean / (i + 1), lambda i: i / mean if i else 0.0, law)
 
 
@@ -34,9 +39,19 @@ def binomial_mean(trials: int, share: float, law: Law) -> float:
         return law(trials)
     if _saturated(trials * share, law):
         return 1.0
+    _check_mean(trials * share)
     odds = share / (1.0 - share)
     mode = min(trials, int((trials + 1) * share))
     return _walk(mode, lambda i: (trials - i) / (i + 1) * odds, lambda i: i / ((trials - i + 1) * odds), law)
+
+
+def _check_mean(mean: float) -> None:
+    """Refuse more keys a block than a walk visits in a moment: a thousand times those of any use."""
+    if mean > _MOST_MEAN:
+        raise ParameterError(
+            f"a block must hold at most {_MOST_MEAN:,.0f} keys on average, got {mean:.3g}; "
+            "give smaller blocks or more bits a key"
+        )
 
 
 def _saturated(mean: float, law: Law) -> bool:

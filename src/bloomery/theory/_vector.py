@@ -20,6 +20,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from bloomery.errors import ParameterError
 
+from ._finite import finite
+
 __all__ = ["Vector", "Vectorized", "vectorized"]
 
 P = ParamSpec("P")
@@ -47,7 +49,8 @@ class Vectorized(Protocol[P, R_co]):
 
 
 def vectorized(function: Callable[P, R]) -> Vectorized[P, R]:
-    """Let ``function`` take lists, tuples and NumPy arrays in any of its numeric arguments."""
+    """Let ``function`` take lists, tuples and arrays in any of its numeric arguments, and be `finite`."""
+    function = finite(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

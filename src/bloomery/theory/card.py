@@ -9,6 +9,7 @@ from bloomery.errors import ParameterError
 
 from . import rates, sizing
 from ._check import open_unit, whole
+from ._finite import finite
 
 __all__ = ["Card", "reference_card"]
 
@@ -29,6 +30,7 @@ class Card(NamedTuple):
         return -(-self.num_bits // 8)
 
 
+@finite
 def reference_card(
     *,
     capacity: int | None = None,

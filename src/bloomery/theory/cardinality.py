@@ -20,6 +20,7 @@ and what cannot differ stays exact.
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 from bloomery.errors import ParameterError
@@ -47,8 +48,8 @@ class Estimate(NamedTuple):
 _UNKNOWN = Estimate(math.nan, math.inf)
 # Below, g(t) = t^2/2 + t^3/6 + t^4/24 is exact to 2e-11 while the difference would lose 6 digits and more.
 _SERIES_BELOW = 1e-3
-# e^709 is the largest power of e that a float holds; a filter with that load is full beyond measure.
-_LARGEST_LOAD = 700.0
+# Above, g(t) is e^t to the last digit of a float.
+_WIDE_LOAD = 60.0
 
 
 def _scatter(load: float) -> float:
@@ -104,7 +105,9 @@ def estimate_std(items: float, num_bits: float, num_hashes: float) -> float:
     """
     bits, hashes = at_least("num_bits", num_bits, 1), positive("num_hashes", num_hashes)
     load = non_negative("items", items) * hashes / bits
-    return math.sqrt(bits * _scatter(load)) / hashes if load < _LARGEST_LOAD else math.inf
+    # e^709 is the largest power of e that a float holds; its root goes twice as far.
+    spread = math.exp(load / 2.0) if load > _WIDE_LOAD else math.sqrt(_scatter(load))
+    return math.sqrt(bits) * spread / hashes
 
 
 @vectorized
@@ -130,9 +133,20 @@ def estimate_items(set_bits: float, num_bits: float, num_hashes: float) -> Estim
 def _items(name: str, set_bits: float, num_bits: float, num_hashes: float) -> Estimate:
     """The estimate from the one-bits that the argument ``name`` tells."""
     load = _load(name, set_bits, num_bits)
-    value = load * num_bits / positive("num_hashes", num_hashes)
-    std = math.inf if math.isinf(value) else estimate_std(value, num_bits, num_hashes)
-    return Estimate(value, std if math.isinf(std) else _stated(std * std, load, num_hashes))
+    hashes = positive("num_hashes", num_hashes)
+    if math.isinf(load):
+        return Estimate(math.inf, math.inf)
+    if load < sys.float_info.min and set_bits:
+        raise OverflowError
+    value = load * num_bits / hashes
+    return _in_range(Estimate(value, _stated(estimate_std(value, num_bits, hashes) ** 2, load, hashes)))
+
+
+def _in_range(estimate: Estimate) -> Estimate:
+    """Refuse an estimate of a filter that is not full and whose numbers no float holds."""
+    if not all(map(math.isfinite, estimate)):
+        raise OverflowError
+    return estimate
 
 
 @vectorized
@@ -178,7 +192,7 @@ def estimate_intersection(
     both = max(0.0, load_a + load_b - load_or)
     spread = _scatter(load_or) - _scatter(load_a) - _scatter(load_b) + 2.0 * _scatter(both)
     variance = num_bits * max(0.0, spread) / (hashes * hashes)
-    return Estimate(both * num_bits / hashes, _stated(variance, load_or, hashes))
+    return _in_range(Estimate(both * num_bits / hashes, _stated(variance, load_or, hashes)))
 
 
 @vectorized
@@ -211,4 +225,4 @@ def estimate_jaccard(
     # 1/(m tU^2).
     spread = parts + 2.0 * _scatter(both) - 2.0 * ratio * parts + ratio * ratio * _scatter(load_or)
     std = math.sqrt(max(0.0, spread) / num_bits) / load_or
-    return Estimate(min(1.0, max(0.0, ratio - 1.0)), std)
+    return _in_range(Estimate(min(1.0, max(0.0, ratio - 1.0)), std))

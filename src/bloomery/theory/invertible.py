@@ -14,6 +14,8 @@ __all__ = ["decodable_cells", "invertible_fpr", "peeling_failure", "peeling_thre
 
 _LEAST_HASHES, _MOST_HASHES = 3, 64
 _STEPS = 200
+# 64-bit hashes tell no more keys apart.
+_MOST_ITEMS = 2.0**63
 # : By hashes: how widely the threshold of tables of one size scatters, and how far it lies above that of
 # large ones.
 _SCATTER = {3: (0.66, 1.2), 4: (0.58, 1.1), 5: (0.62, 1.2), 6: (0.66, 1.35)}
@@ -89,7 +91,9 @@ def decodable_cells(items: float) -> float:
     >>> [theory.decodable_cells(items) for items in (1, 100, 10_000)]
     [16.0, 228.0, 13308.0]
     """
-    return 4.0 * law("decodable", at_least("items", items, 1))
+    if (keys := at_least("items", items, 1)) > _MOST_ITEMS:
+        raise ParameterError(f"items must be at most 2**63, got {items}")
+    return 4.0 * law("decodable", keys)
 
 
 @vectorized

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bloomery.errors import ParameterError
 
 from ._check import at_least, non_negative, positive, several, whole
+from ._finite import finite
 from ._law import law
 from ._vector import vectorized
 from .rates import classic_fpr
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["layered_overcount", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion", "value_excess"]
 
 
+@finite
 def spatial_fprs(area_items: Sequence[float], num_cells: float, num_hashes: float) -> list[float]:
     """Return the rate at which a key of no area is given each label, label 1 first, before any is added.
 
@@ -36,6 +38,7 @@ def spatial_fprs(area_items: Sequence[float], num_cells: float, num_hashes: floa
     return _differences(_rates(_from_label_on(area_items, "area_items"), num_cells, num_hashes))
 
 
+@finite
 def spatial_cell_fprs(label_cells: Sequence[float], num_cells: float, num_hashes: float) -> list[float]:
     """Return the rate at which a key of no area is given each label, from the cells c_j that hold label j.
 
@@ -54,6 +57,7 @@ def spatial_cell_fprs(label_cells: Sequence[float], num_cells: float, num_hashes
     )
 
 
+@finite
 def spatial_promotion(area_items: Sequence[float], num_cells: float, num_hashes: float) -> list[float]:
     """Return the chance that a key is reported with a label above its own, by its own label, 1 first.
 

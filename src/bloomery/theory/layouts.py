@@ -45,6 +45,8 @@ __all__ = [
 
 _BLOCKED_BITS, _BLOCKED_COLUMNS = 512, 4
 _SPLIT_BITS, _SPLIT_COLUMNS = 256, 8
+# A page of memory has 32,768 bits; the search for a density takes as many steps as a block has bits.
+_MOST_COMPENSATED_BITS = 8192
 
 
 @vectorized
@@ -180,10 +182,10 @@ def free_block_bits_per_key(fpr: float, num_hashes: float, block_bits: float = 5
 def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
     """Return the whole bits per key c' at which blocks of B bits do as well as a classic filter with c.
 
-    Both sides use k = the nearest whole number to (bits per key) * ln 2. 10 -> 11, 20 -> 25, 30 -> 51: blocks
-    are cheap at a percent and dear below 0.01 %. Raises ``ParameterError`` unless bits_per_key >= 1 and
-    block_bits >= 2 are whole, or if no blocked filter is that good (above 34 bits per key at B = 512, where
-    the published table ends). Cost: c' - c + 1 evaluations of the law.
+    Both sides use k = the nearest whole number to (bits per key) * ln 2. 10 -> 11, 20 -> 25, 30 -> 51:
+    blocks are cheap at a percent and dear below 0.01 %. Raises ``ParameterError`` unless bits_per_key >=
+    1 and block_bits are whole, the latter from 2 to 8192, or if no blocked filter is that good (above 34
+    bits per key at B = 512, where the published table ends). Cost: c' - c + 1 evaluations of the law.
 
     Source: Putze, Sanders and Singler 2009, the table of compensated sizes.
 
@@ -192,6 +194,8 @@ def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
     [11, 25, 51]
     """
     bits, block = whole("bits_per_key", bits_per_key, 1), whole("block_bits", block_bits, 2)
+    if block > _MOST_COMPENSATED_BITS:
+        raise ParameterError(f"block_bits must be at most {_MOST_COMPENSATED_BITS}, got {block_bits}")
 
     def hashes(density: int) -> int:
         return max(1, round(density * math.log(2.0)))

@@ -9,8 +9,8 @@ with positive terms only, so nothing cancels. (The alternating sum over Stirling
 printed for the same quantity loses all its digits in floating point from a few dozen throws on.)
 
 Cost. X is within a few standard deviations of its mean, at most 0.4 sqrt(m) each, and states below 1e-60 are
-dropped, so the recurrence costs min(N, m, 14 sqrt(m)) steps a throw instead of m: m = 10^4 and N = 7000 take
-about a second, m = 1024 and N = 700 a twentieth of one. Beyond ``_MOST_STEPS`` the functions refuse and name
+dropped, so the recurrence costs min(N, m, 14 sqrt(m)) steps a throw instead of m: m = 1024 and N = 700 take
+a twentieth of a second, the limit about half of one. Beyond ``_MOST_STEPS`` the functions refuse and name
 ``second_order_fpr``. Independent of the core; tests hold both together.
 """
 
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from bloomery.errors import ParameterError
 
 from ._check import whole
+from ._finite import finite
 from ._vector import vectorized
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ __all__ = ["distinct_fpr", "exact_fpr", "occupancy_law", "rational_fpr"]
 
 # Dropped mass is at most 1e-60 a state and throw; it reaches the rate multiplied by at most (m/mu)^k.
 _NEGLIGIBLE = 1e-60
-# About two minutes of pure Python.
-_MOST_STEPS = 1_000_000_000
+# About half a second of pure Python.
+_MOST_STEPS = 4_000_000
+# Of exact fractions: products of words, each of which costs some nanoseconds more than a step above.
+_MOST_PRODUCTS = 20_000_000
 
 Window = tuple[int, list[float]]
 """P(X = low), P(X = low + 1), ...: the first index and the probabilities from there on."""
@@ -58,11 +61,11 @@ def _throw(window: Window, num_bits: int, used: int) -> Window:
 def _after(keys: int, num_bits: int, num_hashes: int, distinct: bool) -> Window:
     """The law of the occupied bits after ``keys`` keys."""
     throws = keys * num_hashes
-    steps = throws * min(throws, num_bits, 14 * math.isqrt(num_bits) + 14)
+    steps = throws * (20 + min(throws, num_bits, 14 * math.isqrt(num_bits) + 14))
     if steps > _MOST_STEPS:
         raise ParameterError(
-            f"the exact law for num_bits = {num_bits} and {throws} throws would take {steps:.1e} steps, the "
-            f"limit is {_MOST_STEPS:.0e}; use second_order_fpr, within 1e-5 of it from m = 1000 on"
+            f"the exact law for num_bits = {num_bits} and {throws} throws would take {steps} steps, the "
+            f"limit is {_MOST_STEPS:,}; use second_order_fpr, within 1e-5 of it from m = 1000 on"
         )
     window: Window = (0, [1.0])
     for _ in range(keys):
@@ -71,12 +74,13 @@ def _after(keys: int, num_bits: int, num_hashes: int, distinct: bool) -> Window:
     return window
 
 
+@finite
 def occupancy_law(throws: int, num_bits: int) -> list[float]:
     """Return ``[P(X = 0), P(X = 1), ...]`` for X occupied bits after independent uniform throws.
 
     The list has min(throws, num_bits) + 1 entries. Relative error of an entry about throws * 1e-16, and below
     1e-57 in all: entries that small may be 0. Raises ``ParameterError`` unless throws >= 0 and num_bits >= 1
-    are whole, or if it would take more than 10^9 steps. Cost: see the head of this module.
+    are whole, or if it would take more than 4 million steps. Cost: see the head of this module.
 
     Source: the occupancy recurrence, e.g. Johnson and Kotz, "Urn models and their application", 1977.
 
@@ -94,9 +98,10 @@ def occupancy_law(throws: int, num_bits: int) -> list[float]:
 def exact_fpr(items: int, num_bits: int, num_hashes: int) -> float:
     """Return the exact rate ``E[(X/m)^k]`` for k independent throws a key, repeats allowed.
 
-    Relative error about kn * 1e-16. The law for a scheme whose k probes of one key may meet; ``distinct_fpr``
-    is the one for k different positions. Raises ``ParameterError`` unless items >= 0, num_bits >= 1,
-    num_hashes >= 1 are whole, or if it would take more than 10^9 steps. Cost: see the head of this module.
+    Relative error about kn * 1e-16. The law for a scheme whose k probes of one key may meet;
+    ``distinct_fpr`` is the one for k different positions. Raises ``ParameterError`` unless items >= 0,
+    num_bits >= 1, num_hashes >= 1 are whole, or if it would take more than 4 million steps. Cost: see the
+    head of this module.
 
     Source: Bose et al., IPL 108(4), 2008; Christensen, Roginsky and Jimeno, IPL 110(21), 2010.
 
@@ -119,7 +124,7 @@ def distinct_fpr(items: int, num_bits: int, num_hashes: int) -> float:
     X is the size of the union of n random k-subsets. Below ``exact_fpr`` at useful fills (26 % at m = 32, n =
     3, k = 5), since no key wastes a probe on itself; above it in overfull filters, where the extra bits weigh
     more. Relative error about kn * 1e-16. Raises ``ParameterError`` unless items >= 0 and 1 <= num_hashes <=
-    num_bits are whole, or if it would take more than 10^9 steps. Cost: see the head of this module.
+    num_bits are whole, or if it would take more than 4 million steps. Cost: see the head of this module.
 
     Source: the same recurrence, where draw j of a key avoids the j positions drawn before.
 
@@ -139,12 +144,13 @@ def distinct_fpr(items: int, num_bits: int, num_hashes: int) -> float:
     return math.fsum(p * covered(i) for i, p in enumerate(law, low))
 
 
+@finite
 def rational_fpr(items: int, num_bits: int, num_hashes: int) -> Fraction:
     """Return ``exact_fpr`` as an exact fraction.
 
     For small cases: the numbers have about kn log10(m) digits. Takes no vectors. Raises ``ParameterError``
-    unless items >= 0, num_bits >= 1 and num_hashes >= 1 are whole. Cost: kn * min(kn, m) products of such
-    numbers.
+    unless items >= 0, num_bits >= 1 and num_hashes >= 1 are whole, or if it would take more than 20 million
+    products of words. Cost: kn * min(kn, m) products of such numbers.
 
     Source: the recurrence of this module in integers, which counts the m^(kn) outcomes by occupied bits.
 
@@ -159,6 +165,12 @@ def rational_fpr(items: int, num_bits: int, num_hashes: int) -> Fraction:
     items, num_bits = whole("items", items, 0), whole("num_bits", num_bits, 1)
     num_hashes = whole("num_hashes", num_hashes, 1)
     throws = items * num_hashes
+    words = 1 + (throws + num_hashes) * num_bits.bit_length() // 64
+    if (products := (throws + 1) * (min(throws, num_bits) + 1) * (8 + words) + words**2) > _MOST_PRODUCTS:
+        raise ParameterError(
+            f"the fraction for num_bits = {num_bits} and {throws} throws would take {products} products of "
+            f"words, the limit is {_MOST_PRODUCTS:,}; use exact_fpr"
+        )
     ways = [1]
     for _ in range(throws):
         grown = [count * i for i, count in enumerate(ways)]

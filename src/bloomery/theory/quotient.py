@@ -17,6 +17,7 @@ from typing import NamedTuple
 from bloomery.errors import ParameterError
 
 from ._check import flag, non_negative, open_unit, positive, whole
+from ._finite import finite
 from ._law import law
 from ._vector import vectorized
 
@@ -141,9 +142,11 @@ def quotient_probe_slots(load: float) -> float:
     >>> round(theory.quotient_probe_slots(0.95), 1)
     199.5
     """
-    return ((1.0 - open_unit("load", load)) ** -2 - 1.0) / 2.0
+    share = open_unit("load", load)
+    return share * (2.0 - share) / 2.0 / (1.0 - share) ** 2
 
 
+@finite
 def quotient_size(capacity: int, fpr: float, *, counting: bool = False) -> QuotientSize:
     """Return what ``QuotientFilter(capacity, fpr)`` makes: the smallest power of two, the fewest bits.
 

@@ -14,6 +14,7 @@ classic filter here are independent of the core; tests hold both together.
 from __future__ import annotations
 
 import math
+import sys
 
 from bloomery.errors import ParameterError
 
@@ -29,6 +30,13 @@ __all__ = [
     "intersection_fpr",
     "second_order_fpr",
 ]
+
+
+def _raised(share: float, items: float, num_hashes: float) -> float:
+    """``share^k``; refused where a float holds the share without its digits, which a small k shows."""
+    if share < sys.float_info.min and items:
+        raise OverflowError
+    return math.pow(share, float(num_hashes))
 
 
 def _zero_share(throws: float, num_bits: float) -> float:
@@ -79,7 +87,7 @@ def exponential_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     """
     throws = non_negative("items", items) * positive("num_hashes", num_hashes)
     share = -math.expm1(-throws / at_least("num_bits", num_bits, 1))
-    return math.pow(share, float(num_hashes))
+    return _raised(share, items, num_hashes)
 
 
 @vectorized
@@ -96,7 +104,7 @@ def classic_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     >>> round(theory.classic_fpr(items=100, num_bits=1024, num_hashes=7), 8)
     0.00731984
     """
-    return math.pow(fill(items, num_bits, num_hashes), float(num_hashes))
+    return _raised(fill(items, num_bits, num_hashes), items, num_hashes)
 
 
 @vectorized

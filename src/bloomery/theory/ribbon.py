@@ -21,10 +21,11 @@ __all__ = ["ribbon_bits_per_key", "ribbon_failure"]
 def ribbon_failure(keys: float, starts: float) -> float:
     """Return the chance that keys do not fit into one ribbon: ``1 - exp(-4 n e^2 exp(-128 e))``.
 
-    starts: slots in which a key may begin; e = starts / n - 1. Keys that wait for a slot are a queue, whose
-    length has Kingman's tail exp(-2 e) a place; it must stay below 64. The factor is measured: right to a
-    factor of two where n e^2 >= 12, a bound below. Raises ``ParameterError`` unless both are positive.
-    Constant time.
+    starts: slots in which a key may begin; e = starts / n - 1. Keys that wait for a slot are a queue,
+    whose length has Kingman's tail exp(-2 e) a place; it must stay below 64. The factor is measured:
+    right to a factor of two where n e^2 >= 12 and e < 0.09, a bound where n e^2 is less. From e = 0.09
+    on, where one in some hundred or fewer fails, only the order of magnitude is right. Raises
+    ``ParameterError`` unless both are positive. Constant time.
 
     Handed on from the core.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from bloomery.errors import ParameterError
 
 from ._check import at_least, closed_unit, non_negative, open_unit, several, whole
+from ._finite import finite
 from ._law import law
 from ._vector import vectorized
 from .sizing import num_bits as bits_of_stage
@@ -144,6 +145,7 @@ def stages_for(items: float, first_capacity: float, growth: float) -> int:
     )
 
 
+@finite
 def compound_fpr(fprs: Iterable[float]) -> float:
     """Return the rate of several filters asked one after the other: ``1 - prod(1 - P_i)``.
 

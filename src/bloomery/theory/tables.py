@@ -86,7 +86,8 @@ def cuckoo_table_fpr(items: float, buckets: int, fingerprint_bits: int) -> float
 def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95) -> int:
     """Return the fewest bits of a fingerprint with which :func:`cuckoo_fpr` is at most ``fpr``.
 
-    About log2(2 b load / p). Raises ``ParameterError`` unless fpr is in (0, 1). At most 1100 evaluations.
+    About log2(2 b load / p). Raises ``ParameterError`` unless fpr is in (0, 1), or if more than 1000 bits
+    would be needed. At most 1000 evaluations.
 
     >>> from bloomery import theory
     >>> theory.cuckoo_fingerprint_bits([0.01, 0.001])
@@ -94,19 +95,25 @@ def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95
     """
     rate = open_unit("fpr", fpr)
     bits = 2
-    while cuckoo_fpr(bits, bucket_size, load) > rate and bits < _MOST_BITS:
+    while cuckoo_fpr(bits, bucket_size, load) > rate:
         bits += 1
+        if bits > _MOST_BITS:
+            raise ParameterError(f"fpr must be reachable with {_MOST_BITS} bits at load {load}, got {fpr}")
     return bits
 
 
 def _poisson_tail(mean: float, least: int) -> float:
-    """P(Poisson(mean) >= least), by its terms from ``least`` on."""
-    term, total, count = math.exp(-mean), 0.0, 0
-    while count < least or term > 1e-18 * total:
-        total += term if count >= least else 0.0
-        count += 1
-        term *= mean / count
-    return total
+    """P(Poisson(mean) >= least), from the side of ``least`` on which less lies: nothing cancels."""
+    if mean == 0.0:
+        return 0.0
+    below = mean > least
+    count = least - 1 if below else least
+    term, total = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1)), 0.0
+    while count >= 0 and term > 1e-18 * total:
+        total += term
+        term *= count / mean if below else mean / (count + 1)
+        count += -1 if below else 1
+    return 1.0 - total if below else total
 
 
 @vectorized

@@ -47,6 +47,12 @@ def _stable(num_cells: float, num_hashes: float, decrements: float, max_value: f
     return [float(num_cells), float(num_hashes), decays, at_least("max_value", max_value, 1)]
 
 
+def _cell_value(max_value: float) -> None:
+    """Refuse a value that no cell of 8 bits holds."""
+    if whole("max_value", max_value, 1) > _MOST_VALUE:
+        raise ParameterError(f"max_value must be at most {_MOST_VALUE}, got {max_value}")
+
+
 @vectorized
 def stable_zeros(num_cells: float, num_hashes: float, decrements: float, max_value: float = 1) -> float:
     """Return the share of zeros in the long run: ``(1 / (1 + 1 / (P (1/K - 1/m))))^Max``.
@@ -80,8 +86,10 @@ def stable_limit_fpr(num_cells: float, num_hashes: float, decrements: float, max
     >>> round(theory.stable_limit_fpr(num_cells=1e9, num_hashes=3, decrements=10), 4)
     0.0123
     """
-    zeros = stable_zeros(num_cells, num_hashes, decrements, max_value)
-    return math.pow(1.0 - zeros, float(num_hashes))
+    _, hashes, decays, most = _stable(num_cells, num_hashes, decrements, max_value)
+    # 1 - z without the difference, which has no digits left where z is near 1.
+    others = -math.expm1(-most * math.log1p(1.0 / (decays * _odds(num_cells, num_hashes))))
+    return math.pow(others, hashes)
 
 
 @vectorized
@@ -106,8 +114,7 @@ def stable_fpr(num_cells: float, num_hashes: float, decrements: float, max_value
     0.0098
     """
     shape = _stable(num_cells, num_hashes, decrements, max_value)
-    if whole("max_value", max_value, 1) > _MOST_VALUE:
-        raise ParameterError(f"max_value must be at most {_MOST_VALUE}, got {max_value}")
+    _cell_value(max_value)
     return law("stable_fpr", *shape)
 
 
@@ -138,7 +145,7 @@ def stable_recall(
 
     ``(1 - z Pr(Poisson((P + K) age / m) >= Max))^K``: a cell is zero when its Max-th decrement came before
     the latest set by another key. Falls from 1 to the rate of false positives. Raises as
-    :func:`stable_zeros`, and for age < 0. Cost: Max terms.
+    :func:`stable_fpr`, and for age < 0. Cost: Max terms.
 
     Source: ours; the K cells are taken as independent.
 
@@ -150,7 +157,7 @@ def stable_recall(
     """
     shape = _stable(num_cells, num_hashes, decrements, max_value)
     passed = non_negative("age", age)
-    whole("max_value", max_value, 1)
+    _cell_value(max_value)
     return law("stable_recall", passed, *shape)
 
 

@@ -33,7 +33,8 @@ def zeros(fpr: float, bits: int) -> Decimal:
 def best_of(fpr: float) -> int:
     # Beyond 64 times the mean gap, 1 / fpr, nothing is left in unary.
     bits = [p for p in range(FEW) if fpr * 2.0**p < 64] or [0]
-    return min(bits, key=lambda p: p + 1 + zeros(fpr, p))
+    share = 1 - (-dec(fpr)).exp()
+    return min(bits, key=lambda p: p + 1 + zeros(share, p))
 
 
 @exactly(near_the_best)

@@ -111,6 +111,8 @@ def bloomier_bits_per_key(keys: int, value: int, check: int, arity: int, mutable
     return dec(fuse_cells(keys, arity)) * (value + check + 2 * mutable) / keys
 
 
-@exactly(lambda r: (r.randint(1, 32), r.choice([3, 4]), r.random() < 0.5))
-def bloomier_fpr(check: int, arity: int, mutable: bool) -> Decimal:
-    return power(Decimal(2), -check) * (dec(arity) / 4 if mutable else 1)
+@exactly(lambda r: (r.randint(1, 32), r.choice([3, 4]), r.random() < 0.5, keys_of(r)))
+def bloomier_fpr(check: int, arity: int, mutable: bool, keys: int) -> Decimal:
+    free, mixed = 1 - dec(keys) / dec(fuse_cells(keys, arity)), dec(arity) / 4
+    own = min(Decimal(1), mixed + (1 - mixed) * free**arity * 13 / 10)
+    return power(Decimal(2), -check) * (own if mutable else 1)

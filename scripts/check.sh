@@ -32,6 +32,7 @@ run "import contracts" lint-imports --no-logo
 run "circles of imports" python scripts/check_circles.py
 run "imports of third parties" python scripts/check_imports.py
 run "licences are current" python scripts/licences.py --check
+run "release would work" python scripts/release.py --check
 run "pages are current" python -m scripts.pages --check
 run "docs examples" python -m pytest -q tests/docs tests/typing
 

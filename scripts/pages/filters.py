@@ -57,7 +57,7 @@ def bits_a_key(cls: Any, fpr: float) -> str:
 
 def methods(cls: Any) -> str:
     """The public methods and attributes of a class."""
-    names = [name for name in dir(cls) if not name.startswith("_")]
+    names = [name for name in dir(cls) if not name.startswith("_") and hasattr(cls, name)]
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 

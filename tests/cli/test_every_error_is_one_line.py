@@ -64,7 +64,7 @@ PRINTS = {
     "info": ["info", "f"],
     "merge": ["merge", "out", "f"],
     "delta": ["delta", "out", "world", "world"],
-    "sync": ["sync", "f", "binary"],
+    "sync": ["sync", "lines", "more"],
     "plan": ["plan", "--items", "9", "--fpr", ".1"],
     "completion": ["completion", "bash"],
     "man": ["man", "dedup"],
@@ -76,6 +76,8 @@ def folder(tmp_path):
     package.BloomFilter(9).save(tmp_path / "f")
     package.FilterCascade.build([1], [2]).save(tmp_path / "world")
     (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "lines").write_bytes(b"a\nb\n")
+    (tmp_path / "more").write_bytes(b"a\nc\n" * 99)
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 64)
     (tmp_path / "folder").mkdir()
     (tmp_path / "bad\x1b[2J\n.gz").write_bytes(gzip.compress(b"a\n" * 99)[:20])
@@ -143,7 +145,8 @@ def test_a_bad_input_is_one_line(ask, folder, command, path):
 @pytest.mark.parametrize("command", READS.values(), ids=READS)
 def test_a_name_that_is_not_text_is_a_name(ask, folder, command):
     path = os.fsencode(folder / os.fsdecode(NAME))
-    Path(os.fsdecode(path)).write_bytes((folder / "f").read_bytes())
+    content = "lines" if command in (READS["seen"], READS["check input"]) else "f"
+    Path(os.fsdecode(path)).write_bytes((folder / content).read_bytes())
     done = ask(*filled(command, path), stdin=b"a\n")
     sound(done)
     assert b"\x1b" not in done.stderr

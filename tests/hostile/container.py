@@ -11,6 +11,7 @@ PARAM = struct.Struct("<2HIQ")
 SECTION = struct.Struct("<2I2Q2I")
 
 CAPACITY, FPR, NUM_BITS, NUM_HASHES, LAYOUT, COUNT, GROWTH, TIGHTENING, STRICT, SCHEME = range(1, 11)
+KEY_DOMAINS = 93
 
 
 def aligned(offset: int) -> int:

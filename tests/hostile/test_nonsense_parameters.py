@@ -306,7 +306,8 @@ import json, os, resource, signal, sys
 import bloomery
 from bloomery import _core
 limit, seconds = int(sys.argv[1]), int(sys.argv[2])
-names = {**{name: getattr(bloomery, name) for name in bloomery.__all__}, "_core": _core}
+public = {name: getattr(bloomery, name) for name in [*bloomery.__all__, "open"]}
+names = {**public, "_core": _core}
 for line in sys.stdin:
     reader, writer = os.pipe()
     pid = os.fork()
@@ -369,7 +370,7 @@ def test_nonsense(expression: str, error: str, shown: str, limited: Limited) -> 
     assert set(classes) & {"ValueError", "TypeError", "MemoryError", "OSError"}, "also a built-in exception"
     assert len(message) < 300
     # What fits into limited memory was already seen not to hang: the same again in this process.
-    names: dict[str, Any] = {name: getattr(bloomery, name) for name in bloomery.__all__}
+    names: dict[str, Any] = {name: getattr(bloomery, name) for name in [*bloomery.__all__, "open"]}
     with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is compared below
         eval(expression, {**names, "_core": _core})
     assert type(caught.value).__name__ == classes[0]

@@ -23,7 +23,8 @@ def test_help_with_a_command_is_that_of_the_command(bloomery, name):
 
 
 def test_help_with_another_word_names_the_commands(bloomery, refused):
-    message = refused(bloomery("help", "dedupe"))
+    assert "did you mean dedup?" in refused(bloomery("help", "dedupe"))
+    message = refused(bloomery("help", "xyz"))
     assert all(name in message for name in COMMANDS)
 
 

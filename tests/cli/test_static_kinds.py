@@ -137,19 +137,26 @@ def test_an_interrupt_ends_the_waiting_and_leaves_no_file(program, tmp_path, kin
     assert not list(tmp_path.iterdir())
 
 
+class Lines:
+    """Blocks of an input."""
+
+    name = "input"
+
+    def __iter__(self):
+        yield TEXT
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_interrupt_ends_the_building(kind):
     args = parse(["build", "f", "--kind", kind])
 
-    class Lines:
-        name = "input"
-
+    class InterruptedLines(Lines):
         def __iter__(self):
             yield TEXT
             os.kill(os.getpid(), signal.SIGINT)  # between two waits: heeded at the next
 
     with Stops() as stops, pytest.raises(Interrupted):
-        blocks = Lines()
+        blocks = InterruptedLines()
         built(args, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
 
 
@@ -158,7 +165,7 @@ def test_the_share_that_is_built_is_shown(monkeypatch):
     monkeypatch.setattr(Progress, "show", lambda _self, line=None: shown.append(line))
     args: argparse.Namespace = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
-        built(args, 0.01, [TEXT], [], stops, Progress([TEXT], quiet=True))
+        built(args, 0.01, Lines(), [], stops, Progress([TEXT], quiet=True))
     assert shown[-1] == "building, 100 %"
 
 

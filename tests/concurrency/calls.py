@@ -190,7 +190,7 @@ SPOKEN = {name for name in ARGUMENTS if name.startswith("__")}
 
 def calls_of(variant: Variant) -> Iterator[tuple[str, Call]]:
     """Every public method, operator and attribute of the class, and what belongs to no class."""
-    for name in sorted(dir(variant.cls)):
+    for name in sorted(name for name in dir(variant.cls) if hasattr(variant.cls, name)):
         own = (
             not name.startswith("_")
             or (name in SPOKEN and name not in dir(object))

@@ -57,6 +57,12 @@ class File:
             (t, i, r, value % 2**64 if (t, i) == (tag, index) else v) for t, i, r, v in self.params
         ]
 
+    def without_domains(self) -> bytes:
+        """The file with an empty record of key domains: ready hashes do not show theirs."""
+        for index in {index for tag, index, _, _ in self.params if tag == KEY_DOMAINS}:
+            self.set(KEY_DOMAINS, 0, index)
+        return self.build()
+
     def set_float(self, tag: int, value: float, index: int = 0) -> None:
         """Change a float parameter."""
         self.set(tag, struct.unpack("<Q", struct.pack("<d", value))[0], index)

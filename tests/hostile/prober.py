@@ -142,7 +142,8 @@ def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in having(opened, "fpr", "info", "approx_count", "to_bytes", "stage_info"):
         yield name, getattr(opened, name)
     yield "repr", lambda: repr(opened)
-    yield "attributes", lambda: [getattr(opened, name) for name in dir(type(opened)) if name[0] != "_"]
+    names = [name for name in dir(type(opened)) if name[0] != "_" and hasattr(type(opened), name)]
+    yield "attributes", lambda: [getattr(opened, name) for name in names]
     for name in having(opened, "count", "label", "get", "depth"):
         yield name, lambda name=name: [getattr(opened, name)(key) for key in KEYS[:50]]
     for name in having(opened, "count_many", "label_many", "get_many", "depth_many"):

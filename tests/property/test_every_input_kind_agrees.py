@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile.container import KEY_DOMAINS, File
+from hostile.container import File
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Variant, bits_of, every_variant, layouts, shown
@@ -264,14 +264,6 @@ def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
     assert answers == [key in bloom for key in keys]
 
 
-def without_domains(stored: bytes) -> bytes:
-    """A file with an empty record of key domains: ready hashes do not show theirs."""
-    file = File.parse(stored)
-    for index in {index for tag, index, _, _ in file.params if tag == KEY_DOMAINS}:
-        file.set(KEY_DOMAINS, 0, index)
-    return file.build()
-
-
 @pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_ready_hashes(variant: Variant) -> None:
@@ -284,7 +276,7 @@ def test_ready_hashes(variant: Variant) -> None:
     assert by_array.add_hashed(np.array(hashes, np.uint64)).tolist() == expected
     assert [one.add_hashed(value) for value in hashes] == expected
     assert by_list.to_bytes() == by_array.to_bytes() == one.to_bytes()
-    assert without_domains(by_key.to_bytes()) == without_domains(one.to_bytes())
+    assert File.parse(by_key.to_bytes()).without_domains() == File.parse(one.to_bytes()).without_domains()
     found = by_key.contains_hashed(hashes)
     assert by_key.contains_hashed(np.array(hashes, np.uint64)).tolist() == found == by_key.contains_many(keys)
     assert all(found) or not variant.can("keeps")

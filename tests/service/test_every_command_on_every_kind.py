@@ -10,6 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hostile.container import File
 from support import Variant, variants_with
 
 import bloomery
@@ -270,7 +271,12 @@ def test_commands_on_keys(client, kind):
                     assert says_no(answer), case
                 else:
                     assert answer == form[1](right), case
-                assert after == f.to_bytes(), case
+                if form is HASHES:  # a hash does not show the domain of its key
+                    assert (
+                        File.parse(after).without_domains() == File.parse(f.to_bytes()).without_domains()
+                    ), case
+                else:
+                    assert after == f.to_bytes(), case
             elif kind in OTHERS:
                 check_foreign(subject, command, operation, keys, answer, before)
             elif kind == NOTE or command in LOOK_UPS:

@@ -80,7 +80,7 @@ def test_far_down(fpr: float) -> None:
         bloom.update(keys.take(2000))
         hits += sum(int(bloom.contains_many(keys.take(chunk)).sum()) for _ in range(chunks))
     probes = filters * chunk * chunks
-    law = theory.exact_fpr(2000, bloom.num_bits, bloom.num_hashes)
+    law = theory.second_order_fpr(2000, bloom.num_bits, bloom.num_hashes)
     assert law <= fpr
     # Counts this rare are Poisson.
     assert abs(hits - law * probes) <= chance(law * probes)

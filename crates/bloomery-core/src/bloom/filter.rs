@@ -300,7 +300,7 @@ impl Loadable for BloomFilter {
         let Stored { layout, scheme, num_bits, num_hashes, strict, .. } = Stored::read(header)?;
         let shape = Shape { layout, scheme, num_bits, num_hashes }.check().map_err(Error::as_format)?;
         let (load, surplus) = (Load::restore(header, 0)?, Surplus::restore(header)?);
-        Self::check_header(header, surplus.params(), header.scheme)?;
+        Self::check_header(header, Surplus::params(header), header.scheme)?;
         if header.scheme != scheme as u16 {
             return Err(Error::format("the file's two scheme numbers differ; it is damaged"));
         }

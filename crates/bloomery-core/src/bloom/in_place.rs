@@ -1,18 +1,41 @@
 //! The file behind a Bloom filter that is written in place.
 
 use super::filter::BloomFilter;
+use super::surplus::Surplus;
 use crate::container::file::Writer;
+use crate::container::tag;
 use crate::error::{Error, Result};
 use crate::structure::Filter;
+
+/// Parameters that a header without room for them leaves out, the least needed first: without domains the file says
+/// nothing of its keys, without a surplus the estimate counts all bits.
+const OPTIONAL: [&[u16]; 2] = [&[tag::KEY_DOMAINS], &[tag::SURPLUS, tag::SURPLUS_VARIANCE]];
 
 impl BloomFilter {
     /// Takes over the file behind the filter's memory and marks it as open on disk.
     pub fn attach(&mut self, writer: Writer) -> Result<()> {
-        let mut container = self.container();
-        container.header.unclean = true;
-        writer.write_head(&container.head()?)?;
+        writer.write_head(&self.head_for(&writer, true)?)?;
         self.writer = Some(writer);
         Ok(())
+    }
+
+    /// Header and tables for the file of `writer`, as long as those it has: the cells behind them stay where they are.
+    fn head_for(&self, writer: &Writer, unclean: bool) -> Result<Vec<u8>> {
+        let mut container = self.container();
+        container.header.unclean = unclean;
+        let len = writer.len()?;
+        for tags in OPTIONAL {
+            if (container.nbytes() as u64) > len {
+                container.header.params.retain(|(tag, ..)| !tags.contains(tag));
+            }
+        }
+        if (container.nbytes() as u64) < len {
+            Surplus::NONE.fill(&mut container.header);
+        }
+        if container.nbytes() as u64 != len {
+            return Err(Error::format("the header of the file has another length than this filter's; save() it anew"));
+        }
+        container.head()
     }
 
     /// Brings the file of a filter opened with `r+` up to date: cells first, then the header that
@@ -36,9 +59,7 @@ impl BloomFilter {
     fn write_back(&self, still_open: bool) -> Result<()> {
         let Some(writer) = self.writer.as_ref().filter(|writer| writer.is_ours()) else { return Ok(()) };
         self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
-        let mut container = self.container();
-        container.header.unclean = still_open;
-        writer.write_head(&container.head()?)
+        writer.write_head(&self.head_for(writer, still_open)?)
     }
 
     /// True when a file is written in place.

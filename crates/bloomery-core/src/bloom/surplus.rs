@@ -66,14 +66,21 @@ impl Surplus {
         self.variance.max(0.0)
     }
 
-    /// Number of parameters in files: none unless there is a surplus.
-    pub fn params(self) -> usize {
-        if self == Surplus::NONE { 0 } else { 2 }
+    /// Number of parameters in the header of a file.
+    pub fn params(header: &Header) -> usize {
+        if header.get(tag::SURPLUS, 0).is_ok() { 2 } else { 0 }
     }
 
-    /// Writes a surplus into a header.
+    /// Writes a surplus into a header, where there is one.
     pub fn describe(self, header: &mut Header) {
         if self != Surplus::NONE {
+            self.fill(header);
+        }
+    }
+
+    /// Writes the parameters of a surplus into a header that has none of them.
+    pub fn fill(self, header: &mut Header) {
+        if Self::params(header) == 0 {
             header.set_f64(tag::SURPLUS, 0, self.keys);
             header.set_f64(tag::SURPLUS_VARIANCE, 0, self.variance);
         }
@@ -83,7 +90,7 @@ impl Surplus {
     pub fn restore(header: &Header) -> Result<Self> {
         let Ok(keys) = header.get_f64(tag::SURPLUS, 0) else { return Ok(Surplus::NONE) };
         let surplus = Surplus { keys, variance: header.get_f64(tag::SURPLUS_VARIANCE, 0)? };
-        let possible = keys.is_finite() && keys >= 0.0 && !surplus.variance.is_nan() && surplus != Surplus::NONE;
+        let possible = keys.is_finite() && keys >= 0.0 && !surplus.variance.is_nan();
         if possible { Ok(surplus) } else { Err(Error::format("the file has an impossible surplus; it is damaged")) }
     }
 }

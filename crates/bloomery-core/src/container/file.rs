@@ -180,6 +180,11 @@ impl Writer {
         ))
     }
 
+    /// Length of the file in bytes.
+    pub fn len(&self) -> Result<u64> {
+        self.file.metadata().map(|found| found.len()).map_err(|e| Error::io(e, &self.path))
+    }
+
     /// Header and tables of the file.
     pub fn parse(&self) -> Result<Parsed> {
         parse(&self.file, &self.path)

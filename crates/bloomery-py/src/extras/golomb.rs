@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use bloomery_core::static_filters::GolombSet as Core;
+use bloomery_core::structure::Filter;
 use pyo3::types::PyTuple;
 
 use crate::classes::golomb::GolombSet;
@@ -12,6 +13,13 @@ use crate::params;
 
 /// Values that are decoded at a time: some 5 us.
 const PAGE: usize = 1024;
+
+/// Keeps the values that both have. The keys of either set may have them, so the domains of both are recorded.
+fn intersect(set: &mut Core, other: &Core) -> bloomery_core::Result<()> {
+    set.intersect(other)?;
+    set.hasher_mut().added_mut().join(other.hasher().added());
+    Ok(())
+}
 
 #[pymethods]
 impl GolombSet {
@@ -31,7 +39,7 @@ impl GolombSet {
         let (py, others) = (others.py(), merging::operands::<Self>("intersection", others)?);
         others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
         let made = Self::wrap(merging::copied(py, &self.lock)?);
-        others.iter().try_for_each(|other| merging::combine(py, &made.lock, &other.get().lock, Core::intersect))?;
+        others.iter().try_for_each(|other| merging::combine(py, &made.lock, &other.get().lock, intersect))?;
         Ok(made)
     }
 
@@ -40,7 +48,7 @@ impl GolombSet {
     }
 
     fn __iand__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        merging::combine(py, &self.lock, &other.lock, Core::intersect)
+        merging::combine(py, &self.lock, &other.lock, intersect)
     }
 
     /// The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that

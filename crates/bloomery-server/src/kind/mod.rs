@@ -148,10 +148,16 @@ pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
 }
 
-/// Records the domains of keys whose adding ended with `done`: of a fault, keys before the refused one were added.
-pub fn recorded(filter: &mut dyn Kind, domains: KeyDomains, done: Result<()>) -> Result<()> {
-    if done.is_ok() || filter.num_added() > 0 {
+/// Adds keys and records their domains. A refused batch records them too if it added the keys before the refused one.
+pub fn add_recorded(
+    filter: &mut dyn Kind,
+    domains: KeyDomains,
+    add: impl FnOnce(&mut dyn Kind) -> Result<()>,
+) -> Result<()> {
+    let before = filter.num_added();
+    let result = add(filter);
+    if result.is_ok() || filter.num_added() != before {
         filter.record(domains);
     }
-    done
+    result
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::entry::Place;
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
-use crate::kind::{Kind, recorded};
+use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
 /// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
@@ -47,8 +47,7 @@ impl Store {
         let id = entry.id;
         let record = if target.hashed { Record::AddHashed { id, hashes } } else { Record::Add { id, hashes } };
         let lsn = self.changed(target, &record, |filter| {
-            let done = entry.add_to(filter, hashes, Some(new));
-            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+            add_recorded(filter, target.domains(hashes), |filter| entry.add_to(filter, hashes, Some(new)))
         })?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -64,8 +63,7 @@ impl Store {
         let pairs = Record::Pairs { id, hashes, values };
         let record = if hashed { Record::PairsHashed { id, hashes, values } } else { pairs };
         let lsn = self.changed(target, &record, |filter| {
-            let done = filter.add_pairs(hashes, values);
-            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+            add_recorded(filter, target.domains(hashes), |filter| filter.add_pairs(hashes, values))
         })?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)

@@ -20,7 +20,7 @@ use super::segments::{Chain, LEFT_OUT};
 use super::{Entry, Master, Options, Store};
 use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Flavour, Note, Settings, recorded};
+use crate::kind::{self, Flavour, Note, Settings, add_recorded};
 use crate::log::record::{Read, op};
 use crate::log::segment::{self, End, Head, Reading, Segment};
 use crate::log::synced::Synced;
@@ -53,8 +53,12 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
 }
 
 /// The domains of the keys of an operation.
-fn domains(op: u8) -> KeyDomains {
-    if matches!(op, op::ADD_HASHED | op::PAIRS_HASHED) { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) }
+fn domains(op: u8, words: &[u64]) -> KeyDomains {
+    match op {
+        _ if words.is_empty() => KeyDomains::NONE,
+        op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
+        _ => KeyDomains::of(Domain::Text),
+    }
 }
 
 impl Store {
@@ -271,13 +275,14 @@ impl Store {
         filter.bound(redone.bound);
         let done = match record.op {
             op::ADD | op::ADD_HASHED => {
-                let done = entry.add_to(filter.as_mut(), &words, None);
-                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+                let domains = domains(record.op, &words);
+                add_recorded(filter.as_mut(), domains, |filter| entry.add_to(filter, &words, None))
             }
             op::REMOVE => filter.remove(&words, None),
             op::PAIRS | op::PAIRS_HASHED => {
-                let done = filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]);
-                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+                let (hashes, values) = words.split_at(words.len() / 2);
+                let domains = domains(record.op, &words);
+                add_recorded(filter.as_mut(), domains, |filter| filter.add_pairs(hashes, values))
             }
             op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),

@@ -30,9 +30,13 @@ impl Target<'_> {
         Target { hashed: true, ..self }
     }
 
-    /// The domains of the keys with which it is changed.
-    pub(super) fn domains(&self) -> KeyDomains {
-        if self.hashed { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) }
+    /// The domains of keys that are added to it as these hashes.
+    pub(super) fn domains(&self, hashes: &[u64]) -> KeyDomains {
+        match hashes {
+            [] => KeyDomains::NONE,
+            _ if self.hashed => KeyDomains::HASHED,
+            _ => KeyDomains::of(Domain::Text),
+        }
     }
 
     /// Refuses a filter of another version; asked while nobody else can change it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 import re
 import subprocess
 import sys
@@ -58,6 +59,19 @@ def test_remove_of_a_filter_that_cannot_names_what_can() -> None:
         assert not hasattr(of, "remove")
     assert hasattr(CountingBloomFilter, "remove")
     assert not isinstance(made, protocols.Removable)
+
+
+@pytest.mark.parametrize("variant", variants_with("worlds"), ids=lambda variant: variant.id)
+def test_in_of_a_closed_world_names_includes(variant: Variant) -> None:
+    made = variant.filled([1, 2], seed=1)
+    for ask in (lambda: 1 in made, lambda: 1 not in made, lambda: operator.contains(made, 1)):
+        with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
+            ask()
+        assert isinstance(caught.value, bloomery.BloomeryError)
+    assert not hasattr(made, "__contains__")
+    assert not hasattr(type(made), "__contains__")
+    assert not isinstance(made, protocols.Filter)
+    assert made.includes(1)
 
 
 def fpr_of(text: str) -> tuple[float, str, float]:

@@ -43,6 +43,12 @@ pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "KeyTypeError", message.into())
 }
 
+/// A method that a class does not have.
+#[cold]
+pub(crate) fn absent_method(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "MissingOperation", message.into())
+}
+
 /// `error` of the key at `position` in a batch, counted from 0: a key that is none is named by its place.
 #[cold]
 pub(crate) fn at(py: Python<'_>, position: usize, error: PyErr) -> PyErr {

@@ -375,7 +375,18 @@ macro_rules! adding {
         crate::classes::declared::adding!(key $Class $Core $can);
     };
     (pair $Class:ident $Core:ident $can:tt) => {};
-    (world $Class:ident $Core:ident $can:tt) => {};
+    (world $Class:ident $Core:ident $can:tt) => {
+        /// What answers for the keys of a closed world alone names the method that does.
+        #[cfg(not(feature = "stubs"))]
+        #[pymethods]
+        impl $Class {
+            #[classattr]
+            #[pyo3(name = "__contains__")]
+            fn absent_contains() -> crate::classes::absent::AbsentMethod {
+                crate::classes::absent::AbsentMethod::contains(stringify!($Class))
+            }
+        }
+    };
     (build $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
     };

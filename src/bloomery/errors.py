@@ -27,6 +27,7 @@ __all__ = [
     "IncompatibleFilters",
     "KeyDomainWarning",
     "KeyTypeError",
+    "MissingOperation",
     "ParameterError",
     "ParameterTypeError",
     "ReadOnlyFilter",
@@ -49,6 +50,10 @@ class ParameterTypeError(BloomeryError, TypeError):
 
 class KeyTypeError(BloomeryError, TypeError):
     """A key has no canonical bytes; the message lists the types that do."""
+
+
+class MissingOperation(BloomeryError, AttributeError, TypeError):
+    """A structure has no such method or operator; the message names what has."""
 
 
 class FilterMemoryError(BloomeryError, MemoryError):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import operator
+import re
 import subprocess
 import sys
+import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -54,6 +59,64 @@ def test_remove_of_a_filter_that_cannot_names_what_can() -> None:
         assert not hasattr(of, "remove")
     assert hasattr(CountingBloomFilter, "remove")
     assert not isinstance(made, protocols.Removable)
+
+
+@pytest.mark.parametrize("variant", variants_with("worlds"), ids=lambda variant: variant.id)
+def test_in_of_a_closed_world_names_includes(variant: Variant) -> None:
+    made = variant.filled([1, 2], seed=1)
+    for ask in (lambda: 1 in made, lambda: 1 not in made, lambda: operator.contains(made, 1)):
+        with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
+            ask()
+        assert isinstance(caught.value, bloomery.BloomeryError)
+    assert not hasattr(made, "__contains__")
+    assert not hasattr(type(made), "__contains__")
+    assert not isinstance(made, protocols.Filter)
+    assert made.includes(1)
+
+
+def fpr_of(text: str) -> tuple[float, str, float]:
+    """The rate of a warning, how it is beside the target, and the target."""
+    found = re.search(r"rate is ([\d.e-]+), (above|within) the target of ([\d.e-]+)[,;]", text)
+    assert found, text
+    return float(found[1]), found[2], float(found[3])
+
+
+@pytest.mark.parametrize("variant", every_variant("keys"))
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_warning_past_capacity_compares_before_it_claims(variant: Variant, times: int) -> None:
+    made = variant.make(500, 0.02, seed=4)
+    with warnings.catch_warnings(record=True) as caught, suppress(bloomery.FilterFull):
+        warnings.simplefilter("always")
+        if times == 1:
+            for key in range(2000):
+                made.add(key)
+                if caught:
+                    break
+        else:
+            made.update(range(1000))
+    for warning in caught:
+        assert warning.category is bloomery.CapacityWarning
+        rate, word, target = fpr_of(str(warning.message))
+        assert target == pytest.approx(made.target_fpr, rel=0.01)
+        assert rate == pytest.approx(made.fpr(), rel=0.01, abs=1e-12)
+        assert word == ("above" if made.fpr() > made.target_fpr else "within")
+        assert rate != target or made.fpr() == made.target_fpr
+
+
+def test_both_answers_of_the_comparison_happen() -> None:
+    words = set()
+    for seed in range(20):
+        for number in (1, 400):
+            made = BloomFilter(300, 0.01, layout="classic", seed=seed)
+            made.update(range(295))
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for key in itertools.count(295):
+                    made.update(range(key, key + number))
+                    if caught:
+                        break
+            words.add((number, fpr_of(str(caught[0].message))[1]))
+    assert words == {(1, "above"), (1, "within"), (400, "above")}
 
 
 def test_a_counting_filter_can_be_given_its_shape() -> None:

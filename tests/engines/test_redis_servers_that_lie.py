@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import socket
 import threading
 import time
@@ -205,6 +206,106 @@ def test_a_server_that_lies_is_one_error(kind, answer):
         asyncio.run(main())
     finally:
         liar.close()
+
+
+class Flood:
+    """A server's connections, of which each answers the commands for cells with bytes that do not end."""
+
+    #: Where a server would stop: its longest text.
+    MOST = 512 << 20
+    VERBS = (b"GETRANGE", b"GETBIT", b"SETBIT", b"BITFIELD", b"EVAL")
+
+    def __init__(self, server):
+        self.server = server
+        #: What comes first, and what comes again and again.
+        self.lie = None
+        self.sent = 0
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                here, _ = self.listening.accept()
+                there = socket.create_connection(("127.0.0.1", self.server.port))
+                threading.Thread(target=self._commands, args=(here, there), daemon=True).start()
+                threading.Thread(target=self._replies, args=(here, there), daemon=True).start()
+
+    def _commands(self, here, there):
+        with suppress(OSError), here, there:
+            while data := here.recv(1 << 20):
+                if self.lie is not None and any(verb in data for verb in self.VERBS):
+                    first, more = self.lie
+                    here.sendall(first)
+                    while self.sent < self.MOST:
+                        here.sendall(more)
+                        self.sent += len(more)
+                    return
+                there.sendall(data)
+
+    @staticmethod
+    def _replies(here, there):
+        with suppress(OSError):
+            while data := there.recv(1 << 16):
+                here.sendall(data)
+
+    def close(self):
+        self.listening.close()
+
+
+FLOODS = {
+    "text": (b"$%d\r\n" % Flood.MOST, b"x" * 65_536),
+    "line": (b"+", b"x" * 65_536),
+    "array": (b"*8\r\n", b":" + b"0" * 60_000 + b"\r\n"),
+    "arrays": (b"", b"*1\r\n" * 10_000),
+    "texts": (b"*65536\r\n", b"$16\r\n" + b"x" * 16 + b"\r\n"),
+    "message": (b">65000\r\n", b"$60000\r\n" + b"x" * 60_000 + b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("colour", ["threads", "asyncio"])
+@pytest.mark.parametrize("lie", FLOODS)
+def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, lie):
+    client.flushall()
+    for kind, options in KINDS.items():
+        kind(client, kind.__name__, **options).update(keys()[:200])
+    flood = Flood(server)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    #: One key, and keys that go together.
+    asks = [lambda f: f.contains_many(["a"]), lambda f: f.update(["a"]), lambda f: f.update(keys())]
+
+    def refuse(kind, ask):
+        with redis.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
+            there = kind(own, kind.__name__)
+            flood.lie = FLOODS[lie]
+            with pytest.raises(BloomeryError) as told:
+                ask(there)
+            flood.lie = None
+        assert str(told.value).isprintable()
+
+    async def refuse_async(kind, ask):
+        async with redis.asyncio.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
+            there = await COLOURS[kind].open(own, kind.__name__)
+            flood.lie = FLOODS[lie]
+            with pytest.raises(BloomeryError):
+                await ask(there)
+            flood.lie = None
+
+    try:
+        for kind in KINDS:
+            for ask in asks:
+                flood.sent = 0
+                if colour == "threads":
+                    refuse(kind, ask)
+                else:
+                    asyncio.run(refuse_async(kind, ask))
+                # What the sockets hold is the system's.
+                assert flood.sent < 24 << 20, (kind.__name__, flood.sent)
+    finally:
+        flood.close()
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
+    assert kilobytes < 48 << 10
 
 
 @pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)

@@ -12,7 +12,16 @@ import bloomery
 
 #: What users of other libraries, and those who slip, write.
 MEANT = {
-    "capacity": ["Capacity", "capasity", "capacty", "max_elements", "expected_items"],
+    "capacity": [
+        "Capacity",
+        "capasity",
+        "capacty",
+        "max_elements",
+        "expected_items",
+        "expected_elements",
+        "n",
+    ],
+    "initial_capacity": ["capacity", "max_elements", "n"],
     "fpr": ["error_rate", "fp_rate", "false_positive_rate", "p", "fr", "FPR"],
     "seed": ["sed", "sead", "Seed"],
     "secret": ["secert", "secret_"],
@@ -31,12 +40,64 @@ def test_a_slip_is_told_what_was_meant(variant: Variant) -> None:
     known = {name for name, _, _ in variant.row["parameters"]} | {"seed", "secret"}
     for name, slips in MEANT.items():
         for slip in slips:
-            with pytest.raises(bloomery.ParameterTypeError, match=f"'{slip}'") as caught:
-                variant.cls(100, **{slip: 1})
-            assert isinstance(caught.value, TypeError)
-            assert variant.cls.__name__ in str(caught.value)
-            if name in known:
-                assert f"did you mean `{name}`?" in str(caught.value)
+            if slip in known:
+                continue
+            # Whether the slip stands for what is required, or for something else, or all is there but for it.
+            for given in ((), (100,)):
+                with pytest.raises(bloomery.ParameterTypeError, match=f"'{slip}'") as caught:
+                    variant.cls(*given, **{slip: 1})
+                assert isinstance(caught.value, TypeError)
+                assert variant.cls.__name__ in str(caught.value)
+                if name in known:
+                    assert f"did you mean `{name}`?" in str(caught.value)
+
+
+@pytest.mark.parametrize("variant", MADE)
+def test_what_other_libraries_write_is_told_the_name_that_is_meant(variant: Variant) -> None:
+    known = [name for name, _, _ in variant.row["parameters"]]
+    capacity = next(name for name in known if name.endswith("capacity"))
+    calls = [{"n": 1000, "p": 0.01}, {"expected_elements": 1000}, {"max_elements": 1000, "error_rate": 0.01}]
+    for words in calls:
+        with pytest.raises(bloomery.ParameterTypeError, match=f"did you mean `{capacity}`"):
+            variant.cls(**words)
+
+
+@pytest.mark.parametrize("variant", MADE)
+def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
+    cls = variant.cls
+    required = [name for name, _, default in variant.row["parameters"] if default is None]
+    signature = inspect.signature(cls).parameters
+    empty = [name for name, parameter in signature.items() if parameter.default is inspect.Parameter.empty]
+    assert [name for name in empty if name != "unknown"] == required
+    assert list(signature)[: len(variant.row["parameters"])] == [
+        name for name, _, _ in variant.row["parameters"]
+    ]
+    assert list(signature)[-3:] == ["seed", "secret", "unknown"]
+    assert (signature["seed"].default, signature["secret"].default) == (0, None)
+    for words in ({}, {"seed": 3}):
+        if required:
+            with pytest.raises(
+                bloomery.ParameterTypeError, match=rf"{cls.__name__}\(\) missing .* '{required[0]}'"
+            ):
+                cls(**words)
+    if required:
+        with pytest.raises(
+            bloomery.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
+        ):
+            cls(None)
+        with pytest.raises(
+            bloomery.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
+        ):
+            cls(**{required[0]: None})
+
+
+@pytest.mark.parametrize("variant", MADE)
+def test_defaults_in_the_signature_are_those_of_the_constructor(variant: Variant) -> None:
+    signature = inspect.signature(variant.cls).parameters
+    shown = {name: parameter.default for name, parameter in signature.items() if name != "unknown"}
+    required = {name: 100 for name, default in shown.items() if default is inspect.Parameter.empty}
+    made, said = variant.cls(**required), variant.cls(**{**shown, **required})
+    assert made.info() == said.info()
 
 
 @pytest.mark.parametrize("variant", MADE)

@@ -57,7 +57,7 @@ impl Answer for u64 {
 }
 
 /// The package an object's class comes from.
-fn package(object: &Bound<'_, PyAny>) -> String {
+pub(crate) fn package(object: &Bound<'_, PyAny>) -> String {
     let module = object.get_type().module().map(|m| m.to_string()).unwrap_or_default();
     module.split('.').next().unwrap_or_default().to_string()
 }

@@ -43,6 +43,12 @@ pub(crate) fn key_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "KeyTypeError", message.into())
 }
 
+/// A method that a class does not have.
+#[cold]
+pub(crate) fn absent_method(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, "MissingOperation", message.into())
+}
+
 /// `error` of the key at `position` in a batch, counted from 0: a key that is none is named by its place.
 #[cold]
 pub(crate) fn at(py: Python<'_>, position: usize, error: PyErr) -> PyErr {
@@ -106,15 +112,63 @@ impl<T> OrRaise<T> for bloomery_core::Result<T> {
     }
 }
 
+/// How full a filter is that holds more keys than it was sized for.
+pub(crate) struct Overfull {
+    pub(crate) count: u64,
+    pub(crate) capacity: u64,
+    pub(crate) fpr: f64,
+    pub(crate) target_fpr: f64,
+}
+
+impl Overfull {
+    /// The present rate beside the target, and what follows: at a filter's capacity the one may still be within the other.
+    fn rates(&self) -> String {
+        let (fpr, target) = apart(self.fpr, self.target_fpr);
+        if self.fpr > self.target_fpr {
+            format!("{fpr}, above the target of {target}")
+        } else {
+            format!("{fpr}, within the target of {target}, and rises with each new key")
+        }
+    }
+}
+
+/// Two rates in three digits, or in as many as they need to differ.
+fn apart(one: f64, other: f64) -> (String, String) {
+    let shown = |rate: f64, digits: usize| {
+        let rounded: f64 = format!("{rate:.digits$e}").parse().unwrap_or(rate);
+        format!("{rounded:?}")
+    };
+    let digits = (2..17).find(|&digits| one == other || shown(one, digits) != shown(other, digits)).unwrap_or(17);
+    (shown(one, digits), shown(other, digits))
+}
+
 /// Warns that a filter holds more keys than it was sized for; raises if warnings are errors.
 #[cold]
-pub(crate) fn warn_overfull(py: Python<'_>, count: u64, capacity: u64) -> PyResult<()> {
+pub(crate) fn warn_overfull(py: Python<'_>, of: &Overfull) -> PyResult<()> {
     let message = format!(
-        "the filter now holds {count} keys, its capacity is {capacity}: its false-positive rate is above the \
-         target from here on; use a larger capacity, or ScalableBloomFilter"
+        "the filter now holds {} keys, its capacity is {}: its false-positive rate is {}; use a larger capacity, or \
+         ScalableBloomFilter",
+        of.count,
+        of.capacity,
+        of.rates()
     );
     let category = py.import("bloomery.errors")?.getattr("CapacityWarning")?;
     let warn = py.import("warnings")?.getattr("warn")?;
     warn.call1((message, category))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_compared_and_shown_in_digits_that_differ() {
+        let said = |fpr, target_fpr| Overfull { count: 2, capacity: 1, fpr, target_fpr }.rates();
+        assert_eq!(said(0.0123456, 0.01), "0.0123, above the target of 0.01");
+        assert_eq!(said(0.00991, 0.01), "0.00991, within the target of 0.01, and rises with each new key");
+        assert_eq!(said(0.0100004, 0.01), "0.0100004, above the target of 0.01");
+        assert_eq!(said(1e-9, 1e-9), "1e-9, within the target of 1e-9, and rises with each new key");
+        assert_eq!(said(0.5, 0.0), "0.5, above the target of 0.0");
+    }
 }

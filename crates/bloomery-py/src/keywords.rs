@@ -18,6 +18,11 @@ const ALIASES: &[(&str, &[&str])] = &[
             "max_elements",
             "num_elements",
             "expected_items",
+            "expected_elements",
+            "expected_num_items",
+            "expected_keys",
+            "max_keys",
+            "num_keys",
             "elements",
             "est_elements",
             "expected_insertions",
@@ -62,12 +67,23 @@ pub(crate) fn none_unknown(class: &str, unknown: Option<&Bound<'_, PyDict>>, kno
     Err(parameter_type(py, format!("{class}() got an unexpected keyword argument '{name}'; {remedy}")))
 }
 
+/// Refuses a call without a required argument, which names no other.
+#[cold]
+#[cfg(not(feature = "stubs"))]
+pub(crate) fn missing(py: Python<'_>, class: &str, name: &str) -> PyErr {
+    parameter_type(py, format!("{class}() missing 1 required argument: '{name}'"))
+}
+
 /// The name among `known` for which `name` stands: by another name, or by up to two slips.
 fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = name.to_lowercase();
-    let alias = ALIASES.iter().find(|(_, others)| others.contains(&plain.as_str())).map(|(meant, _)| *meant);
-    if let Some(alias) = alias.and_then(|alias| known.iter().find(|known| **known == alias)) {
-        return Some(alias);
+    let is_alias = |(meant, others): &&(&str, &[&str])| *meant == plain || others.contains(&plain.as_str());
+    if let Some((meant, _)) = ALIASES.iter().find(is_alias) {
+        // A filter that grows has an initial one.
+        let same = known.iter().find(|known| known.strip_prefix("initial_").unwrap_or(known) == *meant);
+        if same.is_some() {
+            return same.copied();
+        }
     }
     let slips = |known: &&&'a str| slips(&plain, known);
     known.iter().min_by_key(slips).filter(|known| slips(known) <= known.len().div_ceil(3).min(2)).copied()
@@ -107,6 +123,7 @@ mod tests {
             ("n", Some("capacity")),
             ("sead", Some("seed")),
             ("num_hash", Some("num_hashes")),
+            ("expected_elements", Some("capacity")),
             ("m", None),
             ("callback", None),
             ("", None),
@@ -114,5 +131,7 @@ mod tests {
             assert_eq!(meant(name, &known), expected, "{name}");
         }
         assert_eq!(meant(&"x".repeat(1000), &known), None);
+        assert_eq!(meant("n", &["initial_capacity", "fpr"]), Some("initial_capacity"));
+        assert_eq!(meant("capacity", &["initial_capacity", "fpr"]), Some("initial_capacity"));
     }
 }

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 
 use crate::answers::Answer;
 use crate::biased_lock::BiasedLock;
+use crate::classes::shared::warn_overfull;
 use crate::domains::expect_all;
-use crate::errors::warn_overfull;
 use crate::keys::batch::Operation;
 use crate::turns;
 
@@ -63,25 +63,20 @@ impl<F: Addable> Operation for Add<'_, F> {
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let threads = if F::ADDS_ON_THREADS { self.threads } else { 1 };
         let held = held(source.len(), threads);
-        let mut overfull = None;
+        let mut overfull = false;
         let added = turns::of(self.lock, py, source.len(), |session, start| {
             let part = Part { source, start, len: held.min(source.len() - start) };
             let new = out.as_deref_mut().map(|out| &mut out[start..start + part.len]);
             session.write(|filter| {
                 let added = filter.add_source(&part, threads, new);
                 let added = filter.recorded(part.domains(), added);
-                if filter.newly_overfull() {
-                    overfull = Some((filter.num_added(), filter.capacity()));
-                }
+                overfull |= filter.newly_overfull();
                 added
             })?;
             Ok(start + part.len)
         });
         added?;
-        if let Some((count, capacity)) = overfull {
-            warn_overfull(py, count, capacity)?;
-        }
-        Ok(())
+        if overfull { warn_overfull(py, self.lock, None) } else { Ok(()) }
     }
 }
 

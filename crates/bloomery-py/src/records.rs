@@ -12,9 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::biased_lock::BiasedLock;
+use crate::classes::shared::warn_overfull;
 use crate::classes::{with_asked, with_filter};
 use crate::domains::expect;
-use crate::errors::{OrRaise, parameter, warn_overfull};
+use crate::errors::{OrRaise, parameter};
 use crate::gathering::Gathering;
 use crate::objects;
 use crate::params;
@@ -156,19 +157,19 @@ impl KeyedRecords {
         let keys = self.core.hashes().len();
         let hashes = &self.core.hashes()[range.start.min(keys)..range.end.min(keys).max(range.start.min(keys))];
         let mut mask = zeroed(hashes.len()).or_raise(py)?;
-        let (mut overfull, domains) = (None, self.core.domains());
+        let (mut overfull, domains) = (false, self.core.domains());
         turns::of(lock, py, hashes.len(), |session, start| {
             let end = hashes.len().min(start + PART);
             session.write(|filter| {
                 let added = add_marked(filter, &hashes[start..end], &mut mask[start..end], once);
                 filter.recorded(domains, added)?;
-                if filter.newly_overfull() {
-                    overfull = Some((filter.num_added(), filter.capacity()));
-                }
+                overfull |= filter.newly_overfull();
                 Ok(end)
             })
         })?;
-        overfull.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))?;
+        if overfull {
+            warn_overfull(py, lock, None)?;
+        }
         Ok(mask)
     }
 }

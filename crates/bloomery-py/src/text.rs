@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::biased_lock::{BiasedLock, Session};
-use crate::classes::shared::bytes_of;
+use crate::classes::shared::{bytes_of, warn_overfull};
 use crate::classes::{with_asked, with_filter};
 use crate::domains::expect;
-use crate::errors::{OrRaise, key_type, warn_overfull};
+use crate::errors::{OrRaise, key_type};
 use crate::objects;
 use crate::turns;
 
@@ -62,18 +62,16 @@ fn add<'py, F: Addable>(
 ) -> PyResult<Parts<'py>> {
     let (mut kept, mut dropped) = (kept.then(Vec::new), dropped.then(Vec::new));
     kept.as_mut().map_or(Ok(()), |kept| reserve(kept, block.len())).or_raise(py)?;
-    let (mut tally, mut overfull) = (Tally::default(), None);
+    let (mut tally, mut overfull) = (Tally::default(), false);
     by_parts(lock, py, block, |session, part| {
         session.write(|filter| {
             tally += text::add(filter, part, kept.as_mut(), dropped.as_mut())?;
-            if filter.newly_overfull() {
-                overfull = Some((filter.num_added(), filter.capacity()));
-            }
+            overfull |= filter.newly_overfull();
             Ok(())
         })
     })?;
-    if let Some((count, capacity)) = overfull {
-        warn_overfull(py, count, capacity)?;
+    if overfull {
+        warn_overfull(py, lock, None)?;
     }
     Ok((tally.records, tally.selected, out(py, kept)?, out(py, dropped)?))
 }

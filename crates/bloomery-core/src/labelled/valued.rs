@@ -171,9 +171,9 @@ impl<V: Kind> Valued<V> {
         Ok((num_cells * u64::from(cell_bits)).div_ceil(512) * 64)
     }
 
-    /// The number of keys and the capacity, once, when there are more keys than the capacity.
-    pub fn newly_overfull(&mut self) -> Option<(u64, u64)> {
-        self.load.newly_overfull().then_some((self.load.added, self.load.capacity))
+    /// The number of keys, once, when there are more than the capacity.
+    pub fn newly_overfull(&mut self) -> Option<u64> {
+        self.load.newly_overfull().then_some(self.load.added)
     }
 
     /// Has the kernel supply memory for `keys` additions.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::command;
 use super::cut::Cut;
-use super::reply::{Reply, items};
+use super::reply::{Limit, Reply, items};
 use crate::bloom::Shape;
 use crate::bloom::kernel::Kernel;
 use crate::error::{Error, Result};
@@ -207,6 +207,15 @@ impl Cells {
 
     fn each_position(&self, hash: u64, visit: impl FnMut(u64)) {
         self.kernel.positions(self.words(), hash).into_iter().for_each(visit);
+    }
+
+    /// How much a reply to [`Cells::put`] (`adding`) or [`Cells::ask`] may hold.
+    pub fn limit(&self, adding: bool) -> Limit {
+        match (self.has_lines(), adding) {
+            (true, true) => Limit::numbers(self.shape.num_hashes as usize),
+            (true, false) => Limit::text(self.unit),
+            (false, _) => Limit::LINE,
+        }
     }
 
     /// What a reply to [`Cells::ask`] says; `None` for one that answers something else.

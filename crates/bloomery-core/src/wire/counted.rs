@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Shard;
+use super::cells::MARK_BYTES;
 use super::counters::{Counters, Told, Verb};
 use super::exchange::{Exchange, State, Subject, mark, unexpected};
 use super::groups::Groups;
-use super::reply::Reply;
+use super::reply::{Limit, Reply};
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
@@ -182,6 +183,10 @@ impl Subject for Counted {
 
     fn replies(&self, shard: usize) -> usize {
         1 + self.work[shard].keys.len()
+    }
+
+    fn limit(&self, shard: usize, step: usize) -> Limit {
+        if step < self.work[shard].keys.len() { self.counters.limit(self.verb) } else { Limit::text(MARK_BYTES) }
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<()> {

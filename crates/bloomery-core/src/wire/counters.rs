@@ -15,7 +15,7 @@
 use super::cells::{LONGEST, MARK_BYTES};
 use super::command;
 use super::cut::Cut;
-use super::reply::{Reply, items};
+use super::reply::{Limit, Reply, items};
 use crate::cells::{LINE_BYTES, LINE_WORDS};
 use crate::counting::nibbles::Nibbles;
 use crate::counting::{Layout, Shape};
@@ -171,6 +171,15 @@ impl Counters {
                 command::number(out, place);
                 command::word(out, by.to_string().as_bytes());
             }
+        }
+    }
+
+    /// How much a reply to [`Counters::write`] may hold.
+    pub fn limit(&self, verb: Verb) -> Limit {
+        match verb {
+            Verb::Count => Limit::text(LINE),
+            Verb::Add | Verb::Restore => Limit::numbers(self.shape.num_hashes as usize),
+            Verb::Remove => Limit::numbers(4 * self.shape.num_hashes as usize),
         }
     }
 

@@ -1,7 +1,7 @@
 //! [`Exchange`]: commands for one server as one buffer, and how far their replies have come.
 
 use super::cells::MARK_BYTES;
-use super::reply::{Replies, Reply, past};
+use super::reply::{Limit, Replies, Reply, past};
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
 
@@ -16,6 +16,9 @@ pub trait Subject {
 
     /// Replies that are due from a shard.
     fn replies(&self, shard: usize) -> usize;
+
+    /// How much such a reply may hold.
+    fn limit(&self, shard: usize, step: usize) -> Limit;
 
     /// Appends the commands.
     fn write(&self, out: &mut Vec<u8>) -> Result<()>;
@@ -119,7 +122,9 @@ impl<S: Subject> Exchange<S> {
 
     fn read(&mut self, replies: &mut Replies) -> Result<Option<usize>> {
         while !self.is_done() {
-            match replies.read()? {
+            // An ASKING is answered with a line.
+            let limit = if self.allowance { Limit::LINE } else { self.subject.limit(self.at.0, self.at.1) };
+            match replies.read(limit)? {
                 Some(reply) => self.accept(reply)?,
                 None => return Ok(None),
             }
@@ -185,7 +190,7 @@ pub(super) fn mark(reply: Reply<'_>) -> Result<Vec<u8>> {
 /// The same commands, each behind an ASKING.
 fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
-    while let Some(end) = past(commands, at)?.filter(|_| at < commands.len()) {
+    while let Some(end) = past(commands, at, Limit::TRUSTED)?.filter(|_| at < commands.len()) {
         reserve(&mut out, ASKING.len() + end - at)?;
         out.extend_from_slice(ASKING);
         out.extend_from_slice(&commands[at..end]);

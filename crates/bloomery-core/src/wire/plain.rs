@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cells::{Cells, Said};
+use super::cells::{Cells, MARK_BYTES, Said};
 use super::cut::Shard;
 use super::exchange::{Exchange, State, Subject, mark, unexpected};
 use super::groups::Groups;
-use super::reply::{Reply, items};
+use super::reply::{Limit, Reply, items};
 use super::whole;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
@@ -143,6 +143,20 @@ impl Subject for Bits {
 
     fn replies(&self, shard: usize) -> usize {
         1 + self.work[shard].replies(&self.cells)
+    }
+
+    fn limit(&self, shard: usize, step: usize) -> Limit {
+        let (cells, work) = (&*self.cells, &self.work[shard]);
+        let is_mark = step == work.replies(cells);
+        if work.whole {
+            Limit::text(cells.range(work.shard.number).1 + MARK_BYTES)
+        } else if cells.is_native() {
+            if is_mark { Limit::LINE } else { Limit::numbers(work.hashes.len()) }
+        } else if is_mark {
+            Limit::text(MARK_BYTES)
+        } else {
+            cells.limit(self.adding)
+        }
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<()> {

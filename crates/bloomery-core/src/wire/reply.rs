@@ -1,16 +1,47 @@
 //! [`Replies`]: what a server answers, read from pieces of any length.
 //!
 //! Nothing is believed: a length that is stated asks for no memory, what is no reply is an error, and so is one that is longer
-//! or deeper than any that a command of this room can have.
+//! than the command may return, which is refused by its stated length before its bytes are read.
 
 use crate::error::{Error, Result};
 
-/// The longest text that a server has: 512 MB.
-const LONGEST: i64 = 512 << 20;
-/// Most items of an array, inner ones included: commands of this room are answered with 12, messages are short.
-const MOST: i64 = 1 << 16;
 /// Bytes of a line: a number, or an error with its text.
 const LINE: usize = 1 << 16;
+/// Bytes of an item of an array, beside texts: a number, or an error in the place of one.
+const ITEM: usize = 1 << 7;
+
+/// How much a command may be answered with. A refusal, a line of its own, always may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Bytes of a text, of all texts of an array together.
+    pub text: usize,
+    /// Items of an array, inner ones included.
+    pub items: usize,
+}
+
+impl Limit {
+    /// A number, or a line of text.
+    pub const LINE: Limit = Limit { text: 0, items: 0 };
+    /// What the caller wrote, or has checked already.
+    pub(super) const TRUSTED: Limit = Limit { text: usize::MAX, items: usize::MAX };
+    /// Messages that nobody asked for, which are short.
+    const MESSAGE: Limit = Limit { text: 1 << 20, items: 1 << 16 };
+
+    /// A text of so many bytes at most.
+    pub fn text(bytes: u64) -> Self {
+        Limit { text: usize::try_from(bytes).unwrap_or(usize::MAX), items: 0 }
+    }
+
+    /// So many numbers at most.
+    pub fn numbers(items: usize) -> Self {
+        Limit { text: 0, items }
+    }
+
+    /// Bytes of a reply, at most.
+    fn bytes(self) -> usize {
+        self.items.saturating_mul(ITEM).saturating_add(self.text).saturating_add(LINE)
+    }
+}
 
 /// One reply. Texts lie in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +66,7 @@ pub enum Reply<'a> {
 pub fn items(array: &[u8]) -> impl Iterator<Item = Option<i64>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let (reply, end) = one(array, at).ok()??;
+        let (reply, end) = one(array, at, Limit::TRUSTED).ok()??;
         at = end;
         Some(if let Reply::Integer(number) = reply { Some(number) } else { None })
     })
@@ -62,15 +93,25 @@ impl Replies {
         Ok(())
     }
 
-    /// The next reply, once all of it is there. Messages that nobody asked for are passed over.
-    pub fn read(&mut self) -> Result<Option<Reply<'_>>> {
+    /// The next reply, once all of it is there; an error as soon as it is beyond `limit`. Messages that nobody asked for are
+    /// passed over.
+    pub fn read(&mut self, limit: Limit) -> Result<Option<Reply<'_>>> {
         while let Some(b'>' | b'|') = self.bytes.get(self.at) {
-            let Some(end) = past(&self.bytes, self.at)? else { return Ok(None) };
+            let Some(end) = past(&self.bytes, self.at, Limit::MESSAGE)? else { return self.due(Limit::MESSAGE) };
             self.at = end;
         }
-        let Some((reply, end)) = one(&self.bytes, self.at)? else { return Ok(None) };
-        self.at = end;
-        Ok(Some(reply))
+        match one(&self.bytes, self.at, limit)? {
+            Some((reply, end)) => {
+                self.at = end;
+                Ok(Some(reply))
+            }
+            None => self.due(limit),
+        }
+    }
+
+    /// Nothing, while no more has come than a reply within `limit` has.
+    fn due(&self, limit: Limit) -> Result<Option<Reply<'_>>> {
+        if self.left() > limit.bytes() { Err(longer()) } else { Ok(None) }
     }
 
     /// Bytes that were not read yet.
@@ -87,6 +128,11 @@ impl Replies {
 
 fn broken(what: &str) -> Error {
     Error::format(format!("the server's answer is no reply of RESP ({what}); is it a Redis or Valkey server?"))
+}
+
+/// The refusal of a reply that is beyond its [`Limit`].
+fn longer() -> Error {
+    broken("it is longer than what was asked for")
 }
 
 /// The line from `at` on without its end, and what lies behind it.
@@ -116,7 +162,7 @@ fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
 }
 
 /// The reply at `at`, and what lies behind it.
-fn one(bytes: &[u8], at: usize) -> Result<Option<(Reply<'_>, usize)>> {
+fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize)>> {
     let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
     let reply = match kind {
         b':' => Reply::Integer(whole(text)?),
@@ -125,7 +171,8 @@ fn one(bytes: &[u8], at: usize) -> Result<Option<(Reply<'_>, usize)>> {
         b'-' => Reply::Error(text),
         b'_' => Reply::Nil,
         b'$' | b'!' | b'=' => {
-            let Some(end) = text_end(bytes, text, next)? else { return Ok(None) };
+            let most = if kind == b'!' { limit.text.max(LINE) } else { limit.text };
+            let Some(end) = text_end(bytes, text, next, most)? else { return Ok(None) };
             let text = bytes.get(next..end.saturating_sub(2)).unwrap_or_default();
             return Ok(Some(match kind {
                 _ if end == next => (Reply::Nil, end),
@@ -135,7 +182,7 @@ fn one(bytes: &[u8], at: usize) -> Result<Option<(Reply<'_>, usize)>> {
         }
         b'*' if text.first() == Some(&b'-') => Reply::Nil,
         b'*' | b'~' | b'%' => {
-            let Some(end) = past(bytes, at)? else { return Ok(None) };
+            let Some(end) = past(bytes, at, limit)? else { return Ok(None) };
             return Ok(Some((Reply::Array(&bytes[next..end]), end)));
         }
         _ => Reply::Other,
@@ -143,45 +190,56 @@ fn one(bytes: &[u8], at: usize) -> Result<Option<(Reply<'_>, usize)>> {
     Ok(Some((reply, next)))
 }
 
-/// Where a text of stated length ends that begins at `next`; `next` itself where there is none.
-fn text_end(bytes: &[u8], stated: &[u8], next: usize) -> Result<Option<usize>> {
+/// Where a text of stated length ends that begins at `next`, and has `most` bytes at most; `next` itself where there is none.
+fn text_end(bytes: &[u8], stated: &[u8], next: usize, most: usize) -> Result<Option<usize>> {
     let len = whole(stated)?;
-    if !(-1..=LONGEST).contains(&len) {
+    if len < -1 {
         return Err(broken("a text of an impossible length"));
     }
     let Ok(len) = usize::try_from(len) else { return Ok(Some(next)) };
-    let end = next + len + 2;
+    if len > most {
+        return Err(longer());
+    }
+    let Some(end) = next.checked_add(len).and_then(|end| end.checked_add(2)) else { return Err(longer()) };
     if bytes.len() < end {
         return Ok(None);
     }
     if &bytes[end - 2..end] == b"\r\n" { Ok(Some(end)) } else { Err(broken("a text longer than stated")) }
 }
 
-/// What lies behind the reply at `at`, whatever it holds. A loop, so that no depth costs a stack.
-pub(super) fn past(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
-    let (mut due, mut seen) = (1i64, 0i64);
+/// What lies behind the reply at `at`, whatever it holds within `limit`. A loop, so that no depth costs a stack.
+pub(super) fn past(bytes: &[u8], mut at: usize, limit: Limit) -> Result<Option<usize>> {
+    let (mut due, mut seen, mut text_left) = (1i64, 0i64, limit.text);
+    let most = i64::try_from(limit.items).unwrap_or(i64::MAX);
     while due > 0 {
         let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
         at = next;
         match kind {
-            b'$' | b'!' | b'=' => match text_end(bytes, text, next)? {
-                Some(end) => at = end,
-                None => return Ok(None),
-            },
+            b'$' | b'!' | b'=' => {
+                match text_end(bytes, text, next, text_left.max(if kind == b'!' { LINE } else { 0 }))? {
+                    Some(end) => {
+                        text_left = text_left.saturating_sub(end - next);
+                        at = end;
+                    }
+                    None => return Ok(None),
+                }
+            }
             b'*' | b'~' | b'>' | b'%' | b'|' => {
                 let stated = whole(text)?;
-                if !(-1..=MOST).contains(&stated) {
+                if stated < -1 {
                     return Err(broken("an array of an impossible length"));
                 }
                 let pairs = if matches!(kind, b'%' | b'|') { 2 } else { 1 };
                 // An attribute stands before a reply and is none.
-                due += stated.max(0) * pairs + i64::from(kind == b'|' && seen > 0);
+                let attribute = i64::from(kind == b'|' && seen > 0);
+                due = due.saturating_add(stated.max(0).saturating_mul(pairs)).saturating_add(attribute);
             }
             _ => {}
         }
         (due, seen) = (due - 1, seen + 1);
-        if due > MOST || seen > MOST {
-            return Err(broken("an array of an impossible length"));
+        // The reply itself is no item of its own.
+        if due.saturating_add(seen - 1) > most {
+            return Err(longer());
         }
     }
     Ok(Some(at))

@@ -74,8 +74,9 @@ impl Server {
         let [_, script, keys, key, beside, bits] = words else { panic!("{}", words.len()) };
         assert!(script.starts_with(b"local was") && keys == b"2" && beside.starts_with(key));
         let Some(string) = self.strings.get_mut(key) else { return out.extend_from_slice(b"$-1\r\n") };
-        out.extend_from_slice(format!("${}\r\n", string.len()).as_bytes());
-        out.extend_from_slice(string);
+        let was: &[u8] = if string.len() == bits.len() + 16 { string } else { b"" };
+        out.extend_from_slice(format!("${}\r\n", was.len()).as_bytes());
+        out.extend_from_slice(was);
         out.extend_from_slice(b"\r\n");
         if string.len() == bits.len() + 16 {
             string.iter_mut().zip(bits).for_each(|(byte, more)| *byte |= more);
@@ -211,7 +212,48 @@ fn what_is_no_answer_is_an_error_and_costs_no_memory() {
     // Arrays in arrays: no depth costs a stack.
     let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
     let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
-    assert!(!exchange.feed(&b"*1\r\n".repeat(60_000)).unwrap());
+    assert!(exchange.feed(&b"*1\r\n".repeat(60_000)).is_err());
+    // A message that nobody asked for has its limit, too.
+    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    assert!(!exchange.feed(b">2\r\n+invalidate\r\n*1\r\n$1000\r\n").unwrap());
+    assert!(!exchange.feed(&[&[b'x'; 1000], &b"\r\n"[..]].concat()).unwrap());
+    assert!(exchange.feed(b">1\r\n$99999999\r\n").is_err());
+}
+
+#[test]
+fn a_reply_longer_than_its_command_may_return_is_refused_by_its_stated_length() {
+    let one_line = Shape::for_capacity(Layout::Blocked, None, 100, 0.01).unwrap();
+    let classic = Shape::for_capacity(Layout::Classic, None, 100, 0.01).unwrap();
+    let [cells, spread] =
+        [one_line, classic].map(|shape| Arc::new(Cells::new(shape, KeyHasher::seeded(0), 1).unwrap()));
+    let native = Arc::new(Cells::native(one_line, KeyHasher::seeded(0)).unwrap());
+    let string = cells.range(0).1 + 16;
+    // Cells, keys, adding, what may come, and what is beyond it.
+    let probes = one_line.num_hashes;
+    for (cells, keys, adding, within, beyond) in [
+        (&cells, 3, false, format!("${}\r\n", cells.unit()), format!("${}\r\n", cells.unit() + 1)),
+        (&cells, 0, false, "$16\r\n".into(), "$17\r\n".into()),
+        (&cells, 3, true, format!("*{probes}\r\n"), format!("*{}\r\n", probes + 1)),
+        (&cells, 50, true, format!("${string}\r\n"), format!("${}\r\n", string + 1)),
+        (&spread, 3, true, ":1\r\n".into(), "$1\r\n".into()),
+        (&native, 300, true, "*300\r\n".into(), "*301\r\n".into()),
+        (&native, 100_000, false, "*100000\r\n".into(), "*100001\r\n".into()),
+        (&native, 300, false, "-ERR no\r\n".into(), "%200\r\n".into()),
+        (&cells, 3, false, "!21\r\n".into(), "!99999\r\n".into()),
+        (&cells, 3, false, format!("+{}", "x".repeat(60_000)), format!("+{}", "x".repeat(70_000))),
+    ] {
+        let batch = if keys == 0 { Batch::marks(cells) } else { Batch::new(cells, hashes(0, keys), adding).unwrap() };
+        let exchange = || batch.exchange(vec![named(0)], false).unwrap();
+        assert!(!exchange().feed(within.as_bytes()).unwrap(), "{within:.20}");
+        let error = exchange().feed(beyond.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("longer than") || error.contains("without end"), "{beyond:.20}: {error}");
+    }
+    // Items of any length in an array of as many as there may be.
+    let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
+    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    let item = format!(":{}\r\n", "0".repeat(60_000));
+    let fed = [&*format!("*{probes}\r\n"), &item, &item, &item].map(|part| exchange.feed(part.as_bytes()).is_err());
+    assert_eq!(fed, [false, false, true, true]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::command;
 use super::exchange::{State, Subject, unexpected};
-use super::reply::Reply;
+use super::reply::{Limit, Reply};
 use crate::error::Result;
 
 /// Bytes of the longest text that is read.
@@ -34,6 +34,10 @@ impl Subject for Text {
 
     fn replies(&self, _: usize) -> usize {
         1
+    }
+
+    fn limit(&self, _: usize, _: usize) -> Limit {
+        Limit::text(LONGEST)
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -73,10 +77,10 @@ mod tests {
         assert_eq!(exchange.states().next().unwrap().mark, b"hello");
         exchange.restart().unwrap();
         assert!(exchange.states().next().unwrap().mark.is_empty());
-        let long = vec![b'x'; LONGEST as usize + 1];
         exchange.feed(b"+OK\r\n").unwrap();
-        exchange.feed(format!("${}\r\n", long.len()).as_bytes()).unwrap();
-        exchange.feed(&long).unwrap();
-        assert!(exchange.feed(b"\r\n").is_err());
+        exchange.feed(format!("${LONGEST}\r\n").as_bytes()).unwrap();
+        exchange.restart().unwrap();
+        exchange.feed(b"+OK\r\n").unwrap();
+        assert!(exchange.feed(format!("${}\r\n", LONGEST + 1).as_bytes()).is_err());
     }
 }

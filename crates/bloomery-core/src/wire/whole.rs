@@ -16,11 +16,13 @@ const WORTH: u64 = 256;
 const LEAST: usize = 16;
 /// Bytes of the longest string that goes whole: it is read and written in one step of the server, about a ms a megabyte.
 const LONGEST: u64 = 4 << 20;
-/// Merges ARGV[1] into KEYS[1] by way of KEYS[2], and returns what was there. A string of another length is somebody else's
-/// and stays as it is. BITOP would take the time to live from its target.
+/// Merges ARGV[1] into KEYS[1] by way of KEYS[2], and returns what was there. A string of another length is somebody else's:
+/// it stays as it is, and an empty one is returned for it, which may be longer than what was asked for. BITOP would take the
+/// time to live from its target.
 const MERGE: &[u8] = b"\
 local was = redis.call('GET', KEYS[1])
-if not was or #was ~= #ARGV[1] + 16 then return was end
+if not was then return was end
+if #was ~= #ARGV[1] + 16 then return '' end
 redis.call('SET', KEYS[2], ARGV[1])
 if redis.call('PTTL', KEYS[1]) < 0 then
   redis.call('BITOP', 'OR', KEYS[1], KEYS[1], KEYS[2])

@@ -16,10 +16,10 @@ use super::ffi::{Array, Schema, Stream};
 use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::stated::{Stated, format_of, refused};
 use crate::errors::{OrRaise, at, key_type};
-use crate::keys::HASHED_AT_A_TIME;
+use crate::keys::{HASHED_AT_A_TIME, queries};
 use crate::turns;
 
 /// Bytes of the name of a column that is told.
@@ -74,6 +74,8 @@ pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 /// The chunks of a column, one after the other: a stream is read as it is worked through.
 pub(crate) struct Chunks {
     meaning: Meaning,
+    /// They are structs of one field, which is the column.
+    wrapped: bool,
     schema: Schema,
     first: Option<Chunk>,
     stream: Option<Stream>,
@@ -84,7 +86,7 @@ pub(crate) struct Chunks {
 impl Chunks {
     /// One chunk.
     pub(crate) fn one(meaning: Meaning, chunk: Chunk) -> Self {
-        Chunks { meaning, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
+        Chunks { meaning, wrapped: false, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
     }
 
     /// The next chunk. Runs the exporter's code.
@@ -104,7 +106,7 @@ impl Chunks {
             self.stream = None;
             return Ok(None);
         }
-        chunk(py, self.meaning, &self.schema, array).map(Some)
+        chunk(py, self.meaning, self.wrapped, &self.schema, array).map(Some)
     }
 }
 
@@ -117,16 +119,16 @@ pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, lent: &Bound<'_, P
         if schema.release.is_none() || array.release.is_none() {
             return Err(consumed(py));
         }
-        check_columns(keys, &schema)?;
-        return Ok(Chunks::one(meaning, chunk(py, meaning, &schema, array)?));
+        let wrapped = is_wrapped(keys, &schema)?;
+        return Ok(Chunks::one(meaning, chunk(py, meaning, wrapped, &schema, array)?));
     }
     let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
     let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
     let mut schema = Schema::empty();
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
     checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
-    check_columns(keys, &schema)?;
-    Ok(Chunks { meaning, schema, first: None, stream: Some(stream), streamed: true })
+    let wrapped = is_wrapped(keys, &schema)?;
+    Ok(Chunks { meaning, wrapped, schema, first: None, stream: Some(stream), streamed: true })
 }
 
 /// The refusal of what somebody else has taken over already.
@@ -165,31 +167,52 @@ fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
     Err(PyRuntimeError::new_err(format!("reading the Arrow stream failed: {text}")))
 }
 
-/// The chunk of one array.
-fn chunk(py: Python<'_>, meaning: Meaning, schema: &Schema, array: Array) -> PyResult<Chunk> {
+/// The chunk of one array; `wrapped` as of [`Chunks`].
+fn chunk(py: Python<'_>, meaning: Meaning, wrapped: bool, schema: &Schema, array: Array) -> PyResult<Chunk> {
+    let (source, nulls) = if wrapped {
+        let (schema, array) = rows::only_field(py, schema, &array)?;
+        values(py, meaning, schema, array)?
+    } else {
+        values(py, meaning, schema, &array)?
+    };
+    Ok(Chunk { source, nulls, _owner: array })
+}
+
+/// How to hash the values of an array, and which of them are null.
+fn values(
+    py: Python<'_>,
+    meaning: Meaning,
+    schema: &Schema,
+    array: &Array,
+) -> PyResult<(Box<dyn HashSource + Send>, Nulls)> {
     let format = format_of(schema);
-    let stated = Stated::new(py, &array)?;
-    let dictionary = dictionary::stated(py, schema, &array)?;
+    let stated = Stated::new(py, array)?;
+    let dictionary = dictionary::stated(py, schema, array)?;
     if format == "+s" {
         let (source, nulls) = Rows::new(&meaning.hasher(py, &format)?, schema, &stated, 1)?;
-        return Ok(Chunk { source: Box::new(source), nulls, _owner: array });
+        return Ok((Box::new(source), nulls));
     }
     let nulls = Nulls::of(&format, &stated)?;
     let Some((values_schema, values_array)) = dictionary else {
-        let source = Box::new(meaning.column(&format, &stated, &nulls)?);
-        return Ok(Chunk { source, nulls, _owner: array });
+        return Ok((Box::new(meaning.column(&format, &stated, &nulls)?), nulls));
     };
     let indices = Indices::of(&stated, &format)?;
     let (values, null_values) = dictionary::values(py, meaning, values_schema, values_array)?;
     let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
     let nulls = nulls.with_values(py, indices, null_values, stated.len)?;
-    Ok(Chunk { source, nulls, _owner: array })
+    Ok((source, nulls))
 }
 
-/// Refuses a table, a frame or a struct of one column: in most calls its values are meant, and among the keys there
-/// is no tuple of one.
-fn check_columns(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<()> {
-    if format_of(schema) == "+s" && schema.n_children < 2 { Err(too_few_columns(keys)) } else { Ok(()) }
+/// True where the values of the one column are the keys: of a query, which has no other way to name a column. Refuses any
+/// other table, frame or struct of one column: in most calls its values are meant, and among the keys there is no tuple
+/// of one.
+fn is_wrapped(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<bool> {
+    match schema.n_children {
+        _ if format_of(schema) != "+s" => Ok(false),
+        1 if queries::is_relation(keys) => Ok(true),
+        ..2 => Err(too_few_columns(keys)),
+        _ => Ok(false),
+    }
 }
 
 /// The refusal of what has fewer than two columns; names the one it has, where that can be told.

@@ -135,6 +135,38 @@ impl Field {
     }
 }
 
+/// The schema and the array of the only field of a struct whose rows are those of the field, each of them.
+pub(super) fn only_field<'a>(
+    py: Python<'_>,
+    schema: &'a Schema,
+    array: &'a Array,
+) -> PyResult<(&'a Schema, &'a Array)> {
+    let stated = Stated::new(py, array)?;
+    if schema.n_children != 1 || array.n_children != 1 {
+        let (said, held) = (schema.n_children, array.n_children);
+        return Err(refused(py, format!("a struct of {said} fields, of which it holds {held}")));
+    }
+    let (field, values) = field(py, schema, array, 0)?;
+    let is_same =
+        stated.offset == 0 && values.length == array.length && matches!(Nulls::of("+s", &stated)?, Nulls::None);
+    if is_same { Ok((field, values)) } else { Err(refused(py, "rows of a query that are not those of its column")) }
+}
+
+/// Field `i` of a struct that has more.
+fn field<'a>(py: Python<'_>, schema: &'a Schema, array: &'a Array, i: usize) -> PyResult<(&'a Schema, &'a Array)> {
+    if !(is_plausible(schema.children) && is_plausible(array.children)) {
+        return Err(refused(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
+    }
+    // SAFETY: so many addresses lie there, of structures that live as long as their parents, of which one is held by the
+    // caller and the chunk keeps the other.
+    let (field_schema, field_array) = unsafe { (*schema.children.add(i), *array.children.add(i)) };
+    if !is_plausible(field_schema) || !is_plausible(field_array) {
+        return Err(refused(py, format!("a field at {field_schema:?} and {field_array:?}")));
+    }
+    // SAFETY: as above.
+    Ok(unsafe { (&*field_schema, &*field_array) })
+}
+
 /// What stands before a part of this length.
 fn header(domain: Domain, len: usize) -> [u8; PART_HEADER] {
     let mut header = [domain as u8; PART_HEADER];
@@ -160,21 +192,11 @@ impl Rows {
             let (said, held) = (schema.n_children, array.n_children);
             return Err(refused(py, format!("a struct of {said} fields, of which it holds {held}")));
         }
-        if number > 0 && !(is_plausible(schema.children) && is_plausible(array.children)) {
-            return Err(refused(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
-        }
         let rows = stated.end() - 1;
         let (mut fields, mut nulls) = (Vec::new(), Vec::new());
         reserve(&mut fields, number).and_then(|()| reserve(&mut nulls, number)).or_raise(py)?;
         for i in 0..number {
-            // SAFETY: so many addresses lie there, of structures that live as long as their parents, of which one is held
-            // by the caller and the chunk keeps the other.
-            let (field_schema, field_array) = unsafe { (*schema.children.add(i), *array.children.add(i)) };
-            if !is_plausible(field_schema) || !is_plausible(field_array) {
-                return Err(refused(py, format!("a field at {field_schema:?} and {field_array:?}")));
-            }
-            // SAFETY: as above.
-            let (field_schema, field_array) = unsafe { (&*field_schema, &*field_array) };
+            let (field_schema, field_array) = field(py, schema, array, i)?;
             let (field, null) = Field::new(py, hasher, field_schema, field_array, rows, depth)?;
             fields.push(field);
             nulls.push(null);

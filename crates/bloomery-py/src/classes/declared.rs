@@ -118,6 +118,17 @@ macro_rules! class {
             /// The arguments of the constructor.
             mod arguments {
                 crate::classes::declared::readers!($($p: $pt;)* $($k: $kt;)*);
+
+                /// Those that may be missing.
+                #[cfg(not(feature = "stubs"))]
+                #[allow(dead_code)] // most of them
+                pub(super) mod required {
+                    $(pub(in super::super) fn $p(
+                        value: crate::classes::declared::Argument<'_>,
+                    ) -> pyo3::PyResult<Option<bloomery_core::parameter_type!($pt)>> {
+                        super::$p(value).map(Some)
+                    })*
+                }
             }
 
             crate::classes::declared::constructor!(
@@ -174,6 +185,65 @@ macro_rules! constructor {
         crate::classes::declared::unmade!($Class "(keys, values, ...)");
     };
     ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        crate::classes::declared::new_method!($Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]);
+        crate::classes::declared::regenerating!(
+            $adds $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
+        );
+    };
+}
+
+/// The method behind a call of a class.
+macro_rules! new_method {
+    // The binding refuses a call without a required argument before anybody looks at the keywords, which may be those of
+    // another library. So it takes the argument as one that may be missing, and the signature that people read says
+    // what is so. A stub is written from the arguments: there it is required.
+    ($Class:ident [{$r:ident $rt:tt []} $({$p:ident $pt:tt [$pd:tt]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
+        #[cfg(feature = "stubs")]
+        crate::classes::declared::new_method!(@ $Class [{$r $rt []} $({$p $pt [$pd]})*] [$({$k $kt $kd})*]);
+
+        #[cfg(not(feature = "stubs"))]
+        impl pyo3::impl_::pyclass::doc::PyClassNewTextSignature for $Class {
+            const TEXT_SIGNATURE: &'static str = concat!(
+                "(", stringify!($r),
+                $(", ", stringify!($p), "=", crate::classes::declared::python!($pd),)*
+                ", *",
+                $(", ", stringify!($k), "=", crate::classes::declared::python!($kd),)*
+                ", seed=0, secret=None, **unknown)"
+            );
+        }
+
+        #[cfg(not(feature = "stubs"))]
+        #[pymethods]
+        impl $Class {
+            #[new]
+            #[pyo3(
+                signature = ($r = None, $($p = $pd,)* *, $($k = $kd,)* seed = 0, secret = None, **unknown),
+                text_signature = None
+            )]
+            #[allow(clippy::too_many_arguments)] // the public signature
+            fn new(
+                py: Python<'_>,
+                #[pyo3(from_py_with = arguments::required::$r)] $r: Option<bloomery_core::parameter_type!($rt)>,
+                $(#[pyo3(from_py_with = arguments::$p)] $p: bloomery_core::parameter_type!($pt),)*
+                $(#[pyo3(from_py_with = arguments::$k)] $k: bloomery_core::parameter_type!($kt),)*
+                #[pyo3(from_py_with = params::seed)] seed: u64,
+                secret: Option<&Bound<'_, PyAny>>,
+                unknown: Option<&Bound<'_, PyDict>>,
+            ) -> PyResult<Self> {
+                let known = [stringify!($r), $(stringify!($p),)* $(stringify!($k),)* "seed", "secret"];
+                crate::keywords::none_unknown(stringify!($Class), unknown, &known)?;
+                let Some($r) = $r else {
+                    return Err(crate::keywords::missing(py, stringify!($Class), stringify!($r)));
+                };
+                let hasher = params::hasher(seed, secret)?;
+                py.detach(|| Core::construct($r, $($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
+            }
+        }
+    };
+    ($Class:ident $positional:tt $named:tt) => {
+        crate::classes::declared::new_method!(@ $Class $positional $named);
+    };
+    (@ $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         #[pymethods]
         impl $Class {
             #[new]
@@ -196,10 +266,23 @@ macro_rules! constructor {
                 py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }
+    };
+}
 
-        crate::classes::declared::regenerating!(
-            $adds $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
-        );
+/// A default as Python writes it.
+#[cfg(not(feature = "stubs"))]
+macro_rules! python {
+    (true) => {
+        "True"
+    };
+    (false) => {
+        "False"
+    };
+    (None) => {
+        "None"
+    };
+    ($literal:literal) => {
+        stringify!($literal)
     };
 }
 
@@ -292,7 +375,18 @@ macro_rules! adding {
         crate::classes::declared::adding!(key $Class $Core $can);
     };
     (pair $Class:ident $Core:ident $can:tt) => {};
-    (world $Class:ident $Core:ident $can:tt) => {};
+    (world $Class:ident $Core:ident $can:tt) => {
+        /// What answers for the keys of a closed world alone names the method that does.
+        #[cfg(not(feature = "stubs"))]
+        #[pymethods]
+        impl $Class {
+            #[classattr]
+            #[pyo3(name = "__contains__")]
+            fn absent_contains() -> crate::classes::absent::AbsentMethod {
+                crate::classes::absent::AbsentMethod::contains(stringify!($Class))
+            }
+        }
+    };
     (build $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
     };
@@ -327,4 +421,6 @@ macro_rules! capability {
     ($own:ident $Class:ident $merging:literal) => {};
 }
 
-pub(crate) use {adding, capability, class, constructor, made, readers, regenerating, told, unmade};
+#[cfg(not(feature = "stubs"))]
+pub(crate) use python;
+pub(crate) use {adding, capability, class, constructor, made, new_method, readers, regenerating, told, unmade};

@@ -143,7 +143,7 @@ macro_rules! remove_methods {
         impl $Class {
             #[classattr]
             fn remove() -> crate::classes::absent::AbsentMethod {
-                crate::classes::absent::AbsentMethod { class: stringify!($Class) }
+                crate::classes::absent::AbsentMethod::remove(stringify!($Class))
             }
         }
     };

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
 use crate::biased_lock::BiasedLock;
-use crate::errors::{OrRaise, parameter_type, warn_overfull};
+use crate::errors::{self, OrRaise, Overfull, parameter_type};
 use crate::files::{check_mapped, check_sound};
 use crate::objects::{self, Unwritten};
 
@@ -33,10 +33,22 @@ pub(crate) fn add_one<F: Addable>(
     // One that has no room may have to make it, with memory to be cleared or had: a new stage, a new generation.
     let (added, overfull) = if lock.read(py, F::is_roomy) { lock.write(py, add) } else { lock.change(py, add) };
     if overfull {
-        let (count, capacity) = lock.read(py, |filter| (filter.num_added(), filter.capacity()));
-        warn_overfull(py, count, capacity)?;
+        warn_overfull(py, lock, None)?;
     }
     added.or_raise(py)
+}
+
+/// Gives the warning that a filter holds more keys than it was sized for: `count`, or as many as were new. Cost: that of
+/// the rate, O(nbytes) where cells are counted for it, once a filter.
+#[cold]
+pub(crate) fn warn_overfull<F: Filter>(py: Python<'_>, lock: &BiasedLock<F>, count: Option<u64>) -> PyResult<()> {
+    let overfull = lock.look(py, |filter| Overfull {
+        count: count.unwrap_or_else(|| filter.num_added()),
+        capacity: filter.capacity(),
+        fpr: filter.fpr(),
+        target_fpr: filter.target_fpr(),
+    });
+    errors::warn_overfull(py, &overfull)
 }
 
 /// What `remove` raises for a key that is not there.
@@ -79,8 +91,7 @@ pub(crate) fn warn_if_overfull<F: Addable>(py: Python<'_>, lock: &BiasedLock<F>)
         return Ok(());
     }
     let Some(count) = lock.look(py, beyond) else { return Ok(()) };
-    let newly = |filter: &mut F| filter.newly_overfull().then(|| filter.capacity());
-    lock.write(py, newly).map_or(Ok(()), |capacity| warn_overfull(py, count, capacity))
+    if lock.write(py, F::newly_overfull) { warn_overfull(py, lock, Some(count)) } else { Ok(()) }
 }
 
 /// Merges `other` into `biased_lock`, or a copy of itself where both are one, and gives the warning when due.
@@ -101,9 +112,12 @@ pub(crate) fn merge<F: Addable + Loadable>(
 }
 
 /// The warning for filters of pairs.
-pub(crate) fn warn_if_pairs_overfull<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()> {
+pub(crate) fn warn_if_pairs_overfull<V: Kind>(py: Python<'_>, lock: &BiasedLock<Valued<V>>) -> PyResult<()>
+where
+    Valued<V>: Filter,
+{
     let newly = lock.write(py, Valued::newly_overfull);
-    newly.map_or(Ok(()), |(count, capacity)| warn_overfull(py, count, capacity))
+    newly.map_or(Ok(()), |count| warn_overfull(py, lock, Some(count)))
 }
 
 /// [`merge`] for filters of pairs, where a join with itself changes nothing.

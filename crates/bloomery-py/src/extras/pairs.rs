@@ -6,7 +6,7 @@ use bloomery_core::cells::allocation::reserve;
 use bloomery_core::key::source::CHUNK;
 use bloomery_core::key::{Domain, KeyDomains, KeyHasher};
 use bloomery_core::labelled::valued::{Kind, Valued};
-use bloomery_core::structure::HashSource;
+use bloomery_core::structure::{Filter, HashSource};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -277,7 +277,10 @@ pub(crate) fn put_one<V: Kind>(
     lock: &BiasedLock<Valued<V>>,
     (hash, domain): (u64, Domain),
     value: u64,
-) -> PyResult<bool> {
+) -> PyResult<bool>
+where
+    Valued<V>: Filter,
+{
     let put = |filter: &mut Valued<V>| {
         let added = filter.put_hash(hash, value)?;
         filter.record(KeyDomains::of(domain));
@@ -295,7 +298,10 @@ pub(crate) fn put_many<'py, V: Kind>(
     keys: &Bound<'py, PyAny>,
     values: &Beside<'py>,
     wanted: bool,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'py, PyAny>>
+where
+    Valued<V>: Filter,
+{
     let py = keys.py();
     let put = Put { lock, values, done: Cell::new(0) };
     let answers = batch::run(&put, hasher, keys, wanted);

@@ -15,6 +15,7 @@ use super::buffer::{self, Opened};
 use super::filters;
 use super::frames::Frame;
 use super::listed::{is_missing, objects};
+use super::queries;
 use super::scalar::{hash_exact, hash_key_in};
 use crate::answers::{self, Answer};
 use crate::arrow::ArrowColumn;
@@ -135,6 +136,10 @@ fn run_any<'py, T: Answer>(
             Opened::Texts => texts = true,
         }
     }
+    if let Some(rows) = queries::fetched(keys)? {
+        return column(operation, hasher, &rows, wanted);
+    }
+    queries::refuse(keys)?;
     let iterated = if texts { iterated::<T, true> } else { iterated::<T, false> };
     let answer = iterated(operation, hasher, keys, wanted)?;
     if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }

@@ -12,6 +12,7 @@ mod frames;
 mod listed;
 mod moments;
 mod parts;
+pub(crate) mod queries;
 pub(crate) mod ready;
 mod refusal;
 pub(crate) mod scalar;

@@ -11,7 +11,7 @@ use super::HASHED_AT_A_TIME;
 use super::batch::{self, AnyOperation, Operation};
 use super::buffer::{self, Opened};
 use super::column::Column;
-use super::filters;
+use super::{filters, queries};
 use crate::answers::{self, Answer};
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::meaning::Meaning;
@@ -84,6 +84,10 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
     if import::speaks(hashes)? {
         return batch::arrow(operation, hashes, column(hashes)?, true);
     }
+    if let Some(rows) = queries::fetched(hashes)? {
+        return batch::arrow(operation, &rows, column(&rows)?, true);
+    }
+    queries::refuse(hashes)?;
     let mut values = Vec::new();
     for hash in hashes.try_iter()? {
         reserve(&mut values, 1).or_raise(py)?;

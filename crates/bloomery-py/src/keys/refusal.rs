@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use super::queries;
 use crate::errors::key_type;
 
 const ACCEPTED: &str = "str, bytes, bytearray, memoryview, int, bool, float, decimal.Decimal, uuid.UUID, a date, time, \
@@ -40,6 +41,7 @@ pub(super) fn refused(key: &Bound<'_, PyAny>) -> PyErr {
     let shown = name(class.as_any()).unwrap_or_default();
     let bases = class.mro().iter().filter_map(|base| name(&base).ok()).collect::<Vec<_>>();
     let suits = |known: &str| bases.iter().any(|base| base == known || base.rsplit('.').next() == Some(known));
-    let remedy = REMEDIES.iter().find(|(known, _)| suits(known)).map(|(_, remedy)| format!("; {remedy}"));
+    let known = || REMEDIES.iter().find(|(known, _)| suits(known)).map(|(_, remedy)| *remedy);
+    let remedy = queries::remedy(&class).or_else(known).map(|remedy| format!("; {remedy}"));
     key_type(key.py(), format!("a key must be {ACCEPTED}; got {shown}{}", remedy.unwrap_or_default()))
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx
@@ -22,6 +23,7 @@ from bloomery.client.requests import (
     path,
     pause,
 )
+from bloomery.errors import KeyDomainWarning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -46,6 +48,8 @@ def _new(name: str, capacity: int | None, settings: Mapping[str, Any]) -> Ask:
 
 def _checked(answer: httpx.Response, ask: Ask) -> httpx.Response:
     if answer.is_success:
+        if (warning := answer.headers.get("x-bloomery-key-domain-warning")) is not None:
+            warnings.warn(warning, KeyDomainWarning, stacklevel=5)  # at the call of the filter's method
         return answer
     try:
         problem = answer.json()

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::entry::Place;
+use super::target::TEXT;
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
 use crate::kind::{Kind, recorded};
@@ -18,9 +19,11 @@ const MANY: usize = 4096;
 /// True of what goes over the whole filter, or takes many keys.
 fn is_long(record: &Record<'_>) -> bool {
     match record {
-        Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
-            hashes.len() >= MANY
-        }
+        Record::Add { hashes, .. }
+        | Record::AddTyped { hashes, .. }
+        | Record::Remove { hashes, .. }
+        | Record::Pairs { hashes, .. }
+        | Record::PairsTyped { hashes, .. } => hashes.len() >= MANY,
         _ => true,
     }
 }
@@ -44,11 +47,12 @@ impl Store {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, new.len())?;
-        let id = entry.id;
-        let record = if target.hashed { Record::AddHashed { id, hashes } } else { Record::Add { id, hashes } };
+        let (id, domains) = (entry.id, target.domains);
+        let typed = Record::AddTyped { id, domains, hashes };
+        let record = if domains == TEXT { Record::Add { id, hashes } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
             let done = entry.add_to(filter, hashes, Some(new));
-            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+            if hashes.is_empty() { done } else { recorded(filter, domains, done) }
         })?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -60,12 +64,12 @@ impl Store {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, values.len())?;
-        let (id, hashed) = (entry.id, target.hashed);
-        let pairs = Record::Pairs { id, hashes, values };
-        let record = if hashed { Record::PairsHashed { id, hashes, values } } else { pairs };
+        let (id, domains) = (entry.id, target.domains);
+        let typed = Record::PairsTyped { id, domains, hashes, values };
+        let record = if domains == TEXT { Record::Pairs { id, hashes, values } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
             let done = filter.add_pairs(hashes, values);
-            if hashes.is_empty() { done } else { recorded(filter, target.domains(), done) }
+            if hashes.is_empty() { done } else { recorded(filter, domains, done) }
         })?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)

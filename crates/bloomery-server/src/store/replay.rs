@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bloomery_core::key::{Domain, KeyDomains};
 use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
@@ -50,11 +49,6 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
         checkpointed: AtomicU64::new(0),
         salvaged: Vec::new(),
     }
-}
-
-/// The domains of the keys of an operation.
-fn domains(op: u8) -> KeyDomains {
-    if matches!(op, op::ADD_HASHED | op::PAIRS_HASHED) { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) }
 }
 
 impl Store {
@@ -265,21 +259,23 @@ impl Store {
         if entry.lsn.load(Ordering::Relaxed) >= number {
             return Ok(());
         }
-        let words = record.words();
         let mut filter = entry.change();
         // As it was when the change was made, whatever the cap is now.
         filter.bound(redone.bound);
         let done = match record.op {
-            op::ADD | op::ADD_HASHED => {
-                let done = entry.add_to(filter.as_mut(), &words, None);
-                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+            op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
+                let (domains, hashes) = record.added()?;
+                let done = entry.add_to(filter.as_mut(), &hashes, None);
+                if hashes.is_empty() { done } else { recorded(filter.as_mut(), domains, done) }
             }
-            op::REMOVE => filter.remove(&words, None),
-            op::PAIRS | op::PAIRS_HASHED => {
-                let done = filter.add_pairs(&words[..words.len() / 2], &words[words.len() / 2..]);
-                if words.is_empty() { done } else { recorded(filter.as_mut(), domains(record.op), done) }
+            op::REMOVE => filter.remove(&record.words(), None),
+            op::PAIRS | op::PAIRS_HASHED | op::PAIRS_TYPED => {
+                let (domains, words) = record.added()?;
+                let (hashes, values) = words.split_at(words.len() / 2);
+                let done = filter.add_pairs(hashes, values);
+                if hashes.is_empty() { done } else { recorded(filter.as_mut(), domains, done) }
             }
-            op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
+            op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
             op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),

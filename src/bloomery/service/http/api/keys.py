@@ -25,12 +25,38 @@ _OVER = {
     "type": "boolean",
     "description": "true where the filter holds more keys than its capacity, else left out",
 }
+_WARNING = {
+    "type": "string",
+    "description": "there where keys of a type were looked up of which the filter holds none, else left out",
+}
 _ANSWERS: dict[str, dict[str, Any]] = {
     "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
-    "check": {"found": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
-    "remove": {"removed": {}, "keys": _NUMBER, "yes": _NUMBER},
-    "count": {"count": _NUMBER, "counts": _NUMBERS, "keys": _NUMBER},
-    "values": {"value": _NUMBER, "values": _NUMBERS, "keys": _NUMBER},
+    "check": {
+        "found": {},
+        "keys": _NUMBER,
+        "yes": _NUMBER,
+        "over_capacity": _OVER,
+        "key_domain_warning": _WARNING,
+    },
+    "remove": {
+        "removed": {},
+        "keys": _NUMBER,
+        "yes": _NUMBER,
+        "over_capacity": _OVER,
+        "key_domain_warning": _WARNING,
+    },
+    "count": {"count": _NUMBER, "counts": _NUMBERS, "keys": _NUMBER, "key_domain_warning": _WARNING},
+    "values": {"value": _NUMBER, "values": _NUMBERS, "keys": _NUMBER, "key_domain_warning": _WARNING},
+}
+_HEADERS = {
+    "X-Bloomery-Over-Capacity": {
+        "description": "true where the filter holds more keys than its capacity, else left out",
+        "schema": {"type": "string"},
+    },
+    "X-Bloomery-Key-Domain-Warning": {
+        "description": "the types that were looked up and those that the filter holds, where these differ",
+        "schema": {"type": "string"},
+    },
 }
 _TEXT = {"schema": {"type": "string"}}
 
@@ -70,7 +96,7 @@ class Keys:
             methods=["POST"],
             name=action,
             description=text,
-            responses={200: {"description": form, "content": answers}},
+            responses={200: {"description": form, "content": answers, "headers": _HEADERS}},
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
 

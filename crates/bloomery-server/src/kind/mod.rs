@@ -120,9 +120,13 @@ pub trait Kind: Any + Send + Sync {
     fn add_pairs(&mut self, _hashes: &[u64], _values: &[u64]) -> Result<()> {
         Err(self.cannot("add keys with a value"))
     }
-    /// The label or value of each key.
+    /// The label or value of each key; 0 for a key without one.
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
         Err(self.cannot("tell the value of a key"))
+    }
+    /// True for a key that is certainly absent, of a kind whose absent keys have no value.
+    fn lacks_value(&self, _hash: u64) -> bool {
+        false
     }
     /// Refuses a kind from which no key is removed.
     fn check_removes(&self) -> Result<()> {
@@ -146,6 +150,11 @@ pub fn row_named(name: &str) -> Result<&'static Variant> {
 /// The kind that tools take unasked in a role, "plain" or "growing".
 pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
+}
+
+/// What [`Kind::values`] found for a key; `None` for a key that has no value.
+pub fn known_value(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
+    (value != 0 || !filter.lacks_value(hash)).then_some(value)
 }
 
 /// Records the domains of keys whose adding ended with `done`: of a fault, keys before the refused one were added.

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use super::{Service, Versions, raised};
 use crate::fault::{Code, Fault, Result};
 use crate::json::{self, Body, Caps, Hashing};
-use crate::kind::Kind;
+use crate::kind::{Kind, known_value};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
 use bloomery_core::key::{BaseHash, Domain, KeyDomains, KeyHasher};
@@ -458,8 +458,13 @@ impl Service {
             let mut numbers = each(&entry, &body.words);
             let filter = entry.look();
             filter.values(&body.words, &mut numbers)?;
+            let is_null = |(&hash, &value)| known_value(filter.as_ref(), hash, value).is_none();
+            let mut nulls: Vec<u8> = body.words.iter().zip(&numbers).map(|pair| u8::from(is_null(pair))).collect();
+            if !nulls.contains(&1) {
+                nulls.clear();
+            }
             let warning = warning(filter.as_ref(), body.domains);
-            Ok(Counted { numbers, nulls: Vec::new(), single: body.single, warning })
+            Ok(Counted { numbers, nulls, single: body.single, warning })
         })?;
         done.told(py)
     }

@@ -157,9 +157,16 @@ pub fn known_value(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
     (value != 0 || !filter.lacks_value(hash)).then_some(value)
 }
 
-/// Records the domains of keys whose adding ended with `done`: of a fault, keys before the refused one were added.
-pub fn recorded(filter: &mut dyn Kind, domains: KeyDomains, done: Result<()>) -> Result<()> {
-    if done.is_ok() || filter.num_added() > 0 {
+/// Adds `keys` keys with `work` and records their domains; of a fault, if keys before the refused one were added.
+pub fn recorded(
+    filter: &mut dyn Kind,
+    domains: KeyDomains,
+    keys: usize,
+    work: impl FnOnce(&mut dyn Kind) -> Result<()>,
+) -> Result<()> {
+    let before = filter.num_added();
+    let done = work(filter);
+    if keys > 0 && (done.is_ok() || filter.num_added() != before) {
         filter.record(domains);
     }
     done

@@ -31,8 +31,8 @@ impl Store {
         if found != [0] {
             return Ok(None);
         }
-        let done = entry.add_to(filter.as_mut(), words, None);
-        let done = recorded(filter.as_mut(), KeyDomains::of(Domain::Text), done);
+        let text = KeyDomains::of(Domain::Text);
+        let done = recorded(filter.as_mut(), text, 1, |filter| entry.add_to(filter, words, None));
         let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
         entry.traffic.adds.fetch_add(1, Ordering::Relaxed);
         entry.traffic.new.fetch_add(1, Ordering::Relaxed);

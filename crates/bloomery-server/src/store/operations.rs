@@ -51,8 +51,7 @@ impl Store {
         let typed = Record::AddTyped { id, domains, hashes };
         let record = if domains == TEXT { Record::Add { id, hashes } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
-            let done = entry.add_to(filter, hashes, Some(new));
-            if hashes.is_empty() { done } else { recorded(filter, domains, done) }
+            recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
         })?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -68,8 +67,7 @@ impl Store {
         let typed = Record::PairsTyped { id, domains, hashes, values };
         let record = if domains == TEXT { Record::Pairs { id, hashes, values } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
-            let done = filter.add_pairs(hashes, values);
-            if hashes.is_empty() { done } else { recorded(filter, domains, done) }
+            recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)

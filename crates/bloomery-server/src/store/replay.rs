@@ -265,15 +265,13 @@ impl Store {
         let done = match record.op {
             op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
                 let (domains, hashes) = record.added()?;
-                let done = entry.add_to(filter.as_mut(), &hashes, None);
-                if hashes.is_empty() { done } else { recorded(filter.as_mut(), domains, done) }
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| entry.add_to(filter, &hashes, None))
             }
             op::REMOVE => filter.remove(&record.words(), None),
             op::PAIRS | op::PAIRS_HASHED | op::PAIRS_TYPED => {
                 let (domains, words) = record.added()?;
                 let (hashes, values) = words.split_at(words.len() / 2);
-                let done = filter.add_pairs(hashes, values);
-                if hashes.is_empty() { done } else { recorded(filter.as_mut(), domains, done) }
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
             }
             op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),

@@ -117,7 +117,10 @@ class FilterRolledBack(FilterLost):
 
 
 class KeyDomainWarning(UserWarning):
-    """Keys were looked up of a type of which the filter holds none; given once a filter."""
+    """Keys were looked up of a type of which the filter holds none; given once a filter.
+
+    The HTTP client gives it with each such answer of the service.
+    """
 
 
 class CapacityWarning(UserWarning):

@@ -58,7 +58,7 @@ def test_absent_keys_have_a_value_at_the_rate(
     made = BloomierMap.build(range(number), 1, check_bits=check_bits, arity=arity, mutable=mutable)
     trials = 200_000
     found = made.contains_many(np.arange(1 << 40, (1 << 40) + trials))
-    # Of the four numbers that tell a key's own cell, only three can be with three cells. Those of cells without
+    # Three of the four numbers that tell a key's own cell can be with three cells. Those of cells without
     # a key are zero, which makes the law a bound, at most 4 % too high.
     rate = theory.bloomier_fpr(check_bits, arity, mutable, number)
     least = 2.0**-check_bits * (arity / 4 if mutable else 1)

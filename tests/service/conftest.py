@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import httpx
 import pytest
+from service.forks import begun, waited
 
 
 class Running:
@@ -26,18 +23,13 @@ class Running:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
         self.log = self.folder / "log.txt"
-        words = [sys.executable, "-m", "bloomery", "serve", "--data", self.folder / "data"]
-        words += ["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--ready-file", ready, *self._options]
+        words = ["serve", "--data", self.folder / "data", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]
+        words += ["--ready-file", ready, *self._options]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                list(map(str, words)), stdout=log, stderr=log, env={**os.environ, **self._environment}
-            )
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(self.log.read_text())
-            time.sleep(0.02)
+            self.process = begun(list(map(str, words)), log, self._environment)
+        if not waited(ready, self.process):
+            self.kill()
+            raise RuntimeError(self.log.read_text())
         said = json.loads(ready.read_text())
         self.url, self.resp, self.node = said["http"], said["resp"], said["node"]
         self.http = httpx.Client(base_url=self.url, timeout=30, verify=False)

@@ -6,30 +6,11 @@ import contextlib
 import socket
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
-
-
-def token(data):
-    words = [
-        sys.executable,
-        "-m",
-        "bloomery",
-        "token",
-        "create",
-        "root",
-        "--scope",
-        "admin",
-        "--scope",
-        "read",
-    ]
-    return subprocess.run(
-        [*words, "--data", str(data)], capture_output=True, text=True, check=True
-    ).stdout.strip()
+from service.forks import create_token
 
 
 def ping(address):
@@ -42,7 +23,7 @@ def ping(address):
 def test_a_token_may_be_asked_for_on_this_machine(start, tmp_path):
     with pytest.raises(RuntimeError, match=r"--require-token asks for one, .*: bloomery token create"):
         start("--require-token")
-    key = {"authorization": f"Bearer {token(tmp_path / 'one' / 'data')}"}
+    key = {"authorization": f"Bearer {create_token(tmp_path / 'one' / 'data')}"}
     service = start("--require-token")
     assert service.http.get("/v1/filters").status_code == 401
     # As a proxy hands on: any host is asked for, and a token opens.
@@ -100,7 +81,7 @@ def test_the_secret_is_whole_or_not_there(start, tmp_path):
 def test_no_port_answers_before_the_tokens_are_read(start, tmp_path):
     """Something holds the registry while the service starts; clients wait at both ports."""
     data = tmp_path / "one" / "data"
-    token(data)
+    create_token(data)
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         http, resp = (f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other))
     said, end = set(), threading.Event()

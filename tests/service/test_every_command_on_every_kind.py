@@ -104,6 +104,10 @@ def added(f: Any, keys: list[str]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
+def added_hashed(f: Any, keys: list[str]) -> list[Any]:
+    return [f.add_hashed(key_hash) for key_hash in bloomery.hash_many(keys, seed=7)]
+
+
 def added_absent(f: Any, keys: list[str]) -> list[Any]:
     return [int(key not in f and [f.add(key)] != []) for key in keys]
 
@@ -122,8 +126,7 @@ def counted(f: Any, keys: list[str]) -> list[Any]:
 
 
 def valued(f: Any, keys: list[str]) -> list[Any]:
-    get = f.label if hasattr(f, "label") else f.get
-    return [get(key) or 0 for key in keys]
+    return [(f.label(key) or 0) if hasattr(f, "label") else f.get(key) for key in keys]
 
 
 Form = tuple["Callable[[str, list[str]], list[Any]]", "Callable[[list[Any]], Any]"]
@@ -131,6 +134,7 @@ ONE: Form = (lambda name, keys: [name, keys[0]], lambda answers: int(answers[0])
 MANY: Form = (lambda name, keys: [name, *keys], lambda answers: [int(a) for a in answers])
 ITEMS: Form = (lambda name, keys: [name, "ITEMS", *keys], MANY[1])
 PACKED: Form = (lambda name, keys: [name, packed(keys)], bits)
+VALUES: Form = (MANY[0], list)
 HASHES: Form = (lambda name, keys: [name, hashed(keys)], PACKED[1])
 STORED = (ONE[0], lambda _: 1)
 ALL_STORED = (ITEMS[0], lambda answers: [1] * len(answers))
@@ -154,11 +158,11 @@ ON_KEYS: dict[str, tuple[Form, Any]] = {
     "bloom.check": (MANY, found),
     "bloom.remove": (MANY, removed),
     "bloom.count": (MANY, counted),
-    "bloom.values": (MANY, valued),
+    "bloom.values": (VALUES, valued),
     "bloom.padd": (PACKED, added),
     "bloom.pcheck": (PACKED, found),
     "bloom.premove": (PACKED, removed),
-    "bloom.hadd": (HASHES, added),
+    "bloom.hadd": (HASHES, added_hashed),
     "bloom.hcheck": (HASHES, found),
     "bloom.hremove": (HASHES, removed),
 }

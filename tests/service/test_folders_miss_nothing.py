@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
 
 import pytest
+from service.forks import create_token, run
 
 KEYS = [f"key-{number}" for number in range(50)]
 
 
 def refused(data) -> str:
     """Start a service that must not start: what it says."""
-    words = [sys.executable, "-m", "bloomery", "serve", "--data", data, "--http", "127.0.0.1:0"]
-    ended = subprocess.run(
-        [*map(str, words), "--resp", "none"], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 2, ended.stderr
-    assert ended.stderr.count("\n") == 1, ended.stderr
-    return ended.stderr
-
-
-def made_token(data) -> str:
-    words = [
-        sys.executable,
-        "-m",
-        "bloomery",
-        "token",
-        "create",
-        "root",
-        "--scope",
-        "admin",
-        "--scope",
-        "read",
-    ]
-    return subprocess.run([*words, "--data", data], check=True, capture_output=True, text=True).stdout.strip()
+    said = run("serve", "--data", data, "--http", "127.0.0.1:0", "--resp", "none", check=2)
+    assert said.count("\n") == 1, said
+    return said
 
 
 def found(service, **headers) -> int:
@@ -55,7 +34,7 @@ def filled(start):
 
 def test_a_registry_that_was_lost_opens_nothing(filled):
     data = filled.folder / "data"
-    token = made_token(data)
+    token = create_token(data)
     filled.restart()
     assert filled.http.get("/v1/filters").status_code == 401
     filled.kill()
@@ -66,7 +45,7 @@ def test_a_registry_that_was_lost_opens_nothing(filled):
     assert "registry.db" in said
     assert "token create" in said
     # The remedy: other tokens. The old one opens nothing any more.
-    fresh = made_token(data)
+    fresh = create_token(data)
     filled.start()
     assert filled.http.get("/v1/filters").status_code == 401
     assert filled.http.get("/v1/filters", headers={"authorization": f"Bearer {token}"}).status_code == 401
@@ -75,9 +54,8 @@ def test_a_registry_that_was_lost_opens_nothing(filled):
 
 def test_the_last_token_is_missed_at_the_next_start(filled):
     data = filled.folder / "data"
-    made_token(data)
-    words = [sys.executable, "-m", "bloomery", "token", "revoke", "root", "--data", data]
-    subprocess.run(words, check=True, capture_output=True)
+    create_token(data)
+    run("token", "revoke", "root", "--data", data)
     filled.stop()
     assert str(data / "tokens") in refused(data)
     (data / "tokens").unlink()

@@ -6,6 +6,7 @@ import asyncio
 
 import pyarrow as pa
 import pytest
+import redis
 
 import bloomery
 from bloomery.client import ServiceError
@@ -60,6 +61,42 @@ def test_what_was_written_is_read(service, row):
             return await labelled.value_many(KEYS), await labelled.value("later")
 
     assert asyncio.run(again())[0] == read
+
+
+def test_absent_keys_of_a_map_have_no_value(service):
+    """As `BloomierMap.get` answers None: null, and not 0, which is a value."""
+    made = bloomery.BloomierMap.build({"ada": 36, "zero": 0})
+    keys = ["ada", "absent", "zero", "none"]
+    expected = made.get_many(keys)
+    assert expected == [36, None, 0, None]
+    url = "/v1/filters/ages/values"
+    service.http.put("/v1/filters/ages/dump", content=made.to_bytes())
+    assert service.http.post(url, json={"keys": keys}).json() == {"values": expected, "keys": 4}
+    for key, value in zip(keys, expected, strict=True):
+        assert service.http.post(url, json={"key": key}).json() == {"value": value}
+    lines = service.http.post(url, json={"keys": keys}, headers={"accept": "application/x-ndjson"})
+    assert lines.text == "36\nnull\n0\nnull\n"
+    for asked in (keys, keys * 5, ["ada"], []):
+        arrow = {"accept": "application/vnd.apache.arrow.stream"}
+        answer = service.http.post(url, json={"keys": asked}, headers=arrow)
+        column = pa.ipc.open_stream(answer.content).read_all().column("value")
+        assert column.to_pylist() == made.get_many(asked)
+        assert column.type == pa.uint64()
+        column.validate(full=True)
+    with bloomery.Client(service.url) as client:
+        ages = client.filter("ages")
+        assert ages.value_many(keys) == expected
+        assert [ages.value(key) for key in keys] == expected
+    host, _, port = service.resp.rpartition(":")
+    with redis.Redis(host, int(port)) as client:
+        assert client.execute_command("BLOOM.VALUES", "ages", *keys) == expected
+
+    async def again():
+        async with bloomery.AsyncClient(service.url) as client:
+            ages = client.filter("ages")
+            return await ages.value_many(keys), await ages.value("absent")
+
+    assert asyncio.run(again()) == (expected, None)
 
 
 def test_other_kinds_refuse_by_name(service):

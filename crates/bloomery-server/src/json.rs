@@ -1,7 +1,7 @@
 //! [`body()`], [`lines`]: keys of JSON texts, hashed as they are read. No value is kept, every cap is checked on the way,
 //! and nothing recurses deeper than a key may nest.
 
-use bloomery_core::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits, number::NumberBytes};
+use bloomery_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits, number::NumberBytes};
 
 use crate::fault::{Code, Fault, Result};
 use crate::kind::Keying;
@@ -34,6 +34,8 @@ pub enum Hashing {
 pub struct Body {
     /// The words of all keys.
     pub words: Vec<u64>,
+    /// The domains of all keys.
+    pub domains: KeyDomains,
     /// True of one key in `"key"`.
     pub single: bool,
     /// The label or value of each key, where the body has `"values"`.
@@ -86,8 +88,8 @@ pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
         match name {
             b"key" => {
                 let mut words = Vec::new();
-                reader.key(hashing, caps, &mut words)?;
-                one = Some(words);
+                let domain = reader.key(hashing, caps, &mut words)?;
+                one = Some((words, KeyDomains::of(domain)));
             }
             b"keys" if reader.peek() == Some(b'[') => many = Some(reader.keys(hashing, caps)?),
             b"values" if reader.peek() == Some(b'n') => reader.skip(0)?,
@@ -98,15 +100,15 @@ pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     })?;
     reader.end()?;
     match (one, many) {
-        (Some(words), _) => Ok(Body { words, single: true, values: None }),
-        (None, Some(words)) => Ok(Body { words, single: false, values }),
+        (Some((words, domains)), _) => Ok(Body { words, domains, single: true, values: None }),
+        (None, Some((words, domains))) => Ok(Body { words, domains, single: false, values }),
         (None, None) => Err(Fault::invalid("the body is an object with \"key\", or with \"keys\", an array")),
     }
 }
 
 /// The keys of a text with a JSON value a line; empty lines are none.
-pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Vec<u64>> {
-    let mut words = Vec::new();
+pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
+    let mut body = Body::default();
     let mut count = 0;
     for line in text.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -118,10 +120,11 @@ pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Vec<u64>> {
             return Err(caps.too_many());
         }
         let mut reader = Reader::new(line)?;
-        reader.key(hashing, caps, &mut words)?;
+        let domain = reader.key(hashing, caps, &mut body.words)?;
+        body.domains = body.domains.with(KeyDomains::of(domain));
         reader.end()?;
     }
-    Ok(words)
+    Ok(body)
 }
 
 fn wrong(what: &str, at: usize) -> Fault {
@@ -227,17 +230,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn keys(&mut self, hashing: &Hashing, caps: Caps) -> Result<Vec<u64>> {
+    fn keys(&mut self, hashing: &Hashing, caps: Caps) -> Result<(Vec<u64>, KeyDomains)> {
         self.expect(b'[')?;
-        let (mut words, mut count) = (Vec::new(), 0);
+        let (mut words, mut domains, mut count) = (Vec::new(), KeyDomains::NONE, 0);
         self.listed(b']', |reader| {
             count += 1;
             if count > caps.keys {
                 return Err(caps.too_many());
             }
-            reader.key(hashing, caps, &mut words)
+            domains = domains.with(KeyDomains::of(reader.key(hashing, caps, &mut words)?));
+            Ok(())
         })?;
-        Ok(words)
+        Ok((words, domains))
     }
 
     fn values(&mut self, caps: Caps) -> Result<Vec<u64>> {
@@ -259,8 +263,8 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Appends the words of the key that comes next.
-    fn key(&mut self, hashing: &Hashing, caps: Caps, words: &mut Vec<u64>) -> Result<()> {
+    /// Appends the words of the key that comes next, and returns its domain.
+    fn key(&mut self, hashing: &Hashing, caps: Caps, words: &mut Vec<u64>) -> Result<Domain> {
         let first = self.peek();
         if first == Some(b'"') {
             let place = self.string()?;
@@ -273,31 +277,35 @@ impl<'a> Reader<'a> {
                 Hashing::Own(hasher) => words.push(hasher.text(key)),
                 Hashing::Foreign(keying) => keying.push(key, words),
             }
-            return Ok(());
+            return Ok(Domain::Text);
         }
         let Hashing::Own(hasher) = hashing else {
             return Err(Fault::invalid("keys of this filter are texts: it has the hash of another program"));
         };
-        words.push(match first {
+        let (word, domain) = match first {
             Some(b'[') => {
                 self.parts.clear();
                 self.tuple(caps, 1)?;
-                hasher.bytes(Domain::Tuple, &self.parts)
+                (hasher.bytes(Domain::Tuple, &self.parts), Domain::Tuple)
             }
             Some(b'{' | b'n') => return Err(no_key()),
-            Some(b't' | b'f') => hasher.signed(i64::from(self.truth()?)),
+            Some(b't' | b'f') => (hasher.signed(i64::from(self.truth()?)), Domain::Integer),
             _ => match self.number()? {
-                Number::Small(value) => match i64::try_from(value) {
-                    Ok(value) => hasher.signed(value),
-                    Err(_) => hasher.bytes(Domain::Integer, NumberBytes::of(value).as_slice()),
-                },
-                Number::Large(negative, digits) => {
-                    hasher.bytes(Domain::Integer, &large::two_complement(negative, digits))
+                Number::Small(value) => {
+                    let word = match i64::try_from(value) {
+                        Ok(value) => hasher.signed(value),
+                        Err(_) => hasher.bytes(Domain::Integer, NumberBytes::of(value).as_slice()),
+                    };
+                    (word, Domain::Integer)
                 }
-                Number::Float(value) => hasher.float(value),
+                Number::Large(negative, digits) => {
+                    (hasher.bytes(Domain::Integer, &large::two_complement(negative, digits)), Domain::Integer)
+                }
+                Number::Float(value) => (hasher.float(value), Domain::Float),
             },
-        });
-        Ok(())
+        };
+        words.push(word);
+        Ok(domain)
     }
 
     /// Writes down the parts of the array that comes next.

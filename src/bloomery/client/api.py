@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx
@@ -22,6 +23,7 @@ from bloomery.client.requests import (
     path,
     pause,
 )
+from bloomery.errors import KeyDomainWarning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -46,6 +48,8 @@ def _new(name: str, capacity: int | None, settings: Mapping[str, Any]) -> Ask:
 
 def _checked(answer: httpx.Response, ask: Ask) -> httpx.Response:
     if answer.is_success:
+        if (warning := answer.headers.get("x-bloomery-key-domain-warning")) is not None:
+            warnings.warn(warning, KeyDomainWarning, stacklevel=5)  # at the call of the filter's method
         return answer
     try:
         problem = answer.json()
@@ -68,9 +72,9 @@ def shown_url(url: httpx.URL) -> str:
     return str(url.copy_with(username=None, password=None)).rstrip("/")
 
 
-def values_of(answer: httpx.Response) -> list[int]:
+def values_of(answer: httpx.Response) -> list[int | None]:
     """Return the numbers of an answer about many keys."""
-    found: list[int] = answer.json()["values"]
+    found: list[int | None] = answer.json()["values"]
     return found
 
 
@@ -216,12 +220,13 @@ class RemoteFilter:
         """Add keys with a label or value each, to a filter of a kind that takes such."""
         self._client.send(pairs(self.name, keys, values, _once()))
 
-    def value(self, key: Key) -> int:
-        """Return the label or value of a key; 0 where it has none."""
-        return int(self._one("values", key)["value"])
+    def value(self, key: Key) -> int | None:
+        """Return the label or value of a key; without one it is 0, of a map None."""
+        found: int | None = self._one("values", key)["value"]
+        return found
 
-    def value_many(self, keys: Iterable[Key]) -> list[int]:
-        """Return the label or value of each key; 0 where it has none."""
+    def value_many(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return the label or value of each key; without one it is 0, of a map None."""
         return values_of(self._client.send(many(self.name, "values", keys, AS_JSON)[0]))
 
     def info(self) -> dict[str, Any]:
@@ -381,12 +386,13 @@ class AsyncRemoteFilter:
         """See `RemoteFilter.add_pairs`."""
         await self._client.send(pairs(self.name, keys, values, _once()))
 
-    async def value(self, key: Key) -> int:
-        """Return the label or value of a key; 0 where it has none."""
-        return int((await self._one("values", key))["value"])
+    async def value(self, key: Key) -> int | None:
+        """Return the label or value of a key; without one it is 0, of a map None."""
+        found: int | None = (await self._one("values", key))["value"]
+        return found
 
-    async def value_many(self, keys: Iterable[Key]) -> list[int]:
-        """Return the label or value of each key; 0 where it has none."""
+    async def value_many(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return the label or value of each key; without one it is 0, of a map None."""
         return values_of(await self._client.send(many(self.name, "values", keys, AS_JSON)[0]))
 
     async def info(self) -> dict[str, Any]:

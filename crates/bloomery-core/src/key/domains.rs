@@ -60,13 +60,21 @@ impl KeyDomains {
     }
 
     /// The number in files.
-    const fn number(self) -> u64 {
+    pub const fn number(self) -> u64 {
         self.0
     }
 
     /// The set of a file; `None` for bits that this release does not know.
-    fn numbered(number: u64) -> Option<Self> {
+    pub fn numbered(number: u64) -> Option<Self> {
         (number >> 33 == 0).then_some(KeyDomains(number))
+    }
+
+    /// The domain of a name, as lists of names show it; `None` for an unknown name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "hashed" => Some(Self::HASHED),
+            _ => NAMED.iter().find(|(_, known)| *known == name).map(|(domain, _)| Self::of(*domain)),
+        }
     }
 }
 
@@ -225,6 +233,8 @@ mod tests {
         added.clear();
         added.join(&unknown);
         assert_eq!((added.number(), added.to_string().as_str()), (Some(1 << 32), "hashed"));
+        assert_eq!(KeyDomains::named("integer"), Some(int));
+        assert!(KeyDomains::named("hashed") == Some(KeyDomains::HASHED) && KeyDomains::named("none").is_none());
         assert!(AddedDomains::stored(1 << 33).is_none() && AddedDomains::stored(3).is_some_and(|two| two.holds(text)));
     }
 }

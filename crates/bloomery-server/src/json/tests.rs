@@ -17,17 +17,20 @@ fn keys_have_the_hashes_of_the_key_rule() {
     let found =
         body(br#" {"keys": ["a", 1, true, "\u00e9\ud83d\ude00\n"], "x": [{"y": null}]} "#, &own(), CAPS).unwrap();
     let expected = [hasher.text(b"a"), hasher.signed(1), hasher.signed(1), hasher.text("\u{e9}\u{1f600}\n".as_bytes())];
-    assert_eq!(found, Body { words: expected.to_vec(), single: false, values: None });
+    let domains = KeyDomains::of(Domain::Text).with(KeyDomains::of(Domain::Integer));
+    assert_eq!(found, Body { words: expected.to_vec(), domains, single: false, values: None });
     let one = body(br#"{"keys": [1, 2], "key": -2.5e1}"#, &own(), CAPS).unwrap();
     assert_eq!((one.words, one.single), (vec![hasher.float(-25.0)], true));
+    assert_eq!(one.domains, KeyDomains::of(Domain::Float));
     let tuple = body(br#"{"key": ["a", [1]]}"#, &own(), CAPS).unwrap();
     let mut parts = vec![0, 1, 0, 0, 0, 0, 0, 0, 0, b'a', 3, 17, 0, 0, 0, 0, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0, 0, 0];
     parts.extend_from_slice(&1i64.to_le_bytes());
     assert_eq!(tuple.words, [hasher.bytes(Domain::Tuple, &parts)]);
+    assert_eq!(tuple.domains, KeyDomains::of(Domain::Tuple));
     let pairs = body(br#"{"values": [1, 18446744073709551615], "keys": ["a", "b"]}"#, &own(), CAPS).unwrap();
     assert_eq!(pairs.values, Some(vec![1, u64::MAX]));
     let lined = lines(b"\"a\"\r\n\n1\n", &own(), CAPS).unwrap();
-    assert_eq!(lined, [hasher.text(b"a"), hasher.signed(1)]);
+    assert_eq!((lined.words, lined.domains), (vec![hasher.text(b"a"), hasher.signed(1)], domains));
 }
 
 #[test]

@@ -166,6 +166,10 @@ macro_rules! adding {
             self.get_hashes(hashes, 0, values);
             Ok(())
         }
+
+        fn lacks_value(&self, hash: u64) -> bool {
+            self.get_hash(hash).is_none()
+        }
     };
     ($other:ident) => {};
 }

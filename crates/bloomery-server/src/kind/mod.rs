@@ -120,9 +120,13 @@ pub trait Kind: Any + Send + Sync {
     fn add_pairs(&mut self, _hashes: &[u64], _values: &[u64]) -> Result<()> {
         Err(self.cannot("add keys with a value"))
     }
-    /// The label or value of each key.
+    /// The label or value of each key; 0 for a key without one.
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
         Err(self.cannot("tell the value of a key"))
+    }
+    /// True for a key that is certainly absent, of a kind whose absent keys have no value.
+    fn lacks_value(&self, _hash: u64) -> bool {
+        false
     }
     /// Refuses a kind from which no key is removed.
     fn check_removes(&self) -> Result<()> {
@@ -148,16 +152,22 @@ pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
 }
 
-/// Adds keys and records their domains. A refused batch records them too if it added the keys before the refused one.
-pub fn add_recorded(
+/// What [`Kind::values`] found for a key; `None` for a key that has no value.
+pub fn known_value(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
+    (value != 0 || !filter.lacks_value(hash)).then_some(value)
+}
+
+/// Adds `keys` keys with `work` and records their domains; of a fault, if keys before the refused one were added.
+pub fn recorded(
     filter: &mut dyn Kind,
     domains: KeyDomains,
-    add: impl FnOnce(&mut dyn Kind) -> Result<()>,
+    keys: usize,
+    work: impl FnOnce(&mut dyn Kind) -> Result<()>,
 ) -> Result<()> {
     let before = filter.num_added();
-    let result = add(filter);
-    if result.is_ok() || filter.num_added() != before {
+    let done = work(filter);
+    if keys > 0 && (done.is_ok() || filter.num_added() != before) {
         filter.record(domains);
     }
-    result
+    done
 }

@@ -3,8 +3,11 @@
 //! ```text
 //! u32 length of what follows | u8 operation | u64 filter | body
 //! ```
-//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each; that of a note the time when it is
+//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each, where these are of keys of other types
+//! than text behind the number of the types; that of a note the time when it is
 //! dropped, the length of its settings (8 bytes each), these, and its text.
+
+use bloomery_core::key::{Domain, KeyDomains};
 
 use crate::fault::{Code, Fault, Result};
 
@@ -21,16 +24,16 @@ pub enum Record<'a> {
     Rename { id: u64, name: String, expires: Option<u64> },
     /// It is dropped at a time, in milliseconds since 1970; 0 never.
     Expire { id: u64, at: u64 },
-    /// Keys were added.
+    /// Texts were added.
     Add { id: u64, hashes: &'a [u64] },
-    /// Keys were added by ready hashes: of texts or anything else.
-    AddHashed { id: u64, hashes: &'a [u64] },
+    /// Keys of these domains were added.
+    AddTyped { id: u64, domains: KeyDomains, hashes: &'a [u64] },
     /// Keys were removed.
     Remove { id: u64, hashes: &'a [u64] },
     /// Keys were added with a value each.
     Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
-    /// [`Record::Pairs`] by ready hashes.
-    PairsHashed { id: u64, hashes: &'a [u64], values: &'a [u64] },
+    /// [`Record::Pairs`] of keys of these domains.
+    PairsTyped { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
     /// Time passed.
     Advance { id: u64, now: f64 },
     /// Every key was forgotten.
@@ -82,8 +85,12 @@ pub mod op {
     pub const CREATE_EXPIRING: u8 = 15;
     /// [`RENAME`] with an expiry: its time, 0 never, then the name.
     pub const RENAME_EXPIRING: u8 = 16;
+    /// [`ADD`] of ready hashes, of keys of any domain.
     pub const ADD_HASHED: u8 = 17;
     pub const PAIRS_HASHED: u8 = 18;
+    /// [`ADD`] of keys of some domains, whose number comes before the hashes.
+    pub const ADD_TYPED: u8 = 19;
+    pub const PAIRS_TYPED: u8 = 20;
 
     /// True of those that are about the names of filters, not about what is in one.
     pub fn of_catalogue(op: u8) -> bool {
@@ -95,6 +102,15 @@ pub mod op {
 const HEAD: usize = 13;
 /// Where the operation stands in the bytes of a record.
 pub(super) const OPERATION: usize = 4;
+
+/// The operation of keys of some domains; appends the number of these unless the operation implies them.
+fn typed(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
+    if domains == KeyDomains::HASHED {
+        return hashed;
+    }
+    out.extend_from_slice(&domains.number().to_le_bytes());
+    typed
+}
 
 impl Record<'_> {
     /// Appends its bytes.
@@ -132,9 +148,10 @@ impl Record<'_> {
                 words(out, hashes);
                 (op::ADD, *id)
             }
-            Record::AddHashed { id, hashes } => {
+            Record::AddTyped { id, domains, hashes } => {
+                let op = typed(out, *domains, op::ADD_HASHED, op::ADD_TYPED);
                 words(out, hashes);
-                (op::ADD_HASHED, *id)
+                (op, *id)
             }
             Record::Remove { id, hashes } => {
                 words(out, hashes);
@@ -145,10 +162,11 @@ impl Record<'_> {
                 words(out, values);
                 (op::PAIRS, *id)
             }
-            Record::PairsHashed { id, hashes, values } => {
+            Record::PairsTyped { id, domains, hashes, values } => {
+                let op = typed(out, *domains, op::PAIRS_HASHED, op::PAIRS_TYPED);
                 words(out, hashes);
                 words(out, values);
-                (op::PAIRS_HASHED, *id)
+                (op, *id)
             }
             Record::Advance { id, now } => {
                 words(out, &[now.to_bits()]);
@@ -197,6 +215,18 @@ impl Read {
     /// The body as words.
     pub fn words(&self) -> Vec<u64> {
         self.body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// Of keys that were added: their domains, their hashes, and the values behind these.
+    pub fn added(&self) -> Result<(KeyDomains, Vec<u64>)> {
+        let mut words = self.words();
+        let domains = match self.op {
+            op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
+            op::ADD_TYPED | op::PAIRS_TYPED if !words.is_empty() => KeyDomains::numbered(words.remove(0))
+                .ok_or_else(|| Fault::new(Code::Format, "the log has keys of an unknown type; use a newer release"))?,
+            _ => KeyDomains::of(Domain::Text),
+        };
+        Ok((domains, words))
     }
 
     /// The number of the file that it names.
@@ -263,6 +293,31 @@ mod tests {
         assert_eq!((note.op, note.id, note.note()?), (op::NOTE, 9, (5, "a line", b"a text".as_slice())));
         note.body.truncate(21);
         assert!(note.note().is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn the_types_of_keys_read_back() -> Result<()> {
+        let (text, int) = (KeyDomains::of(Domain::Text), KeyDomains::of(Domain::Integer));
+        for (domains, op) in
+            [(int, op::ADD_TYPED), (int.with(text), op::ADD_TYPED), (KeyDomains::HASHED, op::ADD_HASHED)]
+        {
+            let mut bytes = Vec::new();
+            Record::AddTyped { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
+            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.added()?), (op, (domains, vec![1, 2])));
+            let mut bytes = Vec::new();
+            Record::PairsTyped { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
+            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.added()?), (op + 1, (domains, vec![1, 5])));
+        }
+        let mut bytes = Vec::new();
+        Record::Add { id: 7, hashes: &[1, 2] }.write(&mut bytes);
+        let (mut read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        assert_eq!(read.added()?, (text, vec![1, 2]));
+        read.op = op::ADD_TYPED;
+        read.body[7] = 255;
+        assert!(read.added().is_err());
         Ok(())
     }
 

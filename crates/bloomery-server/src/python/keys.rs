@@ -6,9 +6,10 @@ use pyo3::types::PyBytes;
 use super::{Service, Versions, raised};
 use crate::fault::{Code, Fault, Result};
 use crate::json::{self, Body, Caps, Hashing};
+use crate::kind::{Kind, known_value};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
-use bloomery_core::key::{BaseHash, KeyHasher};
+use bloomery_core::key::{BaseHash, Domain, KeyDomains, KeyHasher};
 
 /// How keys are written down.
 #[derive(Clone, Copy)]
@@ -19,19 +20,12 @@ enum Form {
     One,
     /// Keys one behind the other, each behind its length (4 bytes, little-endian).
     Packed,
-    /// Ready hashes of 8 bytes each, little-endian.
-    Hashes,
+    /// Ready hashes of 8 bytes each, little-endian, of keys of these domains.
+    Hashes(KeyDomains),
     /// A JSON object with a key, or with several.
     Json,
     /// A JSON value a line.
     JsonLines,
-}
-
-impl Form {
-    /// True where keys are texts whatever they are.
-    fn is_text(self) -> bool {
-        matches!(self, Form::Lines | Form::One | Form::Packed)
-    }
 }
 
 fn form(name: &str) -> Result<Form> {
@@ -39,10 +33,13 @@ fn form(name: &str) -> Result<Form> {
         "lines" => Ok(Form::Lines),
         "one" => Ok(Form::One),
         "packed" => Ok(Form::Packed),
-        "hashes" => Ok(Form::Hashes),
+        "hashes" => Ok(Form::Hashes(KeyDomains::HASHED)),
         "json" => Ok(Form::Json),
         "ndjson" => Ok(Form::JsonLines),
-        _ => Err(Fault::invalid("keys are lines, one, packed, hashes, json or ndjson")),
+        _ => match name.strip_prefix("hashes of ").and_then(KeyDomains::named) {
+            Some(domains) => Ok(Form::Hashes(domains)),
+            None => Err(Fault::invalid("keys are lines, one, packed, hashes, hashes of a type, json or ndjson")),
+        },
     }
 }
 
@@ -120,21 +117,23 @@ fn hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
 /// The words of a body's keys; none without `wait`, while the filter is being changed.
 fn words(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
-    let plain = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, ..Body::default() }));
+    let domains = KeyDomains::of(Domain::Text);
+    let texts = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, domains, ..Body::default() }));
     match form {
         Form::Json | Form::JsonLines => {
             let Some(hashing) = hashing(entry, wait) else { return Ok(None) };
             match form {
                 Form::Json => json::body(body, &hashing, limits.into()).map(Some),
-                _ => plain(json::lines(body, &hashing, limits.into())),
+                _ => json::lines(body, &hashing, limits.into()).map(Some),
             }
         }
-        Form::One => plain(of_one(entry, limits, body)),
-        Form::Lines => plain(of_lines(entry, limits, body)),
-        Form::Packed => plain(of_packed(entry, limits, body)),
-        Form::Hashes => {
+        Form::One => texts(of_one(entry, limits, body)),
+        Form::Lines => texts(of_lines(entry, limits, body)),
+        Form::Packed => texts(of_packed(entry, limits, body)),
+        Form::Hashes(domains) => {
             entry.check_hashes()?;
-            plain(of_hashes(limits.into(), body))
+            let words = of_hashes(limits.into(), body)?;
+            Ok(Some(Body { words, domains, ..Body::default() }))
         }
     }
 }
@@ -151,12 +150,22 @@ fn of_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
 }
 
 /// The words of keys that are not paired with values.
-fn unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<(Vec<u64>, bool)> {
-    let Some(body) = words(store, entry, self::form(form)?, body, true)? else { return Ok((Vec::new(), false)) };
+fn unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<Body> {
+    let body = words(store, entry, self::form(form)?, body, true)?.unwrap_or_default();
     if body.values.is_some() {
         return Err(Fault::invalid("\"values\" come with add only"));
     }
-    Ok((body.words, body.single))
+    Ok(body)
+}
+
+/// The warning of a lookup of keys of a type that was never added. In-process filters warn once; this one comes with
+/// every answer, as the service does not know to whom it has given it.
+fn warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
+    let surprise = filter.hasher().added_mut().surprise(asked)?;
+    Some(format!(
+        "{surprise}; equal texts and numbers are different keys, so none of them is found: send keys of the type that \
+         was added, in JSON or Arrow (a line of text/plain is text)"
+    ))
 }
 
 /// Finds a filter. Hashes that were computed elsewhere are those of the filter `of` alone.
@@ -177,14 +186,15 @@ fn packed(answers: &[u8]) -> Vec<u8> {
 }
 
 /// Answers as bytes of Python, how many keys there were, how many of them had a yes, what the body held ("one" key, "many"
-/// or "pairs"), and whether the filter holds more keys than it is for.
-type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool);
+/// or "pairs"), whether the filter holds more keys than it is for, and the warning of a surprising lookup.
+type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool, Option<String>);
 
 /// What a batch came to.
 struct Done {
     given: Vec<u8>,
     held: &'static str,
     over: bool,
+    warning: Option<String>,
 }
 
 fn held(single: bool) -> &'static str {
@@ -196,11 +206,14 @@ fn told(py: Python<'_>, done: Done, pack: bool) -> Answers<'_> {
     let yes = given.iter().map(|&b| u64::from(b)).sum();
     let keys = given.len();
     let bytes = if pack { packed(&given) } else { given };
-    (PyBytes::new(py, &bytes), keys, yes, done.held, done.over)
+    (PyBytes::new(py, &bytes), keys, yes, done.held, done.over, done.warning)
 }
 
 /// Numbers as bytes, 8 each, little-endian; and what the body held.
 type Numbers<'py> = (Bound<'py, PyBytes>, &'static str);
+/// [`Numbers`], which of the keys have none (a byte each, 1 or 0; no bytes where all have one), and the warning of a
+/// surprising lookup.
+type KeyNumbers<'py> = (Bound<'py, PyBytes>, &'static str, Bound<'py, PyBytes>, Option<String>);
 
 fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numbers<'_>> {
     let bytes = PyBytes::new_with(py, 8 * numbers.len(), |out| {
@@ -209,6 +222,21 @@ fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numb
         Ok(())
     })?;
     Ok((bytes, held(single)))
+}
+
+/// A number a key.
+struct Counted {
+    numbers: Vec<u64>,
+    nulls: Vec<u8>,
+    single: bool,
+    warning: Option<String>,
+}
+
+impl Counted {
+    fn told(self, py: Python<'_>) -> PyResult<KeyNumbers<'_>> {
+        let (bytes, held) = numbers(py, (self.numbers, self.single))?;
+        Ok((bytes, held, PyBytes::new(py, &self.nulls), self.warning))
+    }
 }
 
 /// The words of a body's keys as bytes, 8 a word; one text, or none where the body holds values, which are not asked for.
@@ -247,8 +275,8 @@ pub(super) fn hash_body<'py>(
                 }
                 Ok((body.words, body.single))
             }
-            Form::JsonLines => json::lines(body, &Hashing::Own(hasher), caps).map(|words| (words, false)),
-            Form::Hashes => of_hashes(caps, body).map(|words| (words, false)),
+            Form::JsonLines => json::lines(body, &Hashing::Own(hasher), caps).map(|body| (body.words, false)),
+            Form::Hashes(_) => of_hashes(caps, body).map(|words| (words, false)),
             _ => {
                 let mut words = Vec::new();
                 each_line(caps, body, |line| words.push(hasher.text(line)))?;
@@ -274,14 +302,22 @@ pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -
     PyBytes::new(py, &text)
 }
 
-/// Numbers of 8 bytes each in decimal, with `separator` between them.
+/// Numbers of 8 bytes each in decimal, with `separator` between them; "null" for those whose byte of `nulls` is 1.
 #[pyfunction]
-pub(super) fn numbers_text<'py>(py: Python<'py>, numbers: &[u8], separator: &[u8]) -> Bound<'py, PyBytes> {
+pub(super) fn numbers_text<'py>(
+    py: Python<'py>,
+    numbers: &[u8],
+    separator: &[u8],
+    nulls: &[u8],
+) -> Bound<'py, PyBytes> {
     let text = py.detach(|| {
         let mut out = Vec::with_capacity(numbers.len() / 4);
         for (at, number) in numbers.as_chunks::<8>().0.iter().enumerate() {
             out.extend_from_slice(if at > 0 { separator } else { b"" });
-            out.extend_from_slice(u64::from_le_bytes(*number).to_string().as_bytes());
+            match nulls.get(at) {
+                Some(1) => out.extend_from_slice(b"null"),
+                _ => out.extend_from_slice(u64::from_le_bytes(*number).to_string().as_bytes()),
+            }
         }
         out
     });
@@ -305,10 +341,8 @@ impl Service {
     ) -> PyResult<Answers<'py>> {
         let done = self.change(py, |store| {
             let entry = found(store, name, of)?;
-            let form = self::form(form)?;
-            let body = words(store, &entry, form, body, true)?.unwrap_or_default();
-            let at = entry.at(versions.as_deref());
-            let at = if form.is_text() { at } else { at.hashed() };
+            let body = words(store, &entry, self::form(form)?, body, true)?.unwrap_or_default();
+            let at = entry.at(versions.as_deref()).of(body.domains);
             let mut new = each(&entry, &body.words);
             let (lsn, held) = match &body.values {
                 Some(values) if values.len() == new.len() => (store.add_pairs(at, &body.words, values)?, "pairs"),
@@ -318,7 +352,7 @@ impl Service {
                 }
                 None => (store.add(at, &body.words, &mut new)?, held(body.single)),
             };
-            Ok((Done { given: new, held, over: entry.look().is_over() }, lsn))
+            Ok((Done { given: new, held, over: entry.look().is_over(), warning: None }, lsn))
         })?;
         Ok(told(py, done, pack))
     }
@@ -342,15 +376,21 @@ impl Service {
             if body.values.is_some() {
                 return Err(Fault::invalid("\"values\" come with add only"));
             }
+            let filter = if wait {
+                entry.look()
+            } else {
+                let Some(filter) = entry.try_look() else { return Ok(None) };
+                filter
+            };
+            let (over, warning) = (filter.is_over(), warning(filter.as_ref(), body.domains));
+            drop(filter);
             let mut found = each(&entry, &body.words);
             if wait {
                 store.contains(&entry, &body.words, &mut found);
             } else if !store.contains_now(&entry, &body.words, &mut found) {
                 return Ok(None);
             }
-            // Unknown while the filter is being changed: the next answer has it.
-            let over = entry.try_look().is_some_and(|filter| filter.is_over());
-            Ok(Some(Done { given: found, held: held(body.single), over }))
+            Ok(Some(Done { given: found, held: held(body.single), over, warning }))
         })?;
         Ok(found.map(|done| told(py, done, pack)))
     }
@@ -370,10 +410,12 @@ impl Service {
     ) -> PyResult<Answers<'py>> {
         let done = self.change(py, |store| {
             let entry = found(store, name, of)?;
-            let (hashes, single) = unpaired(store, &entry, form, body)?;
-            let mut removed = each(&entry, &hashes);
-            let lsn = store.remove(entry.at(versions.as_deref()), &hashes, &mut removed)?;
-            Ok((Done { given: removed, held: held(single), over: entry.look().is_over() }, lsn))
+            let body = unpaired(store, &entry, form, body)?;
+            let mut removed = each(&entry, &body.words);
+            let lsn = store.remove(entry.at(versions.as_deref()), &body.words, &mut removed)?;
+            let filter = entry.look();
+            let warning = warning(filter.as_ref(), body.domains);
+            Ok((Done { given: removed, held: held(body.single), over: filter.is_over(), warning }, lsn))
         })?;
         Ok(told(py, done, pack))
     }
@@ -387,18 +429,20 @@ impl Service {
         form: &str,
         body: &[u8],
         of: Option<u64>,
-    ) -> PyResult<Numbers<'py>> {
+    ) -> PyResult<KeyNumbers<'py>> {
         let done = self.ask(py, |store| {
             let entry = found(store, name, of)?;
-            let (hashes, single) = unpaired(store, &entry, form, body)?;
-            let mut counts = each(&entry, &hashes);
-            entry.look().count(&hashes, &mut counts)?;
-            Ok((counts, single))
+            let body = unpaired(store, &entry, form, body)?;
+            let mut numbers = each(&entry, &body.words);
+            let filter = entry.look();
+            filter.count(&body.words, &mut numbers)?;
+            let warning = warning(filter.as_ref(), body.domains);
+            Ok(Counted { numbers, nulls: Vec::new(), single: body.single, warning })
         })?;
-        numbers(py, done)
+        done.told(py)
     }
 
-    /// The label or value of each key, as bytes of 8 a key.
+    /// The label or value of each key, as bytes of 8 a key, and which keys have none.
     #[pyo3(signature = (name, form, body, *, of=None))]
     fn values<'py>(
         &self,
@@ -407,15 +451,22 @@ impl Service {
         form: &str,
         body: &[u8],
         of: Option<u64>,
-    ) -> PyResult<Numbers<'py>> {
+    ) -> PyResult<KeyNumbers<'py>> {
         let done = self.ask(py, |store| {
             let entry = found(store, name, of)?;
-            let (hashes, single) = unpaired(store, &entry, form, body)?;
-            let mut values = each(&entry, &hashes);
-            entry.look().values(&hashes, &mut values)?;
-            Ok((values, single))
+            let body = unpaired(store, &entry, form, body)?;
+            let mut numbers = each(&entry, &body.words);
+            let filter = entry.look();
+            filter.values(&body.words, &mut numbers)?;
+            let is_null = |(&hash, &value)| known_value(filter.as_ref(), hash, value).is_none();
+            let mut nulls: Vec<u8> = body.words.iter().zip(&numbers).map(|pair| u8::from(is_null(pair))).collect();
+            if !nulls.contains(&1) {
+                nulls.clear();
+            }
+            let warning = warning(filter.as_ref(), body.domains);
+            Ok(Counted { numbers, nulls, single: body.single, warning })
         })?;
-        numbers(py, done)
+        done.told(py)
     }
 
     /// The cells of one text.

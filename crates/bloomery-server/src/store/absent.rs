@@ -6,7 +6,7 @@ use bloomery_core::key::{Domain, KeyDomains};
 
 use super::{Entry, Lsn, Store};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{Kind, add_recorded};
+use crate::kind::{Kind, recorded};
 use crate::log::Record;
 
 impl Entry {
@@ -32,7 +32,7 @@ impl Store {
             return Ok(None);
         }
         let text = KeyDomains::of(Domain::Text);
-        let done = add_recorded(filter.as_mut(), text, |filter| entry.add_to(filter, words, None));
+        let done = recorded(filter.as_mut(), text, 1, |filter| entry.add_to(filter, words, None));
         let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
         entry.traffic.adds.fetch_add(1, Ordering::Relaxed);
         entry.traffic.new.fetch_add(1, Ordering::Relaxed);

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::entry::Place;
+use super::target::TEXT;
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
-use crate::kind::{Kind, add_recorded};
+use crate::kind::{Kind, recorded};
 use crate::log::Record;
 
 /// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
@@ -18,9 +19,11 @@ const MANY: usize = 4096;
 /// True of what goes over the whole filter, or takes many keys.
 fn is_long(record: &Record<'_>) -> bool {
     match record {
-        Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
-            hashes.len() >= MANY
-        }
+        Record::Add { hashes, .. }
+        | Record::AddTyped { hashes, .. }
+        | Record::Remove { hashes, .. }
+        | Record::Pairs { hashes, .. }
+        | Record::PairsTyped { hashes, .. } => hashes.len() >= MANY,
         _ => true,
     }
 }
@@ -44,10 +47,11 @@ impl Store {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, new.len())?;
-        let id = entry.id;
-        let record = if target.hashed { Record::AddHashed { id, hashes } } else { Record::Add { id, hashes } };
+        let (id, domains) = (entry.id, target.domains);
+        let typed = Record::AddTyped { id, domains, hashes };
+        let record = if domains == TEXT { Record::Add { id, hashes } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
-            add_recorded(filter, target.domains(hashes), |filter| entry.add_to(filter, hashes, Some(new)))
+            recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
         })?;
         entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -59,11 +63,11 @@ impl Store {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, values.len())?;
-        let (id, hashed) = (entry.id, target.hashed);
-        let pairs = Record::Pairs { id, hashes, values };
-        let record = if hashed { Record::PairsHashed { id, hashes, values } } else { pairs };
+        let (id, domains) = (entry.id, target.domains);
+        let typed = Record::PairsTyped { id, domains, hashes, values };
+        let record = if domains == TEXT { Record::Pairs { id, hashes, values } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
-            add_recorded(filter, target.domains(hashes), |filter| filter.add_pairs(hashes, values))
+            recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;
         entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bloomery_core::key::{Domain, KeyDomains};
 use bloomery_core::parallel::workers;
 use parking_lot::{Mutex, RwLock};
 
@@ -20,7 +19,7 @@ use super::segments::{Chain, LEFT_OUT};
 use super::{Entry, Master, Options, Store};
 use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Flavour, Note, Settings, add_recorded};
+use crate::kind::{self, Flavour, Note, Settings, recorded};
 use crate::log::record::{Read, op};
 use crate::log::segment::{self, End, Head, Reading, Segment};
 use crate::log::synced::Synced;
@@ -49,15 +48,6 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
         checkpointing: Mutex::new(()),
         checkpointed: AtomicU64::new(0),
         salvaged: Vec::new(),
-    }
-}
-
-/// The domains of the keys of an operation.
-fn domains(op: u8, words: &[u64]) -> KeyDomains {
-    match op {
-        _ if words.is_empty() => KeyDomains::NONE,
-        op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
-        _ => KeyDomains::of(Domain::Text),
     }
 }
 
@@ -269,22 +259,21 @@ impl Store {
         if entry.lsn.load(Ordering::Relaxed) >= number {
             return Ok(());
         }
-        let words = record.words();
         let mut filter = entry.change();
         // As it was when the change was made, whatever the cap is now.
         filter.bound(redone.bound);
         let done = match record.op {
-            op::ADD | op::ADD_HASHED => {
-                let domains = domains(record.op, &words);
-                add_recorded(filter.as_mut(), domains, |filter| entry.add_to(filter, &words, None))
+            op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
+                let (domains, hashes) = record.added()?;
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| entry.add_to(filter, &hashes, None))
             }
-            op::REMOVE => filter.remove(&words, None),
-            op::PAIRS | op::PAIRS_HASHED => {
+            op::REMOVE => filter.remove(&record.words(), None),
+            op::PAIRS | op::PAIRS_HASHED | op::PAIRS_TYPED => {
+                let (domains, words) = record.added()?;
                 let (hashes, values) = words.split_at(words.len() / 2);
-                let domains = domains(record.op, &words);
-                add_recorded(filter.as_mut(), domains, |filter| filter.add_pairs(hashes, values))
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
             }
-            op::ADVANCE => filter.advance(f64::from_bits(words.first().copied().unwrap_or(0))).map(drop),
+            op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
             op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),

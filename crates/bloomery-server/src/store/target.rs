@@ -8,35 +8,29 @@ use super::Entry;
 use super::conflict::{Versions, changed};
 use crate::fault::Result;
 
+/// The domain of the keys of RESP commands and of lines.
+pub(super) const TEXT: KeyDomains = KeyDomains::of(Domain::Text);
+
 /// See the head of this file. An entry alone is changed whatever version it has.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     pub(super) entry: &'a Entry,
     versions: Option<Versions<'a>>,
-    /// Whether its keys come as ready hashes.
-    pub(super) hashed: bool,
+    /// The domains of the keys with which it is changed.
+    pub(super) domains: KeyDomains,
 }
 
 impl Entry {
     /// To be changed only while its number and version are among these, if any are given.
     pub fn at<'a>(&'a self, versions: Option<Versions<'a>>) -> Target<'a> {
-        Target { entry: self, versions, hashed: false }
+        Target { entry: self, versions, domains: TEXT }
     }
 }
 
 impl Target<'_> {
-    /// To be changed with ready hashes, of keys of any domain.
-    pub fn hashed(self) -> Self {
-        Target { hashed: true, ..self }
-    }
-
-    /// The domains of keys that are added to it as these hashes.
-    pub(super) fn domains(&self, hashes: &[u64]) -> KeyDomains {
-        match hashes {
-            [] => KeyDomains::NONE,
-            _ if self.hashed => KeyDomains::HASHED,
-            _ => KeyDomains::of(Domain::Text),
-        }
+    /// To be changed with keys of these domains.
+    pub fn of(self, domains: KeyDomains) -> Self {
+        Target { domains, ..self }
     }
 
     /// Refuses a filter of another version; asked while nobody else can change it.

@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from bloomery.service.failures import Refused
+from bloomery.service.redis.keys import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,8 @@ _TYPE, _HEADER = 1, 2
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 _DATA, _IS_DELTA = 1, 2
 _PAIR = 16
+#: 0 for each byte but 0, and 1 for 0.
+_FLIPPED = bytes(number == 0 for number in range(256))
 _WORD = 8
 #: Bytes that a row takes at work: its hash where it is made, gathered and looked up, and its answer.
 _ROW = 48
@@ -167,9 +170,10 @@ def answers(bits: bytes, count: int) -> bytes:
     return _stream(pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bits)]), "answer")
 
 
-def numbers(name: str, values: bytes) -> bytes:
-    """Return a stream of one column of numbers, from 8 bytes each."""
-    column = pa.Array.from_buffers(pa.uint64(), len(values) // _WORD, [None, pa.py_buffer(values)])
+def numbers(name: str, values: bytes, nulls: bytes = b"") -> bytes:
+    """Return a stream of one column of numbers, from 8 bytes each; null where a byte of ``nulls`` is 1."""
+    valid = pa.py_buffer(packed(nulls.translate(_FLIPPED))) if nulls else None
+    column = pa.Array.from_buffers(pa.uint64(), len(values) // _WORD, [valid, pa.py_buffer(values)])
     return _stream(column, name)
 
 

@@ -139,7 +139,10 @@ def working_bytes(body: bytes, limits: Limits) -> int:
 
 
 class Keys(NamedTuple):
-    """Keys as the native module takes them: their form, and the filter's number where they are its hashes."""
+    """Keys as the native module takes them: their form, and the filter's number where they are its hashes.
+
+    The form of hashes of keys of a known type is "hashes of TYPE".
+    """
 
     form: str
     body: bytes
@@ -160,10 +163,16 @@ def from_arrow(service: Any, name: str, body: bytes, limits: Limits, held: Any) 
     version = service.version(name)
     seed, secret, base = service.hashing(name)
     parts = []
+    form = "hashes"
+    # The type of an Arrow column is that of its keys, so the first key says which it is.
+    first = bloomery.BloomFilter(1)
     try:
         for column in columns(body, limits, held):
             hashes = bloomery.hash_many(column, seed=seed, secret=secret, hash=base)
+            if form == "hashes" and len(column):
+                first.update(column.slice(0, 1))
+                form = f"hashes of {first.key_domains}"
             parts.append(array("Q", hashes).tobytes() if isinstance(hashes, list) else words(hashes))
     except BloomeryError as error:
         raise Refused("invalid", str(error)) from None
-    return Keys("hashes", b"".join(parts), None if version is None else version[0])
+    return Keys(form, b"".join(parts), None if version is None else version[0])

@@ -64,20 +64,22 @@ def _form(scope: Scope, action: str, keys: bodies.Keys) -> str:
 async def _done(service: Any, name: str, action: str, keys: bodies.Keys, form: str) -> Answer:
     work = partial(getattr(service, action), name, keys.form, keys.body, of=keys.of)
     if action in NUMBERS:
-        numbers, what = await asyncio.to_thread(work)
+        numbers, what, nulls, warning = await asyncio.to_thread(work)
+        notes = answers.Notes(key_domain=warning)
         if what == "one":
-            return as_json({NUMBERS[action]: int.from_bytes(numbers, "little")})
-        return answers.of_numbers(form, NUMBERS[action], numbers)
+            return answers.of_number(NUMBERS[action], numbers, nulls, notes)
+        return answers.of_numbers(form, NUMBERS[action], numbers, nulls, notes)
     work = partial(work, pack=form in {answers.BITS, bodies.ARROW})
     found: Any = work(wait=False) if action == "check" and len(keys.body) < _SMALL else None
     if found is None:
         found = await asyncio.to_thread(work)
-    answer, count, yes, what, over = found
+    answer, count, yes, what, over, warning = found
+    notes = answers.Notes(over, warning)
     if what == "one":
-        return answers.of_key(WORDS[action], yes=yes == 1, over=over)
+        return answers.of_key(WORDS[action], notes, yes=yes == 1)
     if what == "pairs":
-        return as_json({"keys": count, **({"over_capacity": True} if over else {})})
-    return answers.of_keys(form, WORDS[action], answer, count, yes, over=over)
+        return as_json({"keys": count, **notes.members()})
+    return answers.of_keys(form, WORDS[action], answer, count, yes, notes)
 
 
 def etag(service: Any, name: str) -> bytes | None:

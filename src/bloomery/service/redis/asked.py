@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bloomery.service.redis.handles import Handles, One
 
 T = TypeVar("T")
+#: Answers, keys, how many of them had a yes, what the body held, over capacity, the warning of a lookup.
+Answers = tuple[bytes, int, int, str, bool, str | None]
 
 
 class Asked:
@@ -63,9 +65,7 @@ class Asked:
 
         return _told(*self._do(look, form=form), pack=pack)
 
-    def add(
-        self, _name: str, form: str, body: bytes, *, pack: bool = True, of: int | None = None
-    ) -> tuple[bytes, int, int, str, bool]:
+    def add(self, _name: str, form: str, body: bytes, *, pack: bool = True, of: int | None = None) -> Answers:
         """Add keys: for each whether it was certainly new."""
         del of
 
@@ -158,14 +158,15 @@ class Asked:
                     if row["place"] == self.row["place"]:
                         raise
                     self.row = row
-                if form == "hashes":
+                if form.startswith("hashes"):
                     raise Refused("unavailable", f"{name} was made anew meanwhile; try again")
                 return work(handles.handle(row))
         except BloomeryError as error:
             raise refused(error) from None
 
 
-def _told(answers: bytes, what: str, *, pack: bool) -> tuple[bytes, int, int, str, bool]:
+def _told(answers: bytes, what: str, *, pack: bool) -> Answers:
     yes = answers.count(1)
-    # Only its bits know whether it is beyond its capacity: its info, which counts them, says so.
-    return (keys.packed(answers) if pack else answers), len(answers), yes, what, False
+    # Only its bits know whether it is beyond its capacity: its info, which counts them, says so. No record is
+    # kept of the types of its keys.
+    return (keys.packed(answers) if pack else answers), len(answers), yes, what, False, None

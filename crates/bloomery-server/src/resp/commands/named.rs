@@ -13,7 +13,7 @@ use super::super::parse::Args;
 use super::super::reply::Reply;
 use super::super::session::Session;
 use super::arguments::{an_integer, is, real, text};
-use crate::kind::Settings;
+use crate::kind::{Settings, known_value};
 use crate::store::{self, Entry};
 
 const WRITE: u16 = flag::WRITE | flag::FAST;
@@ -277,9 +277,12 @@ fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
 fn values(session: &mut Session, args: Args<'_>) -> Done {
     let entry = keys(session, args)?;
     let mut values = vec![0; session.flags.len()];
-    entry.look().values(&session.hashes, &mut values)?;
+    let filter = entry.look();
+    filter.values(&session.hashes, &mut values)?;
     session.reply.array(values.len());
-    values.iter().for_each(|&value| session.reply.count(value));
+    for (&hash, &value) in session.hashes.iter().zip(&values) {
+        session.reply.maybe(known_value(filter.as_ref(), hash, value));
+    }
     Ok(())
 }
 

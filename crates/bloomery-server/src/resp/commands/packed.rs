@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use bloomery_core::key::KeyDomains;
+
 use super::super::command::{Command, ONE, command, flag};
 use super::super::gate::Scope;
 use super::super::halt::{Done, Halt, too_long};
@@ -132,7 +134,7 @@ fn add(session: &mut Session, args: Args<'_>, how: Unpack, hashed: bool) -> Done
     let entry = unpack(session, args, how)?;
     session.ready(&entry)?;
     let target = Target::from(&entry);
-    let target = if hashed { target.hashed() } else { target };
+    let target = if hashed { target.of(KeyDomains::HASHED) } else { target };
     let lsn = session.server.store.add(target, &session.hashes, &mut session.flags)?;
     session.note(lsn);
     answer(session);

@@ -17,7 +17,7 @@ _TEXTS = {
     "check": "Look for keys: for each whether it is probably there.",
     "remove": "Remove keys: for each whether it was not certainly absent.",
     "count": "Occurrences of each key.",
-    "values": "The label or value of each key, for kinds that take such; 0 where there is none.",
+    "values": "The label or value of each key, for kinds with such; 0 without one, null in a bloomier map.",
 }
 _NUMBER = {"type": "integer"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
@@ -25,12 +25,40 @@ _OVER = {
     "type": "boolean",
     "description": "true where the filter holds more keys than its capacity, else left out",
 }
+_WARNING = {
+    "type": "string",
+    "description": "there where keys of a type were looked up of which the filter holds none, else left out",
+}
+_MAYBE = {"type": ["integer", "null"]}
+_MAYBES = {"type": "array", "items": _MAYBE}
 _ANSWERS: dict[str, dict[str, Any]] = {
     "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
-    "check": {"found": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
-    "remove": {"removed": {}, "keys": _NUMBER, "yes": _NUMBER},
-    "count": {"count": _NUMBER, "counts": _NUMBERS, "keys": _NUMBER},
-    "values": {"value": _NUMBER, "values": _NUMBERS, "keys": _NUMBER},
+    "check": {
+        "found": {},
+        "keys": _NUMBER,
+        "yes": _NUMBER,
+        "over_capacity": _OVER,
+        "key_domain_warning": _WARNING,
+    },
+    "remove": {
+        "removed": {},
+        "keys": _NUMBER,
+        "yes": _NUMBER,
+        "over_capacity": _OVER,
+        "key_domain_warning": _WARNING,
+    },
+    "count": {"count": _NUMBER, "counts": _NUMBERS, "keys": _NUMBER, "key_domain_warning": _WARNING},
+    "values": {"value": _MAYBE, "values": _MAYBES, "keys": _NUMBER, "key_domain_warning": _WARNING},
+}
+_HEADERS = {
+    "X-Bloomery-Over-Capacity": {
+        "description": "true where the filter holds more keys than its capacity, else left out",
+        "schema": {"type": "string"},
+    },
+    "X-Bloomery-Key-Domain-Warning": {
+        "description": "the types that were looked up and those that the filter holds, where these differ",
+        "schema": {"type": "string"},
+    },
 }
 _TEXT = {"schema": {"type": "string"}}
 
@@ -70,7 +98,7 @@ class Keys:
             methods=["POST"],
             name=action,
             description=text,
-            responses={200: {"description": form, "content": answers}},
+            responses={200: {"description": form, "content": answers, "headers": _HEADERS}},
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
 

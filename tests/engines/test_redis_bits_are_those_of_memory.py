@@ -123,7 +123,7 @@ def test_every_client(server, name, options):
 
 
 def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, name, monkeypatch):
-    from bloomery.engines.redis import transport
+    from bloomery.engines.redis.transport import sync_transport as transport
 
     monkeypatch.setattr(transport, "idle", lambda _connection: None)
     for shape in ({}, {"layout": "classic"}):

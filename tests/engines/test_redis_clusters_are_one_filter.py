@@ -19,8 +19,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bloomery import BloomFilter
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, strings
-from bloomery.engines.redis import cluster as transport
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.engines.redis.storage import strings
+from bloomery.engines.redis.transport import sync_transport as transport
 from bloomery.errors import BloomeryError, EngineFull, EngineRefused, EngineUnavailable, IncompatibleFilters
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -86,13 +87,13 @@ def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, clie
     there = RedisBloomFilter(client, name, 100_000, shards=48)
     log = []
     for call in ("send", "receive"):
-        real = getattr(transport.transport, call)
+        real = getattr(transport, call)
 
         def noted(connection, exchange, *acks, real=real, call=call):
             log.append((call, connection.port))
             return real(connection, exchange, *acks)
 
-        monkeypatch.setattr(transport.transport, call, noted)
+        monkeypatch.setattr(transport, call, noted)
     before = cluster.commands()
     there.add_many(np.arange(10_000))
     # All is sent before anything is waited for: one round trip to each node, at the same time.

@@ -12,7 +12,8 @@ from engines.fleet import migrating
 from engines.servers import needs_redis, strings_of
 
 from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter, transport
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from bloomery.engines.redis.transport import sync_transport as transport
 from bloomery.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis

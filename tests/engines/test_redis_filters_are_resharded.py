@@ -13,9 +13,10 @@ import redis.asyncio
 from engines.servers import needs_redis
 
 from bloomery import BloomFilter, ParameterError
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, resharding
-from bloomery.engines.redis.asks import Pause
-from bloomery.engines.redis.transport import Transport
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.engines.redis.protocol import reshard
+from bloomery.engines.redis.protocol.requests import Pause
+from bloomery.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
@@ -87,7 +88,7 @@ def test_stopped_anywhere_every_client_reads_rightly(client, after):
         here = BloomFilter(2000, layout="blocked")
         mine.update(range(500))
         here.update(range(500))
-        going = _stopped(transport, resharding.resharded(mine._there, 3), questions)
+        going = _stopped(transport, reshard.resharded(mine._there, 3), questions)
         # Clients from before and from now see each other's keys, whichever goes first.
         clients = [stale, RedisBloomFilter(client, "f")]
         random.Random(questions).shuffle(clients)
@@ -117,7 +118,7 @@ def test_two_clients_that_reshard_at_once_come_to_one_end(client):
         f.update(range(500))
         here = f.dump()
         both = [RedisBloomFilter(client, "f") for _ in range(2)]
-        running = {n: resharding.resharded(one._there, (3, 4)[n]) for n, one in enumerate(both)}
+        running = {n: reshard.resharded(one._there, (3, 4)[n]) for n, one in enumerate(both)}
         asks = {number: next(steps) for number, steps in running.items()}
         while running:
             number = draw.choice(sorted(running))

@@ -229,15 +229,15 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
 
 
 def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(client, monkeypatch):
-    from bloomery.engines.redis import creation
+    from bloomery.engines.redis.protocol import create
 
-    real = creation.written
+    real = create.written
 
     def slow(*args):
         yield from real(*args)
         time.sleep(0.3)
 
-    monkeypatch.setattr(creation, "written", slow)
+    monkeypatch.setattr(create, "written", slow)
     with pytest.raises(TimeoutError, match=r"its ttl of 0.2 s was over before it was made"):
         RedisBloomFilter(client, "f", 1000, ttl=0.2)
     assert client.keys() == []
@@ -282,7 +282,7 @@ def test_nodes_whose_clocks_differ_end_one_after_the_other(cluster, monkeypatch,
     moment = f.manifest.expires
     for key in f._there.names.bits:  # as nodes do whose clocks are behind, or ahead
         client.pexpireat(key, moment + late)
-    from bloomery.engines.redis import strings
+    from bloomery.engines.redis.storage import strings
 
     real = strings.now
     monkeypatch.setattr(strings, "now", lambda key: _shifted(real, key, f._there.names.manifest, late))

@@ -14,7 +14,9 @@ from engines.fleet import migrating
 from engines.servers import needs_redis
 
 from bloomery import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter, transport, windows
+from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter
+from bloomery.engines.redis.storage import windows
+from bloomery.engines.redis.transport import sync_transport as transport
 from bloomery.errors import FilterLost
 
 pytestmark = needs_redis

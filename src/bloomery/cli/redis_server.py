@@ -48,7 +48,7 @@ def client_of(args: argparse.Namespace) -> Any:
                 "or the "
                 "address into a variable and give env:VARIABLE"
             )
-        from bloomery.engines.redis.cluster import reached
+        from bloomery.engines.redis.transport.connections import reached
     except ValueError:
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
     except ImportError:

@@ -46,7 +46,7 @@ class Fleet:
         Raises what ``RedisBloomFilter`` does, ``ValueError`` for a URL that is none.
         """
         from bloomery.engines.redis import RedisBloomFilter
-        from bloomery.engines.redis.cluster import reached
+        from bloomery.engines.redis.transport.connections import reached
 
         client = reached(url, name, patience=_PATIENCE)
         try:

@@ -55,7 +55,7 @@ class Handles:
         """Tell whether the server does, where there is one."""
         if self.client is None:
             return True
-        from bloomery.engines.redis.cluster import answers
+        from bloomery.engines.redis.transport.connections import answers
 
         try:
             return answers(self.client)
@@ -109,7 +109,7 @@ class Handles:
         if self.client is None or self._settings.redis is None:
             raise Refused("unavailable", "filters in Redis need its address: bloomery serve --redis URL")
         if not self._reached:
-            from bloomery.engines.redis.cluster import reached
+            from bloomery.engines.redis.transport.connections import reached
 
             try:
                 self.client = reached(self._settings.redis.get_secret_value(), name, patience=_PATIENCE)
@@ -135,7 +135,7 @@ class Handles:
         try:
             self.opened(row).delete()
         except (FilterLost, FormatError, IncompatibleFilters):
-            from bloomery.engines.redis.cluster import erased
+            from bloomery.engines.redis.transport.connections import erased
 
             erased(self.client, row["place"])
 
@@ -187,7 +187,7 @@ def client_of(settings: Settings) -> Any:
     if settings.redis is None:
         return None
     try:
-        from bloomery.engines.redis.transport import connected
+        from bloomery.engines.redis.transport.sync_transport import connected
     except ImportError as error:
         raise StartError(
             f"--redis needs redis-py ({error.name} is missing): pip install 'bloomery[redis]'"

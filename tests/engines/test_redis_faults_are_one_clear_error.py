@@ -246,8 +246,8 @@ def test_no_question_of_an_opening_names_a_key_of_another_node(client):
     draw = random.Random(1)
     asked = []
     transport = Transport(client, "f")
-    real = transport._called
-    transport._called = lambda ask: (asked.append(ask), real(ask))[1]
+    real = transport._call
+    transport._call = lambda ask: (asked.append(ask), real(ask))[1]
     client.flushall()
     _interleaved(transport, [Wanted("f", 1000, shards=3)], draw)
     assert asked

@@ -36,9 +36,9 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
         if len(sent) == killed:
             raise Died
         sent.append(ask.words[0])
-        return Transport._called(transport, ask)
+        return Transport._call(transport, ask)
 
-    transport._called = asked
+    transport._call = asked
     try:
         transport.run(opened_strings(Wanted("f", 1000, backend="module")))
     except Died:
@@ -135,7 +135,7 @@ def test_it_is_there_at_every_moment_while_it_is_cleared(running, client):
 def settled(client, f, where):
     """There for good, or to the end of its term, with nothing beside it that stays."""
     ends = f.manifest.expires or -1
-    names = {f._there.names.manifest, *f._there.names.bits}
+    names = {f._storage.names.manifest, *f._storage.names.bits}
     found = {key: client.pexpiretime(key) for key in client.scan_iter()}
     assert names <= found.keys(), where
     for key, end in found.items():

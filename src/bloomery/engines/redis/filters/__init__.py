@@ -1,4 +1,4 @@
-"""What all filters that a server holds tell of themselves without asking it."""
+"""The filters, for threads and for asyncio, and what they have in common."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ if TYPE_CHECKING:
     from bloomery.engines.redis.protocol.manifest import Manifest
 
 
-class _There(Protocol):
+class _Storage(Protocol):
     @property
     def name(self) -> str: ...
     @property
     def manifest(self) -> Manifest: ...
 
 
-class Held:
-    """A filter under a name on a server."""
+class StoredFilter:
+    """A filter that a server stores under a name; nothing here sends a request."""
 
-    #: Parameters that its representation shows.
+    #: Parameters that the representation shows.
     _SHOWN: ClassVar[tuple[str, ...]] = ("capacity", "fpr")
-    _there: _There
+    _storage: _Storage
 
     @property
     def name(self) -> str:
         """The filter's name on the server."""
-        return self._there.name
+        return self._storage.name
 
     @property
     def manifest(self) -> Manifest:
-        """The parameters that stand on the server."""
-        return self._there.manifest
+        """The parameters that the server stores."""
+        return self._storage.manifest
 
     @property
     def capacity(self) -> int:
@@ -38,12 +38,12 @@ class Held:
         return self.manifest.capacity
 
     def _parameters(self) -> dict[str, Any]:
-        """Class, name and parameters, for filters whose load is not asked."""
+        """Class, name and parameters, without the present load."""
         stood = self.manifest
         sized = {"backend": stood.backend, "capacity": stood.capacity, "target_fpr": stood.fpr}
         return {"class": type(self).__name__, "name": self.name, **sized, **stood.told()}
 
     def __repr__(self) -> str:
-        """Name the filter; nothing is asked."""
+        """Show the name and the main parameters."""
         shown = "".join(f", {field}={getattr(self.manifest, field)}" for field in self._SHOWN)
         return f"{type(self).__name__}({self.name!r}{shown})"

@@ -1,45 +1,53 @@
-"""`RedisRollingFilter`: keys of the last seconds, by the clock of the server that holds them."""
+# Generated from async_rolling.py by scripts/colours.py (`make stubs`); do not edit.
+
+"""`RedisRollingFilter`: the keys of the last seconds, by the clock of the server that stores them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bloomery.engines.redis.filters import Held
+from bloomery.engines.redis.filters import StoredFilter
 from bloomery.engines.redis.protocol import verify
 from bloomery.engines.redis.protocol.open import WindowWanted, opened_window
 from bloomery.engines.redis.storage.windows import Window
-from bloomery.engines.redis.transport.connections import transport_of
+from bloomery.engines.redis.transport.connections import KeyBatcher
+from bloomery.engines.redis.transport.sync_transport import transport_of
 
 if TYPE_CHECKING:
     from bloomery.engines.redis.protocol.verify import Verification
+    from bloomery.engines.redis.transport.sync_transport import Transport
     from bloomery.keys import Key, Keys
 
 
-class RedisRollingFilter(Held):
-    """A window of time over a stream that all clients of a Redis or Valkey server share.
+class RedisRollingFilter(StoredFilter):
+    """A time window over a stream that all clients of a Redis or Valkey server share.
 
-    A key is remembered for at least ``window`` seconds after it was added, by the server's clock, and for
-    ``window * g / (g - 1)`` at most, with g ``generations`` of strings that take turns: the rule of a
-    `RollingBloomFilter` with ``window=``. ``capacity`` is the number of keys that come within the window;
-    the rate of false positives is at most ``fpr`` with all generations full, each at
-    ``1 - (1 - fpr)**(1/g)``. Nobody has to turn them, and they vanish by themselves. Each is one string, or
-    several (``shards``). The manifest records each generation before its first key is acknowledged.
+    A key is remembered for at least ``window`` seconds after it was added, by the server's clock, and for at
+    most ``window * g / (g - 1)``, where g is the number of ``generations``: strings that are used in turn, by
+    the rule of a `RollingBloomFilter` with ``window=``. ``capacity`` is the number of keys that arrive within
+    the window; the rate of false positives is at most ``fpr`` with all generations full, each at
+    ``1 - (1 - fpr)**(1/g)``. No client has to rotate generations, and they expire by themselves. Each is one
+    string, or several (``shards``). The manifest records each generation before its first key is
+    acknowledged.
 
-    Opens the window ``name``, or makes it if there is none and ``capacity`` and ``window`` are given; given
-    parameters must be those that are there. Of clients that add one new key at a time exactly one is told
-    True, except while a generation turns. Raises EngineError and its kin; FilterLost, for every client, when
-    strings of a generation within the window are gone, until that generation ends or the window is cleared
-    or deleted. A server that may evict keys with a time to live is refused without ``allow_eviction=True``.
+    Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
+    given parameters must match those of an existing window. Of clients that add one new key at a time exactly
+    one is told that it is new, except while a generation changes. Raises EngineError or a subclass;
+    FilterLost, for every client, when strings of a generation within the window are lost, until that
+    generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
+    refused without ``allow_eviction=True``.
 
-    Cost: one round trip, in which all generations are asked at the same time; two or three more where a
-    generation has begun, for the first keys of each client. A look takes g times what `RedisBloomFilter`
-    asks of the server, and an add g - 1 looks beside its own.
+    Cost: one round trip, in which all generations are asked at the same time; two or three more for the first
+    keys of each client in a new generation. A lookup costs the server g times what one of `RedisBloomFilter`
+    does, and an add g - 1 lookups besides.
 
     ``seen = RedisRollingFilter(redis.Redis(), "seen", 1_000_000, window=3600)``
     """
 
     _SHOWN = ("capacity", "window")
-    _there: Window
+    _storage: Window
+    _transport: Transport
 
     def __init__(
         self,
@@ -55,57 +63,68 @@ class RedisRollingFilter(Held):
         secret: bytes | None = None,
         allow_eviction: bool = False,
     ) -> None:
-        """Open or make the window."""
+        """Open or create the window."""
         wanted = WindowWanted(name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction)
-        self._transport = transport_of(client, name)
+        self._open(client, wanted)
+
+    def _open(self, client: Any, wanted: WindowWanted) -> None:
+        self._transport = transport_of(client, wanted.name)
         self._run = self._transport.run
-        stood = self._run(opened_window(wanted, self._transport.shards()))
-        self._there = Window(name, stood, secret)
-        self._run_ids = self._run(verify.run_ids(self._there.names, whole=True))
+        manifest = self._run(opened_window(wanted, self._transport.shards()))
+        self._storage = Window(wanted.name, manifest, wanted.secret)
+        self._run_ids = self._query_run_ids()
+        self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
+        self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
+
+    def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
+        return self._run(self._storage.each(hashes, adding=adding))
 
     def add(self, key: Key, /) -> bool:
-        """Add a key; True when it was certainly not in the window. One round trip."""
-        return self._run(self._there.one(key, adding=True))
+        """Add a key; True if it was certainly not in the window. One round trip."""
+        return bool(self._adds.put(self._storage.hasher.one(key).hashes))
 
     def __contains__(self, key: Key, /) -> bool:
         """Tell whether a key was probably added within the window. One round trip."""
-        return self._run(self._there.one(key, adding=False))
+        return bool(self._lookups.put(self._storage.hasher.one(key).hashes))
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
-            self._run(self._there.many(batch, adding=True, answer=False))
+            self._run(self._storage.many(batch, adding=True, answer=False))
 
     def add_many(self, keys: Any) -> Any:
-        """Add many keys and answer, for each, whether it was new, in the caller's kind."""
-        return self._run(self._there.many(keys, adding=True))
+        """Add many keys; answer for each whether it was new, in the caller's kind."""
+        return self._run(self._storage.many(keys, adding=True))
 
     def contains_many(self, keys: Any) -> Any:
-        """Answer for each key whether it was probably added within the window, in the caller's kind."""
-        return self._run(self._there.many(keys, adding=False))
+        """Tell for each key whether it was probably added within the window, in the caller's kind."""
+        return self._run(self._storage.many(keys, adding=False))
 
     def clear(self) -> None:
-        """Forget every key."""
-        self._run(self._there.cleared())
+        """Remove all keys."""
+        self._run(self._storage.cleared())
 
     def info(self) -> dict[str, Any]:
-        """Return the window's parameters; the server is not asked."""
+        """Return the window's parameters, without asking the server."""
         return self._parameters()
 
     def delete(self) -> bool:
-        """Delete the window from the server; True when it was there."""
-        return self._run(self._there.deleted())
+        """Delete the window from the server; True if it existed."""
+        return self._run(self._storage.deleted())
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits."""
-        return self._run(self._there.fpr())
+        return self._run(self._storage.fpr())
 
     def verify(self) -> Verification:
-        """Look for what this client knows that the server acknowledged; false when some of it is gone.
+        """Check that the server still has what it acknowledged to this client; false if some of it is lost.
 
-        Looked for are the window itself and, of each generation within it, the strings (whoever began it),
-        the number of set bits, and the last 4096 keys that this client added; what the window has forgotten
-        since does not count. ``shards_lost`` has the numbers of generations.
+        Checks the window itself and, of each generation within it, the strings (whichever client began it),
+        the number of set bits, and the last 4096 keys that this client added; keys that the window has
+        forgotten since do not count. ``shards_lost`` lists the numbers of generations.
         """
-        now = self._run(verify.run_ids(self._there.names, whole=True))
-        return self._run(self._there.verified(restarted=now != self._run_ids))
+        restarted = self._query_run_ids() != self._run_ids
+        return self._run(self._storage.verified(restarted=restarted))
+
+    def _query_run_ids(self) -> tuple[str | None, ...]:
+        return self._run(verify.run_ids(self._storage.names, whole=True))

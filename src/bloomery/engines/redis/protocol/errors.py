@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import redis.exceptions as redis_errors
+
+from bloomery.engines.redis.protocol.requests import number, unexpected
 from bloomery.errors import (
+    BloomeryError,
     EngineError,
     EngineFull,
     EngineNameTaken,
@@ -16,7 +21,10 @@ from bloomery.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from bloomery.engines.redis.protocol.requests import Acks
 
 _MOVED = (
     "a node of a cluster says that another one has the key; give RedisBloomFilter a client for clusters, or "
@@ -46,6 +54,22 @@ _SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
     "NOREPLICAS": (EngineRefused, "the server has too few replicas and takes no changes"),
     "EXECABORT": (EngineError, "the server gave up the transaction"),
 }
+#: What redis-py raises: its errors of clusters are no RedisError.
+CLIENT_ERRORS = (redis_errors.RedisError, redis_errors.RedisClusterException, OSError)
+_REFUSALS = (redis_errors.AuthenticationError, redis_errors.BusyLoadingError, redis_errors.ResponseError)
+#: The codes of refusals that redis-py makes classes of and leaves out of their texts.
+_CODES = (
+    (redis_errors.ReadOnlyError, "READONLY"),
+    (redis_errors.OutOfMemoryError, "OOM"),
+    (redis_errors.NoPermissionError, "NOPERM"),
+    (redis_errors.AuthenticationError, "WRONGPASS"),
+    (redis_errors.BusyLoadingError, "LOADING"),
+    (redis_errors.MasterDownError, "MASTERDOWN"),
+    (redis_errors.ClusterDownError, "CLUSTERDOWN"),
+    (redis_errors.TryAgainError, "TRYAGAIN"),
+    (redis_errors.AskError, "ASK"),
+    (redis_errors.MovedError, "MOVED"),
+)
 _UNKNOWN = "unknown command"
 #: Characters of what a server said that a message repeats.
 _SHOWN = 200
@@ -115,3 +139,63 @@ def lost(name: str, what: str) -> FilterLost:
         "without its data, "
         "evicted, deleted, or failed over): verify() tells more, delete() and a new filter start afresh"
     )
+
+
+def translate(name: str, error: Exception) -> Exception:
+    """Return the package's error for one of redis-py's."""
+    if isinstance(error, BloomeryError):
+        return error
+    if isinstance(error, redis_errors.TimeoutError):
+        return late(name)
+    if isinstance(error, _REFUSALS):
+        return refused(name, error_text(error))
+    if isinstance(error, (redis_errors.ConnectionError, redis_errors.RedisClusterException, OSError)):
+        return gone(name, str(error))
+    return strange(name, str(error)) if isinstance(error, redis_errors.RedisError) else error
+
+
+def error_text(error: Exception) -> str:
+    """Return the text of a server's refusal, its code in front."""
+    text = str(error)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return f"{code} {text}"
+    # redis-py leaves ERR out, and keeps codes that it does not know.
+    return text if text.partition(" ")[0].isupper() else f"ERR {text}"
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Raise the package's errors for whatever redis-py raises inside ``with``.
+
+    On replies that no server sends, redis-py raises built-in exceptions, whose texts may repeat the reply.
+    """
+    try:
+        yield
+    except (BloomeryError, *CLIENT_ERRORS) as error:
+        raise translate(name, error) from None
+    except Exception as error:  # noqa: BLE001 - such a reply may cause any exception
+        raise unexpected(f"{type(error).__name__} in the client library") from None
+
+
+def translate_replies(name: str, replies: list[Any]) -> list[Any]:
+    """Return the replies of a transaction, with the package's errors."""
+    return [translate(name, one) if isinstance(one, Exception) else one for one in replies]
+
+
+def no_transactions(name: str) -> EngineError:
+    """Return the error for cluster clients, not all of which have transactions."""
+    return EngineError(f"filter {name!r}: no transactions over a client of a cluster")
+
+
+def check_acks(acks: Acks, answer: Any) -> None:
+    """Raise EngineUnavailable where fewer replicas than required confirmed a change."""
+    confirmed = number(answer)
+    if confirmed < acks.replicas:
+        raise too_few_acks(confirmed, acks.replicas, acks.milliseconds)
+
+
+def check_loaded(refusals: list[tuple[int, str]]) -> None:
+    """Raise redis-py's error, which its retries know, for a server that is still loading its data."""
+    if any(text.startswith("LOADING") for _, text in refusals):
+        raise redis_errors.BusyLoadingError("the server is loading its data")

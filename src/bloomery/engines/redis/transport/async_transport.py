@@ -1,344 +1,247 @@
-"""Questions asked without blocking, over the clients of redis.asyncio.
-
-To one server, or to the nodes of a cluster.
-"""
+"""Runs generators of requests over a client of redis.asyncio: one server, or the nodes of a cluster."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import redis.exceptions as refusals
+import redis.exceptions as redis_errors
 
-from bloomery.engines.redis.protocol.requests import (
-    Acks,
-    Ask,
-    Call,
-    Joined,
-    Pause,
-    Send,
-    Steps,
-    Timeout,
-    Where,
-    Whole,
-    buffers,
-)
-from bloomery.engines.redis.transport.cluster import Exchanges, Moved, Need, Question, Renew, followed, routed
-from bloomery.engines.redis.transport.connections import patience, pause_of, spread
-from bloomery.engines.redis.transport.sync_transport import (
-    RAISED,
-    RECEIVED,
-    answered,
-    check_acks,
-    check_loaded,
+from bloomery.engines.redis.protocol.errors import (
+    CLIENT_ERRORS,
     no_transactions,
-    text_of,
-    timeout_of,
-    told,
+    translate_errors,
+    translate_replies,
 )
-from bloomery.errors import ParameterTypeError
+from bloomery.engines.redis.protocol.requests import Call, Joined, Pause, Send, Timeout, Where, Whole
+from bloomery.engines.redis.transport.cluster import (
+    Exchanges,
+    Moved,
+    Question,
+    Renew,
+    default_shards,
+    follow_call,
+    pause_after,
+    retries_of,
+    route_batch,
+    run_side_by_side,
+)
+from bloomery.engines.redis.transport.connections import (
+    async_all,
+    async_check_client,
+    async_connection,
+    async_exchange,
+    async_exchange_with,
+    async_initialize,
+    async_node_at,
+    async_node_connection,
+    async_sleep,
+    timeout_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Generator
 
     from bloomery._core import WireExchange
+    from bloomery.engines.redis.protocol.requests import Acks, Ask, Steps
+    from bloomery.engines.redis.transport.cluster import Need
 
 T = TypeVar("T")
 
 
-def stream(connection: Any) -> Any:
-    """Return the stream of a connection whose parser holds no bytes.
-
-    None if there is none to be read from.
-    """
-    parser, reader = getattr(connection, "_parser", None), getattr(connection, "_reader", None)
-    native = getattr(parser, "_reader", None)  # of hiredis
-    if native is not None and hasattr(native, "has_data"):
-        return None if native.has_data() else reader
-    buffer = getattr(parser, "_buffer", None)  # of Python
-    return reader if buffer == b"" else None
-
-
-async def exchanged(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
-    """Send the commands and read their replies; the connection is closed unless all of them came."""
-    exchange.restart()
-    confirmed = None
-    try:
-        await connection.send_packed_command(buffers(exchange))
-        async with asyncio.timeout(connection.socket_timeout or None):
-            reader = stream(connection)
-            if reader is None:
-                await _parsed(connection, exchange)
-            else:
-                await _received(reader, exchange)
-        check_loaded(exchange)
-        if acks is not None and not exchange.refusals:
-            await connection.send_command("WAIT", acks.replicas, acks.milliseconds)
-            confirmed = await connection.read_response()
-    except TimeoutError:
-        await connection.disconnect(nowait=True)
-        raise refusals.TimeoutError("timeout reading from socket") from None
-    except OSError:
-        await connection.disconnect(nowait=True)
-        raise refusals.ConnectionError("error while reading from socket") from None
-    except BaseException:
-        await connection.disconnect(nowait=True)
-        raise
-    if acks is not None and confirmed is not None:
-        check_acks(acks, confirmed)
-
-
-async def _received(reader: Any, exchange: WireExchange | Joined) -> None:
-    while True:
-        data = await reader.read(RECEIVED)
-        if not data:
-            raise ConnectionResetError
-        if exchange.feed(data):
-            return
-
-
-async def _parsed(connection: Any, exchange: WireExchange | Joined) -> None:
-    done = False
-    while not done:
-        try:
-            reply = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
-            done = exchange.accept(reply)
-        except refusals.ResponseError as error:
-            done = exchange.refuse(text_of(error))
-
-
-async def at_once(awaited: list[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of all; the first error as it is, when the others have ended.
-
-    A TaskGroup would wrap it in an ExceptionGroup, which is no error of the package.
-    """
-    tasks = [asyncio.ensure_future(one) for one in awaited]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-
-
 class AsyncTransport:
-    """Asks the one server of a client."""
+    """Sends requests to the one server of a client."""
 
     #: True when all keys are on one server.
     whole = True
 
     def __init__(self, client: Any, name: str) -> None:
         """Take the client; nothing is sent yet."""
+        async_check_client(client)
         self.client = client
         self.name = name
 
     def shards(self) -> int:
-        """Return the shards of a new filter for which no number is given."""
+        """Return the default number of shards of a new filter."""
         return 1
 
     async def run(self, steps: Steps[T]) -> T:
-        """Answer the questions of a generator until it returns."""
+        """Answer the requests of a generator until it returns."""
         try:
-            asks = next(steps)
+            requests = next(steps)
             while True:
                 try:
-                    answers = await self._answers(asks)
-                except BaseException as error:  # noqa: BLE001 - the generator tidies up and raises it again
-                    asks = steps.throw(error)
+                    answers = await self._answer_all(requests)
+                except BaseException as error:  # noqa: BLE001 - the generator cleans up and raises it again
+                    requests = steps.throw(error)
                 else:
-                    asks = steps.send(answers)
+                    requests = steps.send(answers)
         except StopIteration as stop:
             value: T = stop.value
             return value
 
-    async def _answers(self, asks: list[Ask]) -> list[Any]:
-        if len(asks) == 1:
-            return [await self._answer(asks[0])]
-        sends = [ask for ask in asks if isinstance(ask, Send)]
-        if self.whole and sends and len(sends) == len(asks):
-            with answered(self.name):
-                return await self._sent_together(sends)
-        return await at_once([self._answer(ask) for ask in asks])
+    async def _answer_all(self, requests: list[Ask]) -> list[Any]:
+        if len(requests) == 1:
+            return [await self._answer(requests[0])]
+        batches = [request for request in requests if isinstance(request, Send)]
+        if batches and len(batches) == len(requests):
+            with translate_errors(self.name):
+                return await self._send_all(batches)
+        return await async_all([self._answer(request) for request in requests])
 
-    async def _answer(self, ask: Ask) -> Any:
-        if isinstance(ask, Pause):
-            return await asyncio.sleep(ask.seconds)
-        if isinstance(ask, Timeout):
+    async def _answer(self, request: Ask) -> Any:
+        if isinstance(request, Pause):
+            return await async_sleep(request.seconds)
+        if isinstance(request, Timeout):
             return timeout_of(self.client)
-        with answered(self.name):
-            if isinstance(ask, Where):
-                return self._where(ask.key)
-            if isinstance(ask, Whole):
-                return await self._done_whole(ask)
-            return await (self._called(ask) if isinstance(ask, Call) else self._sent(ask))
+        with translate_errors(self.name):
+            if isinstance(request, Where):
+                return self._address(request.key)
+            if isinstance(request, Whole):
+                return await self._transact(request)
+            return await (self._call(request) if isinstance(request, Call) else self._send(request))
 
-    def _where(self, _key: bytes) -> str:
+    def _address(self, _key: bytes) -> str:
         return ""
 
-    async def _called(self, ask: Call) -> Any:
-        return await self.client.execute_command(*ask.words, NEVER_DECODE=True)
+    async def _call(self, request: Call) -> Any:
+        return await self.client.execute_command(*request.words, NEVER_DECODE=True)
 
-    async def _done_whole(self, ask: Whole) -> list[Any] | None:
+    async def _transact(self, request: Whole) -> list[Any] | None:
         if not self.whole:
             raise no_transactions(self.name)
         async with self.client.pipeline(transaction=True) as pipe:
-            if ask.watch is not None:
-                key, value = ask.watch
+            if request.watch is not None:
+                key, value = request.watch
                 await pipe.watch(key)
                 if await pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
                     return None
                 pipe.multi()
-            for one in ask.calls:
+            for one in request.calls:
                 pipe.execute_command(*one.words)
             try:
                 replies: list[Any] = await pipe.execute(raise_on_error=False)
-            except refusals.WatchError:
+            except redis_errors.WatchError:
                 return None
-        return told(self.name, replies)
+        return translate_replies(self.name, replies)
 
-    async def _sent(self, ask: Send) -> list[WireExchange]:
+    async def _send(self, batch: Send) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
-        exchange = await self._exchanged(ask)
-        return [await self._exchanged(ask) if ask.is_refused_whole(exchange) else exchange]
+        exchange = await self._exchange_batch(batch)
+        return [await self._exchange_batch(batch) if batch.is_refused_whole(exchange) else exchange]
 
-    async def _exchanged(self, ask: Send) -> WireExchange:
-        exchange = ask.batch.exchange(ask.shards)
-        await self._over_one(exchange, once=ask.once, acks=ask.acks)
+    async def _exchange_batch(self, batch: Send) -> WireExchange:
+        exchange = batch.batch.exchange(batch.shards)
+        await self._exchange(exchange, once=batch.once, acks=batch.acks)
         return exchange
 
-    async def _sent_together(self, asks: list[Send]) -> list[list[WireExchange]]:
+    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
         """Send several batches to the server in one round trip."""
-        joined = Joined(asks)
-        acks = next((ask.acks for ask in asks if ask.acks is not None), None)
-        await self._over_one(joined, once=any(ask.once for ask in asks), acks=acks)
+        joined = Joined(batches)
+        acks = next((batch.acks for batch in batches if batch.acks is not None), None)
+        await self._exchange(joined, once=any(batch.once for batch in batches), acks=acks)
         return [
-            [await self._exchanged(ask) if ask.is_refused_whole(part) else part]
-            for ask, part in zip(asks, joined.parts, strict=True)
+            [await self._exchange_batch(batch) if batch.is_refused_whole(part) else part]
+            for batch, part in zip(batches, joined.parts, strict=True)
         ]
 
-    async def _over_one(
-        self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None = None
-    ) -> None:
-        """Exchange over a connection of the client."""
-        pool = self.client.connection_pool
-        connection = await pool.get_connection()
-        try:
+    async def _exchange(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None) -> None:
+        """Exchange over a connection of the client, with its retries unless ``once``."""
+        async with async_connection(self.client) as connection:
             if once:
-                await exchanged(connection, exchange, acks)
+                await async_exchange(connection, exchange, acks)
             else:
                 await connection.retry.call_with_retry(
-                    lambda: exchanged(connection, exchange, acks), lambda _error: connection.disconnect()
+                    lambda: async_exchange(connection, exchange, acks), lambda _error: connection.disconnect()
                 )
-        finally:
-            await asyncio.shield(pool.release(connection))
 
 
 class AsyncClusterTransport(AsyncTransport):
-    """Asks the nodes of a cluster, at the same time where a batch has keys for several."""
+    """Sends requests to the nodes of a cluster, at the same time where a batch has keys for several.
+
+    The client's map of the cluster, its connections and its retries are used.
+    """
 
     whole = False
 
     def shards(self) -> int:
-        """Return the shards of a new filter for which no number is given."""
-        return spread(self.client)
+        """Return the default number of shards of a new filter."""
+        return default_shards(self.client)
 
     def _node(self, key: bytes | None) -> Any:
-        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key.decode())
+        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
 
-    def _where(self, key: bytes) -> str:
+    def _node_at(self, host: str, port: int) -> Any:
+        return async_node_at(self.client, host, port)
+
+    def _address(self, key: bytes) -> str:
         return str(self._node(key).name)
 
-    async def _called(self, ask: Call) -> Any:
-        await self.client.initialize()
-        return await self._driven(followed(ask, self._node, self._node_at, patience(self.client)))
+    async def _call(self, request: Call) -> Any:
+        await async_initialize(self.client)
+        return await self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
 
-    async def _sent(self, ask: Send) -> list[WireExchange]:
-        await self.client.initialize()
-        exchanges: list[WireExchange] = await self._driven(
-            routed(ask, self._node, self._node_at, patience(self.client))
+    def _route(self, batch: Send) -> Generator[Need, Any, list[WireExchange]]:
+        return route_batch(batch, self._node, self._node_at, retries_of(self.client))
+
+    async def _send(self, batch: Send) -> list[WireExchange]:
+        await async_initialize(self.client)
+        exchanges: list[WireExchange] = await self._drive(self._route(batch))
+        return exchanges
+
+    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+        await async_initialize(self.client)
+        exchanges: list[list[WireExchange]] = await self._drive(
+            run_side_by_side([self._route(batch) for batch in batches])
         )
         return exchanges
 
-    async def _driven(self, steps: Generator[Need, Any, Any]) -> Any:
+    async def _drive(self, steps: Generator[Need, Any, Any]) -> Any:
         try:
             need = next(steps)
             while True:
-                need = steps.send(await self._done(need))
+                need = steps.send(await self._meet(need))
         except StopIteration as stop:
             return stop.value
 
-    @staticmethod
-    async def _asked(need: Question) -> Any:
+    async def _meet(self, need: Need) -> Any:
+        if isinstance(need, Exchanges):
+            return await async_exchange_with(self.client, need.parts, need.acks)
+        if isinstance(need, Question):
+            return await self._ask_node(need)
+        if isinstance(need, Moved):
+            moved = redis_errors.MovedError(f"{need.slot} {need.host}:{need.port}")
+            return await self.client.nodes_manager.move_slot(moved)
+        if isinstance(need, Renew):
+            return await self._renew_map(need)
+        return await async_sleep(need.seconds)
+
+    async def _ask_node(self, need: Question) -> Any:
+        """Return a node's reply, or the error."""
         try:
-            connection = need.node.acquire_connection()
-            try:
-                await need.node.disconnect_if_needed(connection)
+            async with async_node_connection(self.client, need.node) as connection:
                 if need.asking:
                     await connection.send_command("ASKING")
                     await connection.read_response()
                 await connection.send_command(*need.words)
                 return await connection.read_response(disable_decoding=True)
-            finally:
-                need.node.release(connection)
-        except RAISED as error:
+        except CLIENT_ERRORS as error:
             return error
 
-    async def _done(self, need: Need) -> Any:
-        if isinstance(need, Exchanges):
-            return await at_once([self._with(node, each, need.acks) for node, each in need.parts])
-        if isinstance(need, Question):
-            return await self._asked(need)
-        if isinstance(need, Moved):
-            moved = refusals.MovedError(f"{need.slot} {need.host}:{need.port}")
-            return await self.client.nodes_manager.move_slot(moved)
-        if isinstance(need, Renew):
-            return await self._renewed(need)
-        return await asyncio.sleep(need.seconds)
-
-    @staticmethod
-    async def _with(node: Any, make: Callable[[], WireExchange], acks: Acks | None) -> Exception | None:
-        """Exchange with one node; the error, if replies are missing."""
-        exchange = make()
-        try:
-            connection = node.acquire_connection()
-            try:
-                await node.disconnect_if_needed(connection)
-                await exchanged(connection, exchange, acks)
-            finally:
-                node.release(connection)
-        except RAISED as error:
-            return error
-        return None
-
-    def _node_at(self, host: str, port: int) -> Any:
-        """Return the node of an address, which may have joined since: the map has only nodes with slots."""
+    async def _renew_map(self, need: Renew) -> None:
         manager = self.client.nodes_manager
-        node = self.client.get_node(host=host, port=port)
-        if node is None:  # as the client itself does after MOVED
-            node = type(self.client.get_default_node())(host, port, "primary", **manager.connection_kwargs)
-            manager.set_nodes(manager.nodes_cache, {node.name: node})
-        return node
-
-    async def _renewed(self, need: Renew) -> None:
-        await asyncio.sleep(pause_of(self.client, need.failures))
-        with suppress(*RAISED):  # the next try tells
+        await async_sleep(pause_after(self.client, need.failures))
+        with suppress(*CLIENT_ERRORS):  # the next try reports it
             for node in need.failed:
-                self.client.nodes_manager.move_node_to_end_of_cached_nodes(node.name)
-            await self.client.nodes_manager.initialize()
+                manager.move_node_to_end_of_cached_nodes(node.name)
+            await manager.initialize()
 
 
 async def transport_of(client: Any, name: str) -> AsyncTransport:
-    """Return what asks over this client."""
-    if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
-        if hasattr(client, "nodes_manager"):
-            with answered(name):
-                await client.initialize()
-            return AsyncClusterTransport(client, name)
-        if hasattr(client, "connection_pool"):
-            return AsyncTransport(client, name)
-    raise ParameterTypeError(
-        "client must be a redis.asyncio.Redis or redis.asyncio.RedisCluster client, got "
-        f"{type(client).__module__}.{type(client).__name__}"
-    )
+    """Return the transport for a client; ParameterTypeError for an object that is not one."""
+    async_check_client(client)
+    if not hasattr(client, "nodes_manager"):
+        return AsyncTransport(client, name)
+    with translate_errors(name):
+        await async_initialize(client)
+    return AsyncClusterTransport(client, name)

@@ -46,6 +46,26 @@ _BROKEN = (
 )
 
 
+#: Shards for each primary of a new filter: even, however names fall on slots, within a quarter.
+SHARDS_A_PRIMARY = 16
+
+
+def retries_of(client: Any) -> int:
+    """Return how often the client itself would try again."""
+    return int(client.retry.get_retries())
+
+
+def pause_after(client: Any, failures: int) -> float:
+    """Return the seconds that the client would wait after so many failures."""
+    backoff = getattr(client.retry, "_backoff", None)
+    return float(backoff.compute(failures)) if backoff is not None else 0.05 * failures
+
+
+def default_shards(client: Any) -> int:
+    """Return the number of shards of a new filter."""
+    return SHARDS_A_PRIMARY * max(1, len(client.get_primaries()))
+
+
 class Exchanges(NamedTuple):
     """Nodes and what to exchange with them; the answer is a list of errors, None where all replies came.
 
@@ -111,7 +131,7 @@ class _Patience:
             yield Wait(_SHORT_PAUSE)
 
 
-def followed(
+def follow_call(
     ask: Call, node_of: Callable[[bytes | None], Any], node_at: Callable[[str, int], Any], retries: int
 ) -> Generator[Need, Any, Any]:
     """Ask the node of a key, wherever it moves; the reply, undecoded."""
@@ -209,7 +229,7 @@ class _Detour:
             yield Wait(_SHORT_PAUSE)
 
 
-def routed(
+def route_batch(
     send: Send, node_of: Callable[[bytes], Any], node_at: Callable[[str, int], Any], retries: int
 ) -> Generator[Need, Any, list[WireExchange]]:
     """Exchange a batch with the nodes of its shards; the exchanges whose answers hold.
@@ -251,7 +271,7 @@ def routed(
     return done
 
 
-def side_by_side(steps: list[Generator[Need, Any, T]]) -> Generator[Need, Any, list[T]]:
+def run_side_by_side(steps: list[Generator[Need, Any, T]]) -> Generator[Need, Any, list[T]]:
     """Drive several batches at once: what they exchange goes out together."""
     told: dict[int, T] = {}
     needs: dict[int, Need] = {}

@@ -34,10 +34,13 @@ WORDS = (
     (re.compile(r"\basync_(?=[a-z])"), "sync_"),
     (re.compile(r"\b__a(?=enter__|exit__)"), "__"),
     (re.compile(r"\baclose\b"), "close"),
-    (re.compile(r"\((self\.[\w.]+\([^()]*\))\)(?=[.\[])"), r"\1"),  # parentheses that only await needs
+    (
+        re.compile(r"\((self\.[\w.]+\((?:[^()]|\([^()]*\))*\))\)(?=[.\[])"),
+        r"\1",
+    ),  # parentheses that only await needs
     (re.compile(r"(``[a-z]+ = \w+)\.open\("), r"\1("),
 )
-ASYNC_ONLY = re.compile(r"^ *In asyncio\b(?:.+\n)+\n?", re.MULTILINE)
+ASYNC_ONLY = re.compile(r"^ *In asyncio\b.*\n(?:(?! *\"\"\").+\n)*\n?", re.MULTILINE)
 
 Edits = dict[int, str | None]
 

@@ -75,7 +75,8 @@ bench: build $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, 
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.report
 
-stubs: build  ## Write src/bloomery/_core.pyi anew from the extension
+stubs: build  ## Generate src/bloomery/_core.pyi from the extension, and blocking modules from asyncio ones
+	$(BIN)/python scripts/colours.py
 	$(BIN)/python -m scripts.stubs
 
 format: $(STAMPS)/tools  ## Format Rust and Python sources in place

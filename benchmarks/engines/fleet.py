@@ -137,7 +137,7 @@ class _Clock:
 
 def _full(window: RedisRollingFilter, generations: int) -> RedisRollingFilter:
     """Write to all generations."""
-    clock = window._there.clock = _Clock()  # type: ignore[assignment]  # noqa: SLF001 - nobody waits for hours
+    clock = window._storage.clock = _Clock()  # type: ignore[assignment]  # noqa: SLF001 - nobody waits for hours
     for number in range(generations):
         clock.seconds += window.manifest.window / (generations - 1)
         window.update(np.arange(-number * BATCH - BATCH, -number * BATCH))

@@ -240,85 +240,64 @@ def bloom(face):
     return log
 
 
+#: What filters of every kind do at first.
+FIRST = (
+    ("add", "a"),
+    ("add", "a"),
+    ("add", object()),
+    ("contains", "a"),
+    ("contains", "b"),
+    ("update", np.arange(300), ["x", "x"]),
+    ("update", 5),
+    ("add_many", ["x", "y"]),
+    ("contains_many", np.arange(400)),
+    ("info",),
+)
+#: What they do at last: they are deleted, and what follows finds nothing.
+LAST = (
+    ("clear",),
+    ("contains_many", ["x"]),
+    ("delete",),
+    ("delete",),
+    ("add", 1),
+    ("contains", 1),
+    ("clear",),
+)
+
+
+def script(face, refusals, options, other, own):
+    """Options that are refused, then a filter: what all do, and between it what is its own."""
+    log = [outcome(lambda refusal=refusal: face.make("open", "f", **refusal)) for refusal in ({}, *refusals)]
+    there = face.make("open", "f", 1000, shards=2, **options)
+    log.append(outcome(lambda: face.make("open", "f", **other)))
+    for name, *args in (*FIRST, *own, *LAST, *own[-1:]):
+        log.append(outcome(lambda name=name, args=args: face.do(there, name, *args)))
+    return log
+
+
 def counting(face):
-    log, keys = [], np.arange(300)
-
-    def step(do):
-        log.append(outcome(do))
-
-    for options in ({}, {"capacity": 1000, "counter_bits": 3}, {"capacity": 1000, "fpr": 0}):
-        step(lambda options=options: face.make("open", "c", **options))
-    there = face.make("open", "c", 1000, counter_bits=4, shards=2)
-    step(lambda: face.make("open", "c", counter_bits=8))
-    for name, *args in (
-        ("add", "a"),
-        ("add", "a"),
-        ("add", object()),
+    own = (
         ("count", "a"),
-        ("contains", "a"),
         ("remove", "a"),
         ("remove", "nobody"),
         ("discard", "a"),
         ("discard", "a"),
-        ("update", keys, ["x", "x"]),
-        ("update", 5),
-        ("add_many", ["x", "y"]),
         ("discard_many", ["y", "y"]),
-        ("contains_many", ["x", "y"]),
         ("count_many", np.arange(400)),
         ("counters",),
         ("verify",),
-        ("info",),
-        ("clear",),
-        ("count_many", ["x"]),
-        ("delete",),
-        ("delete",),
-        ("add", 1),
-        ("clear",),
-        ("verify",),
-    ):
-        step(lambda name=name, args=args: face.do(there, name, *args))
-    return log
+    )
+    refusals = {"capacity": 1000, "counter_bits": 3}, {"capacity": 1000, "fpr": 0}
+    return script(face, refusals, {"counter_bits": 4}, {"counter_bits": 8}, own)
 
 
 def rolling(face):
-    log, keys = [], np.arange(300)
-
-    def step(do):
-        log.append(outcome(do))
-
-    for options in (
-        {},
+    refusals = (
         {"capacity": 1000},
         {"capacity": 1000, "window": 0},
         {"capacity": 10, "window": 1, "generations": 1},
-    ):
-        step(lambda options=options: face.make("open", "w", **options))
-    there = face.make("open", "w", 1000, window=36_000, generations=4, shards=2)
-    step(lambda: face.make("open", "w", window=5))
-    for name, *args in (
-        ("add", "a"),
-        ("add", "a"),
-        ("add", object()),
-        ("contains", "a"),
-        ("contains", "b"),
-        ("update", keys, ["x", "x"]),
-        ("update", 5),
-        ("add_many", ["x", "y"]),
-        ("contains_many", np.arange(400)),
-        ("fpr",),
-        ("info",),
-        ("clear",),
-        ("contains_many", ["x"]),
-        ("delete",),
-        ("delete",),
-        ("add", 1),
-        ("contains", 1),
-        ("fpr",),
-        ("clear",),
-    ):
-        step(lambda name=name, args=args: face.do(there, name, *args))
-    return log
+    )
+    return script(face, refusals, {"window": 36_000, "generations": 4}, {"window": 5}, (("fpr",),))
 
 
 def refused(face):

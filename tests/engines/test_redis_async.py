@@ -103,13 +103,13 @@ def test_tasks_share_round_trips_and_each_has_its_own_answer(server, name):
         there = await AsyncRedisBloomFilter.open(own, name, 100_000)
         here = BloomFilter(100_000, layout="blocked")
         batches = []
-        real = there._transport._sent
+        real = there._transport._send
 
         async def sent(ask):
             batches.append(len(ask.batch))
             return await real(ask)
 
-        there._transport._sent = sent
+        there._transport._send = sent
 
         async def task(number):
             told = []

@@ -87,7 +87,7 @@ def test_windows_are_those_of_the_other_class(server, client, name, shards):
                 return now, now
                 yield
 
-        there._there.clock = plain._there.clock = Clock()
+        there._storage.clock = plain._storage.clock = Clock()
         draw = random.Random(shards)
         for _ in range(8):
             keys = [draw.randrange(5000) for _ in range(300)]

@@ -67,7 +67,7 @@ def test_of_clients_that_add_the_same_keys_one_is_told_that_each_is_new(server, 
 
 def test_times_to_live_stay_to_the_millisecond(client, name):
     there = RedisBloomFilter(client, name, 10_000)
-    bits = there._there.names.bits[0]
+    bits = there._storage.names.bits[0]
     client.pexpireat(bits, 4_000_000_000_123)
     for _ in range(20):
         there.update(KEYS)
@@ -132,7 +132,7 @@ def test_a_place_beside_that_may_not_be_written_is_not_needed(server, client, na
 @pytest.mark.parametrize("change", ["gone", "shorter", "longer", "another"])
 def test_a_string_that_is_not_the_filters_is_told_and_not_written_to(client, name, change):
     there = RedisBloomFilter(client, name, 10_000)
-    bits = there._there.names.bits[0]
+    bits = there._storage.names.bits[0]
     held = client.get(bits)
     now = {"gone": None, "shorter": held[:-17], "longer": held + b"\0", "another": b"\0" * 99}[change]
     client.delete(bits)
@@ -149,7 +149,7 @@ def test_a_filter_that_was_cleared_or_is_of_another_type_is_as_ever(client, name
     other.clear()
     assert there.add_many(KEYS).sum() > 1990
     assert not other.add_many(KEYS).any()
-    bits = there._there.names.bits[0]
+    bits = there._storage.names.bits[0]
     client.delete(bits)
     client.hset(bits, "a", "b")
     with pytest.raises(EngineError, match="holds something else"):
@@ -163,7 +163,7 @@ def test_a_server_without_room_says_so_and_has_nothing_beside(own_server, name):
         with pytest.raises(EngineFull):
             there.update(np.arange(10_000))
         client.config_set("maxmemory", 0)
-        assert sorted(client.keys()) == sorted([there._there.names.bits[0], there._there.names.manifest])
+        assert sorted(client.keys()) == sorted([there._storage.names.bits[0], there._storage.names.manifest])
         there.update(np.arange(10_000))
         assert there.contains_many(np.arange(10_000)).all()
 

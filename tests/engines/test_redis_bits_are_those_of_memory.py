@@ -123,9 +123,9 @@ def test_every_client(server, name, options):
 
 
 def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, name, monkeypatch):
-    from bloomery.engines.redis import transport
+    from bloomery.engines.redis.transport import connections
 
-    monkeypatch.setattr(transport, "idle", lambda _connection: None)
+    monkeypatch.setattr(connections, "idle_socket", lambda _connection: None)
     for shape in ({}, {"layout": "classic"}):
         there = RedisBloomFilter(client, name + str(len(shape)), 1000, **shape)
         assert there.add_many([1, 2, 1]) == [True, True, False]

@@ -19,8 +19,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bloomery import BloomFilter
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, strings
-from bloomery.engines.redis import cluster as transport
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.engines.redis.storage import strings
+from bloomery.engines.redis.transport import connections
 from bloomery.errors import BloomeryError, EngineFull, EngineRefused, EngineUnavailable, IncompatibleFilters
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -75,7 +76,7 @@ def test_unlike_parameters_are_named(client, name):
 def test_new_filters_are_spread_evenly(client, name):
     there = RedisBloomFilter(client, name, 1_000_000)
     assert there.manifest.shards == 48
-    nodes = [client.get_node_from_key(key).port for key in there._there.names.bits]
+    nodes = [client.get_node_from_key(key).port for key in there._storage.names.bits]
     assert all(nodes.count(node) >= 6 for node in set(nodes))
     assert len(set(nodes)) == 3
     assert RedisBloomFilter(client, name + "small", 10).manifest.shards < 48
@@ -86,13 +87,13 @@ def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, clie
     there = RedisBloomFilter(client, name, 100_000, shards=48)
     log = []
     for call in ("send", "receive"):
-        real = getattr(transport.transport, call)
+        real = getattr(connections, call)
 
         def noted(connection, exchange, *acks, real=real, call=call):
             log.append((call, connection.port))
             return real(connection, exchange, *acks)
 
-        monkeypatch.setattr(transport.transport, call, noted)
+        monkeypatch.setattr(connections, call, noted)
     before = cluster.commands()
     there.add_many(np.arange(10_000))
     # All is sent before anything is waited for: one round trip to each node, at the same time.
@@ -111,7 +112,7 @@ def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(20_000)
     there.update(keys[:5000])
-    moved = there._there.names.bits[2]
+    moved = there._storage.names.bits[2]
     slot = client.keyslot(moved)
     source = cluster.node_of(client, moved)
     target = next(
@@ -142,7 +143,7 @@ def test_nodes_that_disagree_for_a_while_are_asked_until_they_agree(cluster, cli
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(5000)
     there.update(keys)
-    moved = there._there.names.bits[2]
+    moved = there._storage.names.bits[2]
     source = cluster.node_of(client, moved)
     target = next(node for node in cluster.nodes[:3] if node.port != source.port)
     with migrating(cluster, client.keyslot(moved), source, target) as move, source.client() as here:
@@ -168,7 +169,7 @@ def test_nodes_that_disagree_for_a_while_are_asked_until_they_agree(cluster, cli
 
 def test_slots_that_move_again_and_again_under_load(cluster, client, name):
     there = RedisBloomFilter(client, name, 100_000, shards=4)
-    bits = there._there.names.bits[0]
+    bits = there._storage.names.bits[0]
     slot, done, failed, added = client.keyslot(bits), threading.Event(), [], []
 
     def load():
@@ -210,7 +211,7 @@ def test_a_master_killed_in_mid_batch_is_waited_for(tmp_path):
             there = RedisBloomFilter(client, "f", 200_000, shards=12)
             there.update(np.arange(20_000))
             client.wait(1, 1000, target_nodes="primaries")
-            victim = running.node_of(client, there._there.names.bits[0])
+            victim = running.node_of(client, there._storage.names.bits[0])
             timer = threading.Timer(0.1, victim.kill)
             timer.start()
             batch = 4
@@ -285,7 +286,7 @@ def test_a_plan_asks_every_node_and_names_the_one_that_is_short(cluster, client,
         everywhere = RedisBloomFilter.plan(client, 100_000, name=name)
         assert (everywhere.evicts, everywhere.policy, everywhere.fits) == (True, "allkeys-lru", True)
         with pytest.raises(
-            EngineRefused, match=rf"the node 127.0.0.1:{short.port} may evict it .*allkeys-lru"
+            EngineRefused, match=rf"the node 127.0.0.1:{short.port} may evict its strings .*allkeys-lru"
         ):
             RedisBloomFilter(client, name, 100_000)
 

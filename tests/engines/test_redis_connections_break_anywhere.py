@@ -94,7 +94,7 @@ def settled(client, f, full, where):
     """Whole, for good or to the end of its term, and nothing beside it that stays."""
     assert f.dump() == full, where
     ends = f.manifest.expires or -1
-    names = {f._there.names.manifest, *f._there.names.bits}
+    names = {f._storage.names.manifest, *f._storage.names.bits}
     found = {key: client.pexpiretime(key) for key in client.scan_iter("*f*")}
     assert names <= found.keys(), where
     for key, end in found.items():
@@ -139,7 +139,7 @@ def test_a_filter_is_changed_or_stays_and_is_changed_by_the_next_try(client, pro
             found = f.contains_many(OLD)  # of each string what was there, or what came
             assert found.all() or full is not BEFORE, where
             ends = f.manifest.expires or -1  # of cleared ones the next one's
-            assert all(client.pexpiretime(key) >= ends for key in f._there.names.bits), where
+            assert all(client.pexpiretime(key) >= ends for key in f._storage.names.bits), where
             act(f)
         settled(client, f, full, where)
 
@@ -208,15 +208,15 @@ def test_a_client_that_dies_while_it_clears_leaves_no_string_that_vanishes(clien
             sent.append(ask.words[0])
             if len(sent) > left:
                 raise _Died
-            return type(f._transport)._called(f._transport, ask)
+            return type(f._transport)._call(f._transport, ask)
 
-        f._transport._called = called
+        f._transport._call = called
         try:
             f.clear()
         except _Died:
             found = RedisBloomFilter(client, "f")
             ends = found.manifest.expires or -1
-            kept = [client.pexpiretime(key) for key in found._there.names.bits]
+            kept = [client.pexpiretime(key) for key in found._storage.names.bits]
             assert all(one >= ends if ttl else one == ends for one in kept), sent
             assert found.dump() is not None
         else:

@@ -12,7 +12,9 @@ from engines.fleet import migrating
 from engines.servers import needs_redis, strings_of
 
 from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter, transport
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from bloomery.engines.redis.transport import connections
+from bloomery.engines.redis.transport import sync_transport as transport
 from bloomery.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
@@ -60,7 +62,7 @@ def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given
     # A server counts the bits of a byte from the other end.
     first = [p * bits for p in shape.positions("k")]
     at = [bit & ~7 | (8 - bits - (bit & 7)) for bit in first]
-    hash_, key = there._there.cells.hash("k"), strings_of(client, name)[0]
+    hash_, key = there._storage.cells.hash("k"), strings_of(client, name)[0]
 
     def counters(*steps):
         return client.execute_command("BITFIELD", key, *(word for step in steps for word in step))
@@ -70,15 +72,15 @@ def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given
 
     for begun in range(most + 1):
         there.add("k")
-        looked = there._there.cells.hashed(hash_).batch(0, 1)
-        there._run(there._there._sent(there._there.snapshot, looked))
+        looked = there._storage.cells.hashed(hash_).batch(0, 1)
+        there._run(there._storage._sent(there._storage.snapshot, looked))
         values = [(begun + j * j) % (most + 1) for j in range(len(at))] if begun % 3 else [begun] * len(at)
         counters(*(("SET", f"u{bits}", p, value) for p, value in zip(at, values, strict=True)))
         taken = looked.then()
-        there._run(there._there._sent(there._there.snapshot, taken, once=True))
+        there._run(there._storage._sent(there._storage.snapshot, taken, once=True))
         assert read() == [value if value == most else max(value - 1, 0) for value in values]
         assert bool(taken.hashes(all=False)) == all(values)
-        there._run(there._there._sent(there._there.snapshot, taken.then()))
+        there._run(there._storage._sent(there._storage.snapshot, taken.then()))
         assert read() == ([value - (value < most) for value in values] if all(values) else values)
 
 
@@ -175,7 +177,7 @@ def test_batches_of_every_kind(client, name):
 
 def broken_off(monkeypatch, after):
     """Breaks the connection of the next exchange off once ``after`` bytes of replies have come."""
-    whole, left = transport._received, [True]
+    whole, left = connections._read_socket, [True]
 
     def received(connected, exchange):
         if not left:
@@ -188,7 +190,7 @@ def broken_off(monkeypatch, after):
             due -= len(data)
         raise ConnectionResetError
 
-    monkeypatch.setattr(transport, "_received", received)
+    monkeypatch.setattr(connections, "_read_socket", received)
 
 
 @pytest.mark.parametrize("after", [0, 36 * 200])
@@ -209,7 +211,7 @@ def test_a_removal_is_not_sent_twice(client, name, monkeypatch):
     there = RedisCountingFilter(client, name, 10_000, 1e-6)
     keys = [f"key {i}" for i in range(500)]
     there.update(keys, keys)
-    real, sent = transport._exchanged, []
+    real, sent = transport.sync_exchange, []
 
     def exchanged(connection, exchange, *acks):
         sent.append(exchange)
@@ -217,7 +219,7 @@ def test_a_removal_is_not_sent_twice(client, name, monkeypatch):
             broken_off(monkeypatch, 130 * 50)
         return real(connection, exchange, *acks)
 
-    monkeypatch.setattr(transport, "_exchanged", exchanged)
+    monkeypatch.setattr(transport, "sync_exchange", exchanged)
     with pytest.raises(EngineUnavailable, match="may have been done"):
         there.discard_many(keys)
     assert len(sent) == 2
@@ -239,7 +241,7 @@ def test_a_cluster_holds_counters_and_a_slot_that_moves_is_followed(cluster, nam
         assert there.delete()
         there, keys = RedisCountingFilter(client, name, 20_000, shards=5), np.arange(8000)
         assert (there.add_many(keys) == here.add_many(keys)).all()
-        moved = there._there.names.bits[2]
+        moved = there._storage.names.bits[2]
         source = cluster.node_of(client, moved)
         masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
         target = next(node for node in masters if node is not source)
@@ -329,7 +331,7 @@ def test_what_is_wrong_is_named(client, name):
     RedisBloomFilter(client, name + "2", 100)
     with pytest.raises(IncompatibleFilters, match="is a RedisBloomFilter"):
         RedisCountingFilter(client, name + "2")
-    (string,) = there._there.names.bits
+    (string,) = there._storage.names.bits
     client.delete(string)
     for ask in (lambda: "a" in there, there.counters, lambda: there.discard("a")):
         with pytest.raises(FilterLost, match="counters"):

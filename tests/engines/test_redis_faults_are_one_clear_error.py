@@ -18,10 +18,11 @@ from engines.fleet import Sentinel, patient
 from engines.servers import needs_redis
 from redis.crc import key_slot
 
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, opening
-from bloomery.engines.redis.asks import Call, Pause
-from bloomery.engines.redis.opening import Wanted
-from bloomery.engines.redis.transport import Transport
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.engines.redis.protocol.open import Wanted
+from bloomery.engines.redis.protocol.requests import Call, Pause
+from bloomery.engines.redis.storage.module import opened_strings
+from bloomery.engines.redis.transport.sync_transport import Transport
 from bloomery.errors import EngineTimeout, EngineUnavailable, FilterLost, IncompatibleFilters
 
 pytestmark = needs_redis
@@ -73,7 +74,7 @@ def test_what_a_replica_did_not_have_is_told_after_it_took_over(own_server):
 
 def _interleaved(transport, wanted, draw):
     """Runs generators against a real server, one question of one of them at a time, in a drawn order."""
-    running = {number: opening.opened(one) for number, one in enumerate(wanted)}
+    running = {number: opened_strings(one) for number, one in enumerate(wanted)}
     asks = {number: next(steps) for number, steps in running.items()}
     outcomes = {}
     while running:
@@ -245,8 +246,8 @@ def test_no_question_of_an_opening_names_a_key_of_another_node(client):
     draw = random.Random(1)
     asked = []
     transport = Transport(client, "f")
-    real = transport._called
-    transport._called = lambda ask: (asked.append(ask), real(ask))[1]
+    real = transport._call
+    transport._call = lambda ask: (asked.append(ask), real(ask))[1]
     client.flushall()
     _interleaved(transport, [Wanted("f", 1000, shards=3)], draw)
     assert asked

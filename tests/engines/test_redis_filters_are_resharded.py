@@ -13,9 +13,10 @@ import redis.asyncio
 from engines.servers import needs_redis
 
 from bloomery import BloomFilter, ParameterError
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, resharding
-from bloomery.engines.redis.asks import Pause
-from bloomery.engines.redis.transport import Transport
+from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from bloomery.engines.redis.protocol import reshard
+from bloomery.engines.redis.protocol.requests import Pause
+from bloomery.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
@@ -44,7 +45,7 @@ def test_bits_and_answers_stay(client, name, steps):
         assert there.manifest.shards == shards
         assert (stale.contains_many(keys) == here.contains_many(keys)).all()
         assert stale.manifest == there.manifest
-        assert lasting(client, name) == sorted([there._there.names.manifest, *there._there.names.bits])
+        assert lasting(client, name) == sorted([there._storage.names.manifest, *there._storage.names.bits])
         assert stale.dump() == there.dump() == here
         assert RedisBloomFilter(client, name).dump() == here
         assert stale.fpr() == here.fpr()
@@ -87,7 +88,7 @@ def test_stopped_anywhere_every_client_reads_rightly(client, after):
         here = BloomFilter(2000, layout="blocked")
         mine.update(range(500))
         here.update(range(500))
-        going = _stopped(transport, resharding.resharded(mine._there, 3), questions)
+        going = _stopped(transport, reshard.resharded(mine._storage, 3), questions)
         # Clients from before and from now see each other's keys, whichever goes first.
         clients = [stale, RedisBloomFilter(client, "f")]
         random.Random(questions).shuffle(clients)
@@ -103,7 +104,7 @@ def test_stopped_anywhere_every_client_reads_rightly(client, after):
             assert one.dump() == here, questions
             assert all(one.contains_many(range(added)))
             assert one.manifest.shards == (3 if after == "the same" else 5)
-        names = mine._there.names.of("f", clients[0].manifest)
+        names = mine._storage.names.of("f", clients[0].manifest)
         assert lasting(client, "f") == sorted([names.manifest, *names.bits]), questions
         questions += 1
     assert questions > 40
@@ -117,7 +118,7 @@ def test_two_clients_that_reshard_at_once_come_to_one_end(client):
         f.update(range(500))
         here = f.dump()
         both = [RedisBloomFilter(client, "f") for _ in range(2)]
-        running = {n: resharding.resharded(one._there, (3, 4)[n]) for n, one in enumerate(both)}
+        running = {n: reshard.resharded(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
         asks = {number: next(steps) for number, steps in running.items()}
         while running:
             number = draw.choice(sorted(running))
@@ -129,7 +130,7 @@ def test_two_clients_that_reshard_at_once_come_to_one_end(client):
         assert f.dump() == here, turn
         assert f.manifest.shards in (3, 4)
         assert f.manifest.other_shards == 0
-        assert lasting(client, "f") == sorted([f._there.names.manifest, *f._there.names.bits])
+        assert lasting(client, "f") == sorted([f._storage.names.manifest, *f._storage.names.bits])
 
 
 def test_keys_that_come_meanwhile_are_kept(server, name):

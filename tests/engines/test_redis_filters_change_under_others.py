@@ -13,9 +13,10 @@ from engines.servers import needs_redis
 from support import LONG, SCALE
 
 from bloomery import BloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, resharding
-from bloomery.engines.redis.asks import Call, Pause, Send
-from bloomery.engines.redis.transport import Transport
+from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter
+from bloomery.engines.redis.protocol import reshard
+from bloomery.engines.redis.protocol.requests import Call, Pause, Send
+from bloomery.engines.redis.transport.sync_transport import Transport
 from bloomery.errors import BloomeryError, EngineNameTaken, FilterLost
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -58,7 +59,7 @@ def test_a_batch_that_is_on_its_way_is_not_compared_with_what_another_thread_fou
     """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
-    batch = Run(client, name, shared._there.many(range(1000), adding=True))
+    batch = Run(client, name, shared._storage.many(range(1000), adding=True))
     while not isinstance(batch.asks[0], Send):
         batch.step()
     owner.reshard(3)
@@ -72,7 +73,7 @@ def test_a_batch_that_is_on_its_way_is_not_compared_with_what_another_thread_fou
 def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, paused_at):
     filter_ = RedisBloomFilter(client, name, 5000, shards=2)
     filter_.update(range(1000))
-    paused = Run(client, name, resharding.resharded(RedisBloomFilter(client, name)._there, 3))
+    paused = Run(client, name, reshard.resharded(RedisBloomFilter(client, name)._storage, 3))
     for _ in range(paused_at):
         if not paused.over:
             paused.step()
@@ -90,7 +91,7 @@ def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, 
         assert all(one.contains_many(range(3100)))
     if filter_.manifest.shards == 4:
         assert client.get(f"{name}:bloomery") == manifest
-    names = filter_._there.names
+    names = filter_._storage.names
     assert left(client, name) == sorted([names.manifest, *names.bits])
 
 
@@ -103,9 +104,9 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         here = BloomFilter(2000, layout="blocked")
         here.update(range(500, 600))
         runs = [
-            Run(client, name, resharding.resharded(makers[0]._there, 3)),
-            Run(client, name, resharding.replaced(makers[1]._there, memoryview(here).cast("B"))),
-            Run(client, name, resharding.resharded(makers[2]._there, 4)),
+            Run(client, name, reshard.resharded(makers[0]._storage, 3)),
+            Run(client, name, reshard.replaced(makers[1]._storage, memoryview(here).cast("B"))),
+            Run(client, name, reshard.resharded(makers[2]._storage, 4)),
         ]
         late = RedisBloomFilter(client, name)
         while running := [run for run in runs if not run.over]:
@@ -116,7 +117,7 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         for one in (*makers, late):
             assert all(one.contains_many(range(900, 1000))), turn
             assert all(one.contains_many(range(500, 600))), turn
-        names = late._there.names
+        names = late._storage.names
         assert left(client, name) == sorted([names.manifest, *names.bits]), turn
 
 
@@ -124,10 +125,10 @@ def test_of_keys_that_come_while_it_is_resharded_a_lone_client_is_told_that_they
     """At every step of the reshard another batch is begun, and sent when the next step is done."""
     filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
     mine = RedisBloomFilter(client, name)
-    going = Run(client, name, resharding.resharded(filter_._there, 3))
+    going = Run(client, name, reshard.resharded(filter_._storage, 3))
     start = 0
     while not going.over:
-        batch = Run(client, name, mine._there.many(range(start, start + 40), adding=True))
+        batch = Run(client, name, mine._storage.many(range(start, start + 40), adding=True))
         going.step()
         assert batch.finish() == [True] * 40, start
         start += 40
@@ -213,7 +214,7 @@ def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
     steps = 0
     while True:
         filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-        going = Run(client, name, resharding.resharded(RedisBloomFilter(client, name)._there, 3))
+        going = Run(client, name, reshard.resharded(RedisBloomFilter(client, name)._storage, 3))
         for _ in range(steps):
             if not going.over:
                 going.step()
@@ -232,7 +233,7 @@ def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
 def test_questions_are_calls(client, name):
     """Nothing of a reshard sets a manifest without comparing it first."""
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-    going = Run(client, name, resharding.resharded(filter_._there, 3))
+    going = Run(client, name, reshard.resharded(filter_._storage, 3))
     while not going.over:
         for ask in going.asks:
             if isinstance(ask, Call) and ask.key == f"{name}:bloomery".encode():

@@ -64,7 +64,7 @@ def test_all_keys_of_a_filter_end_at_one_moment(client, shards, layout):
     assert f.dump() == full
     client.execute_command("CLIENT", "PAUSE", 2)  # so that the next moment is another one
     f.clear()
-    (later,) = {client.pexpiretime(key) for key in (*f._there.names.bits, b"f:bloomery")}
+    (later,) = {client.pexpiretime(key) for key in (*f._storage.names.bits, b"f:bloomery")}
     assert later == f.manifest.expires > moment
     assert not f.contains_many(KEYS).any()
 
@@ -158,16 +158,16 @@ def test_adds_that_come_too_late_leave_nothing_and_are_made_again(client):
     """A batch that is on its way at the end writes to strings that are gone."""
     f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=0.4)
     f.update(KEYS)
-    f._there.ends = time.monotonic() + 3600  # this client does not know that it is over
+    f._storage.ends = time.monotonic() + 3600  # this client does not know that it is over
     over(client)
     object.__setattr__(f.manifest, "ttl", 3600.0)
-    old = f._there.names.bits
+    old = f._storage.names.bits
     assert not f.contains_many(KEYS).any()
-    f._there.ends = time.monotonic() + 3600
+    f._storage.ends = time.monotonic() + 3600
     assert f.add_many(KEYS).all()
     assert not client.exists(*old)
     assert f.contains_many(KEYS).all()
-    assert sorted(client.keys()) == sorted([b"f:bloomery", *f._there.names.bits])
+    assert sorted(client.keys()) == sorted([b"f:bloomery", *f._storage.names.bits])
 
 
 @pytest.mark.parametrize("gone", ["f:bits*:1", "f:bloomery"])
@@ -229,15 +229,15 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
 
 
 def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(client, monkeypatch):
-    from bloomery.engines.redis import creation
+    from bloomery.engines.redis.protocol import create
 
-    real = creation.written
+    real = create.written
 
     def slow(*args):
         yield from real(*args)
         time.sleep(0.3)
 
-    monkeypatch.setattr(creation, "written", slow)
+    monkeypatch.setattr(create, "written", slow)
     with pytest.raises(TimeoutError, match=r"its ttl of 0.2 s was over before it was made"):
         RedisBloomFilter(client, "f", 1000, ttl=0.2)
     assert client.keys() == []
@@ -253,7 +253,7 @@ def test_servers_that_take_no_scripts_have_them_as_well(client, own_server):
     assert len({client.pexpiretime(key) for key in client.scan_iter() if b":to:" not in key}) == 1
     g = RedisBloomFilter(client, "g", 1000)
     g.clear()
-    assert client.ttl(g._there.names.bits[0]) == -1
+    assert client.ttl(g._storage.names.bits[0]) == -1
 
 
 def test_a_cluster_ends_node_by_node(cluster):
@@ -263,7 +263,7 @@ def test_a_cluster_ends_node_by_node(cluster):
     other = RedisBloomFilter(cluster.client(), "f")
     f.update(KEYS)
     moment = f.manifest.expires
-    assert all(client.pexpiretime(key) in (moment, -2) for key in (b"f:bloomery", *f._there.names.bits))
+    assert all(client.pexpiretime(key) in (moment, -2) for key in (b"f:bloomery", *f._storage.names.bits))
     over(client)
     assert not other.contains_many(KEYS).any()
     assert f.add_many(KEYS).all()
@@ -280,12 +280,12 @@ def test_nodes_whose_clocks_differ_end_one_after_the_other(cluster, monkeypatch,
     f = RedisBloomFilter(client, "f", 20_000, ttl=0.6)
     f.update(KEYS)
     moment = f.manifest.expires
-    for key in f._there.names.bits:  # as nodes do whose clocks are behind, or ahead
+    for key in f._storage.names.bits:  # as nodes do whose clocks are behind, or ahead
         client.pexpireat(key, moment + late)
-    from bloomery.engines.redis import strings
+    from bloomery.engines.redis.storage import strings
 
     real = strings.now
-    monkeypatch.setattr(strings, "now", lambda key: _shifted(real, key, f._there.names.manifest, late))
+    monkeypatch.setattr(strings, "now", lambda key: _shifted(real, key, f._storage.names.manifest, late))
     id_ = f.manifest.id
     deadline = time.monotonic() + SECONDS
     while f.manifest.id == id_:

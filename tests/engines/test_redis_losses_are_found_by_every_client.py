@@ -82,7 +82,7 @@ class Fleet:
         else:
             there = self.plain(self.client, self.name, **options)
         if self.clock:
-            there._there.clock = self.clock
+            there._storage.clock = self.clock
 
         def ask(method, *args):
             answer = getattr(there, method)(*args)
@@ -144,21 +144,21 @@ def test_a_client_that_was_paused_while_it_began_a_generation_hides_no_loss(clie
         engine.RedisRollingFilter(client, name, 2012, window=36_000, shards=2) for _ in range(3)
     )
     for one in (paused, writer, reader):
-        one._there.clock = clock
-    steps = paused._there.many(KEYS, adding=True)
+        one._storage.clock = clock
+    steps = paused._storage.many(KEYS, adding=True)
     asks = next(steps)
     while b"EVAL" not in asks[0].words:  # which creates the strings
-        asks = steps.send(paused._transport._answers(asks))
+        asks = steps.send(paused._transport._answer_all(asks))
     writer.update(KEYS)
     client.delete(next(key for key in client.keys(f"{name}:bits*") if key.endswith(b":1")))
-    answers = paused._transport._answers(asks)
+    answers = paused._transport._answer_all(asks)
     assert len(client.keys(f"{name}:bits*")) == 2  # it has created the string that was lost
     with pytest.raises(FilterLost):
         asks = steps.send(answers)
         while True:
-            asks = steps.send(paused._transport._answers(asks))
+            asks = steps.send(paused._transport._answer_all(asks))
     for one in (paused, writer, reader, engine.RedisRollingFilter(client, name)):
-        one._there.clock = clock
+        one._storage.clock = clock
         with pytest.raises(FilterLost):
             one.contains_many(KEYS)
     reader.clear()
@@ -169,14 +169,14 @@ def test_clients_that_begin_a_generation_at_once_use_the_same_strings(client):
     name, clock = f"f{uuid.uuid4().hex}", Clock()
     there = [engine.RedisRollingFilter(client, name, 20_000, 1e-6, window=36_000, shards=3) for _ in range(6)]
     for one in there:
-        one._there.clock = clock
+        one._storage.clock = clock
     for turn in range(4):
-        steps = [one._there.many(KEYS + 1000 * number, adding=True) for number, one in enumerate(there)]
+        steps = [one._storage.many(KEYS + 1000 * number, adding=True) for number, one in enumerate(there)]
         asks, told = [next(each) for each in steps], {}
         while len(told) < len(steps):  # one question of each in turn
             for number in set(range(len(steps))) - set(told):
                 try:
-                    asks[number] = steps[number].send(there[number]._transport._answers(asks[number]))
+                    asks[number] = steps[number].send(there[number]._transport._answer_all(asks[number]))
                 except StopIteration as stop:
                     told[number] = stop.value
         assert all(new.all() for new in told.values()) or turn
@@ -260,7 +260,7 @@ def test_windows_need_no_scripts(own_server):
             there, other = (
                 engine.RedisRollingFilter(client, "f", 2012, window=36_000, shards=3) for _ in range(2)
             )
-            clock = there._there.clock = other._there.clock = Clock()
+            clock = there._storage.clock = other._storage.clock = Clock()
             for _ in range(4):
                 there.update(KEYS)
                 assert other.contains_many(KEYS).all()

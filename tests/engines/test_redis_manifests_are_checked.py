@@ -155,12 +155,12 @@ def test_of_clients_that_make_the_same_filter_at_once_all_have_it(server):
 
 
 def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(client, monkeypatch):
-    from bloomery.engines.redis import asks, creation
+    from bloomery.engines.redis.protocol import create, requests
 
     class Died(BaseException):
         pass
 
-    sent, real = [], asks.call
+    sent, real = [], requests.call
 
     def call(key, *words):
         sent.append(words[0])
@@ -168,8 +168,8 @@ def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(cl
             raise Died  # as a process that is killed: nothing more is sent
         return (yield from real(key, *words))
 
-    monkeypatch.setattr(creation, "call", call)
-    monkeypatch.setattr(asks, "call", call)
+    monkeypatch.setattr(create, "call", call)
+    monkeypatch.setattr(requests, "call", call)
     steps = 0
     for allowed in range(100):
         limit = allowed
@@ -200,16 +200,16 @@ def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(cl
 
 
 def test_a_filter_that_is_being_made_is_waited_for(client, monkeypatch):
-    from bloomery.engines.redis import creation
+    from bloomery.engines.redis.protocol import create
 
     made = RedisBloomFilter(client, "f", 1000)
     stored = json.loads(made.manifest.to_bytes())
     client.set("f:bloomery", json.dumps(stored | {"state": "building"}))
-    monkeypatch.setattr(creation, "_PATIENCE", 0.15)
+    monkeypatch.setattr(create, "_PATIENCE", 0.15)
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
     timer = threading.Timer(0.3, client.set, ["f:bloomery", made.manifest.to_bytes()])
-    monkeypatch.setattr(creation, "_PATIENCE", 10)
+    monkeypatch.setattr(create, "_PATIENCE", 10)
     timer.start()
     assert RedisBloomFilter(client, "f", 1000).manifest == made.manifest
     timer.join()

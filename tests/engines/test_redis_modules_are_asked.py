@@ -81,7 +81,7 @@ def test_what_only_strings_have_is_refused_and_names_the_remedy(client, running)
 def test_a_filter_that_is_gone_is_told_and_not_made_anew_by_an_add(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     f.update(["a", "b"])
-    (key,) = f._there.names.bits
+    (key,) = f._storage.names.bits
     client.delete(key)
     for ask in (lambda: "a" in f, lambda: f.add("c"), lambda: f.update(range(100))):
         with pytest.raises(FilterLost):
@@ -101,15 +101,15 @@ def test_cleared_is_empty_for_every_client(client):
     f.clear()
     assert g.contains_many(range(100)) == [False] * 100
     assert g.verify()
-    assert client.pttl(f._there.names.bits[0]) == -1
+    assert client.pttl(f._storage.names.bits[0]) == -1
 
 
 def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module", ttl=0.5)
     g = RedisBloomFilter(client, "f")
     f.update(range(100))
-    (key,) = f._there.names.bits
-    f._there.ends = g._there.ends = inf  # clients that do not know that it is over
+    (key,) = f._storage.names.bits
+    f._storage.ends = g._storage.ends = inf  # clients that do not know that it is over
     while client.exists(key):
         time.sleep(0.01)
     assert g.contains_many(range(100)) == [False] * 100
@@ -125,7 +125,7 @@ def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
     before = f.manifest.expires
     time.sleep(0.002)
     f.clear()
-    assert client.pexpiretime(f._there.names.bits[0]) == f.manifest.expires > before
+    assert client.pexpiretime(f._storage.names.bits[0]) == f.manifest.expires > before
 
 
 @needs_redis

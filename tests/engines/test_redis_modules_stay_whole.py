@@ -15,11 +15,11 @@ from redis.retry import Retry
 from bloomery import IncompatibleFilters
 from bloomery.engines.redis import (
     RedisBloomFilter,
-    creation,
-    opening,
 )
-from bloomery.engines.redis.opening import Wanted
-from bloomery.engines.redis.transport import Transport
+from bloomery.engines.redis.protocol import create
+from bloomery.engines.redis.protocol.open import Wanted
+from bloomery.engines.redis.storage.module import opened_strings
+from bloomery.engines.redis.transport.sync_transport import Transport
 from bloomery.errors import EngineError, EngineTimeout
 
 __all__ = ["client", "running"]  # fixtures
@@ -36,11 +36,11 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
         if len(sent) == killed:
             raise Died
         sent.append(ask.words[0])
-        return Transport._called(transport, ask)
+        return Transport._call(transport, ask)
 
-    transport._called = asked
+    transport._call = asked
     try:
-        transport.run(opening.opened(Wanted("f", 1000, backend="module")))
+        transport.run(opened_strings(Wanted("f", 1000, backend="module")))
     except Died:
         closing = b"closing" in (client.get("f:bloomery") or b"")
         assert closing or all(client.pttl(key) > 0 for key in client.scan_iter()), sent
@@ -78,14 +78,14 @@ def test_of_two_who_make_it_unlike_one_is_told(running, client):
 def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
 
     with monkeypatch.context() as patch:
-        patch.setattr(creation, "_BUILT_WITHIN", 300)
-        patch.setattr(creation, "_undone", lambda *_: iter(()))
+        patch.setattr(create, "_BUILT_WITHIN", 300)
+        patch.setattr(create, "_undone", lambda *_: iter(()))
 
         def stop(*_):
             raise EngineError("stopped")
             yield
 
-        patch.setattr(creation, "_closed", stop)
+        patch.setattr(create, "_closed", stop)
         with pytest.raises(EngineError, match="stopped"):
             RedisBloomFilter(client, "f", 1000, backend="module")
         assert client.exists("f:bloomery")
@@ -102,7 +102,7 @@ def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
     client.delete("f:bloomery")
     client.set("f:bloomery", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(creation, "_PATIENCE", 0.1)
+    monkeypatch.setattr(create, "_PATIENCE", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")
 
@@ -135,7 +135,7 @@ def test_it_is_there_at_every_moment_while_it_is_cleared(running, client):
 def settled(client, f, where):
     """There for good, or to the end of its term, with nothing beside it that stays."""
     ends = f.manifest.expires or -1
-    names = {f._there.names.manifest, *f._there.names.bits}
+    names = {f._storage.names.manifest, *f._storage.names.bits}
     found = {key: client.pexpiretime(key) for key in client.scan_iter()}
     assert names <= found.keys(), where
     for key, end in found.items():

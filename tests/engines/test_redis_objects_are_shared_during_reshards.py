@@ -153,7 +153,7 @@ def test_no_key_is_lost_no_error_is_raw_and_no_string_is_left(cluster, pool):
         assert not [what for what in seen if what.startswith(("missing", "wrong"))], seen
         assert seen["added"] > 10_000
         assert reshards > 1
-        names = made["plain"]._there.names
+        names = made["plain"]._storage.names
         plain = {key for key in staying(cluster) if key.startswith(b"plain:")}
         assert plain == {names.manifest, *names.bits}
         for filter_ in made.values():

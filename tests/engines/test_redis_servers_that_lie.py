@@ -310,7 +310,7 @@ def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, li
 
 @pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
 def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own_server, kind, monkeypatch):
-    from bloomery.engines.redis import strings
+    from bloomery.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
     server = own_server()
@@ -343,7 +343,7 @@ def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own
 
 
 def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, monkeypatch):
-    from bloomery.engines.redis import strings
+    from bloomery.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
     with server.client() as client:
@@ -367,7 +367,7 @@ def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, m
 
 
 def test_acks_are_those_of_replicas(own_server, monkeypatch):
-    from bloomery.engines.redis import opening
+    from bloomery.engines.redis.protocol import open as opening
 
     monkeypatch.setattr(opening, "_ACKED_WITHIN", 200)
     kinds = (RedisBloomFilter, RedisCountingFilter)

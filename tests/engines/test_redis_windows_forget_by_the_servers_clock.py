@@ -14,7 +14,9 @@ from engines.fleet import migrating
 from engines.servers import needs_redis
 
 from bloomery import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter, transport, windows
+from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter
+from bloomery.engines.redis.storage import windows
+from bloomery.engines.redis.transport import connections
 from bloomery.errors import FilterLost
 
 pytestmark = needs_redis
@@ -45,7 +47,7 @@ def test_the_rule_is_that_of_memory(client, name, generations, apart, shards):
     there = RedisRollingFilter(client, name, 2000, 1e-7, **options)
     here = RollingBloomFilter(2000, 1e-7, generations=generations, window=window)
     began = (int(time.time()) // stretch + 1) * stretch
-    clock = there._there.clock = Clock(began, apart)
+    clock = there._storage.clock = Clock(began, apart)
     here.advance(began)
     added = {}
     for turn in range(60):
@@ -147,33 +149,33 @@ def test_clearing_and_losses(server, name):
 
 def test_strings_are_those_of_a_filter_in_memory(client, name):
     there = RedisRollingFilter(client, name, 2000, window=3600, shards=3, seed=4)
-    clock = there._there.clock = Clock(time.time())
+    clock = there._storage.clock = Clock(time.time())
     keys = [f"key {i}" for i in range(2000)]
     there.update(keys)
     generation = int(clock.seconds // 1800)
-    strings = [client.get(there._there.key(generation, shard)) for shard in range(3)]
+    strings = [client.get(there._storage.key(generation, shard)) for shard in range(3)]
     here = BloomFilter(2000, 1 - (1 - 0.01) ** (1 / 3), layout="blocked", seed=4)
     here.update(keys)
     assert b"".join(string[:-16] for string in strings) == memoryview(here).tobytes()
-    assert all(client.pttl(there._there.key(generation, shard)) > 3600_000 for shard in range(3))
+    assert all(client.pttl(there._storage.key(generation, shard)) > 3600_000 for shard in range(3))
 
 
 def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
     there, log = RedisRollingFilter(client, name, 10_000, window=3600, generations=4), []
     other = RedisRollingFilter(client, name)
-    clock = there._there.clock = other._there.clock = Clock(time.time())
+    clock = there._storage.clock = other._storage.clock = Clock(time.time())
     for _ in range(4):
         clock.seconds += 1200
         there.add("first")
         assert "first" in other
     for call in ("send", "receive"):
-        real = getattr(transport, call)
+        real = getattr(connections, call)
 
         def noted(connection, exchange, *acks, real=real, call=call):
             log.append((call, exchange))
             return real(connection, exchange, *acks)
 
-        monkeypatch.setattr(transport, call, noted)
+        monkeypatch.setattr(connections, call, noted)
     called = []
     monkeypatch.setattr(client, "execute_command", lambda *words, **_: called.append(words))
     for ask in (lambda: "a" in there, lambda: there.add("a"), lambda: "b" in other):
@@ -191,7 +193,7 @@ def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
     assert not called
     monkeypatch.undo()
     for one in (there, other):
-        one._there.clock = windows.Clock(one._there.names.manifest)
+        one._storage.clock = windows.Clock(one._storage.names.manifest)
     there.clear()
     there.add("a")
     log.clear()
@@ -207,7 +209,7 @@ def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
             same.update(keys)
             assert not same.add_many(keys).any()
             with monkeypatch.context() as patched:
-                patched.setattr(transport, "idle", lambda _: None)  # the client's parser reads
+                patched.setattr(connections, "idle_socket", lambda _: None)  # the client's parser reads
                 assert same.contains_many(keys).all()
                 assert same.contains_many(["a", "c"]) == [True, False]
 
@@ -217,7 +219,7 @@ def test_what_broke_off_is_asked_once_more(client, name, monkeypatch, after):
     there = RedisRollingFilter(client, name, 10_000, 1e-6, window=3600)
     keys = np.arange(3000)
     there.add_many(keys[:1000])
-    whole, left = transport._received, [True]
+    whole, left = connections._read_socket, [True]
 
     def received(connected, exchange):
         if left:
@@ -230,7 +232,7 @@ def test_what_broke_off_is_asked_once_more(client, name, monkeypatch, after):
             raise ConnectionResetError
         return whole(connected, exchange)
 
-    monkeypatch.setattr(transport, "_received", received)
+    monkeypatch.setattr(connections, "_read_socket", received)
     assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
     left.append(True)
     told = there.add_many(keys)
@@ -242,7 +244,7 @@ def test_what_was_lost_is_told(own_server):
     server = own_server()
     client = server.client()
     there = RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
-    clock = there._there.clock = Clock(1_800_000_075)
+    clock = there._storage.clock = Clock(1_800_000_075)
     there.update(range(1000))
     clock.seconds += 150
     there.update(range(1000, 3000))
@@ -263,7 +265,7 @@ def test_what_was_lost_is_told(own_server):
     assert (told.keys_checked, told.keys_lost) == (2150, 50)
     assert told.bits_found < told.bits_expected
     generation = int(clock.seconds // 150)
-    client.delete(there._there.key(generation))
+    client.delete(there._storage.key(generation))
     told = there.verify()
     assert not told
     assert (told.shards_lost, told.keys_lost) == ((generation,), 150)
@@ -306,11 +308,11 @@ def test_a_cluster_holds_a_window_and_a_slot_that_moves_is_followed(cluster, nam
         assert not client.keys(f"{name}*")
         there = RedisRollingFilter(client, name, 20_000, 1e-6, window=3600, shards=4)
         clock, keys = Clock(time.time()), np.arange(9000)
-        there._there.clock = clock
+        there._storage.clock = clock
         there.update(keys[:3000])
         clock.seconds += 1800
         there.update(keys[3000:6000])
-        moved = there._there.key(int(clock.seconds // 1800), 1)
+        moved = there._storage.key(int(clock.seconds // 1800), 1)
         source = cluster.node_of(client, moved)
         masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
         target = next(node for node in masters if node is not source)

@@ -48,7 +48,7 @@ def client_of(args: argparse.Namespace) -> Any:
                 "or the "
                 "address into a variable and give env:VARIABLE"
             )
-        from bloomery.engines.redis.cluster import reached
+        from bloomery.engines.redis.transport import connect
     except ValueError:
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
     except ImportError:
@@ -56,7 +56,7 @@ def client_of(args: argparse.Namespace) -> Any:
     try:
         password = os.environ.get(PASSWORD)
         options: dict[str, Any] = {} if parts.password or password is None else {"password": password}
-        return reached(url, args.name, **options)
+        return connect(url, args.name, **options)
     except ValueError:  # whose text repeats the address
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
 

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from bloomery.client.api import AsyncClient, AsyncRemoteFilter, Client, RemoteFilter
+from bloomery.client.async_client import AsyncClient, AsyncRemoteFilter
 from bloomery.client.requests import ServiceError
+from bloomery.client.sync_client import Client, RemoteFilter
 
 __all__ = ["AsyncClient", "AsyncRemoteFilter", "Client", "RemoteFilter", "ServiceError"]

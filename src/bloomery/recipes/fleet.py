@@ -19,7 +19,7 @@ __all__ = ["Fleet"]
 
 _LOG = logging.getLogger(__name__)
 #: Seconds for the server to answer.
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 
 
 class Fleet:
@@ -46,9 +46,9 @@ class Fleet:
         Raises what ``RedisBloomFilter`` does, ``ValueError`` for a URL that is none.
         """
         from bloomery.engines.redis import RedisBloomFilter
-        from bloomery.engines.redis.cluster import reached
+        from bloomery.engines.redis.transport import connect
 
-        client = reached(url, name, patience=_PATIENCE)
+        client = connect(url, name, timeout=_TIMEOUT)
         try:
             RedisBloomFilter(client, name)
         except FilterLost:  # there is none

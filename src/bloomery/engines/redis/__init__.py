@@ -3,14 +3,14 @@
 docs/engines/redis.md tells how. Needs a client, redis-py (``pip install bloomery[redis]``).
 """
 
-from bloomery.engines.redis.acknowledged import Verification
-from bloomery.engines.redis.async_counting import AsyncRedisCountingFilter
-from bloomery.engines.redis.async_filter import AsyncRedisBloomFilter
-from bloomery.engines.redis.async_rolling import AsyncRedisRollingFilter
-from bloomery.engines.redis.counting import RedisCountingFilter
-from bloomery.engines.redis.filter import RedisBloomFilter
-from bloomery.engines.redis.planning import Plan
-from bloomery.engines.redis.rolling import RedisRollingFilter
+from bloomery.engines.redis.filters.async_bloom import AsyncRedisBloomFilter
+from bloomery.engines.redis.filters.async_counting import AsyncRedisCountingFilter
+from bloomery.engines.redis.filters.async_rolling import AsyncRedisRollingFilter
+from bloomery.engines.redis.filters.sync_bloom import RedisBloomFilter
+from bloomery.engines.redis.filters.sync_counting import RedisCountingFilter
+from bloomery.engines.redis.filters.sync_rolling import RedisRollingFilter
+from bloomery.engines.redis.protocol.plan import Plan
+from bloomery.engines.redis.protocol.verify import Verification
 
 __all__ = [
     "AsyncRedisBloomFilter",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bloomery.service.settings import Settings
 
 #: Seconds for the server to answer one question; it is asked twice.
-_PATIENCE = 3.0
+_TIMEOUT = 3.0
 #: Calls that may wait for the server at once: a quarter of the threads is left for filters in memory.
 _AT_WORK = 48
 
@@ -55,10 +55,10 @@ class Handles:
         """Tell whether the server does, where there is one."""
         if self.client is None:
             return True
-        from bloomery.engines.redis.cluster import answers
+        from bloomery.engines.redis.transport import ping
 
         try:
-            return answers(self.client)
+            return ping(self.client)
         except Exception:  # noqa: BLE001 - whatever keeps it from answering
             return False
 
@@ -109,10 +109,10 @@ class Handles:
         if self.client is None or self._settings.redis is None:
             raise Refused("unavailable", "filters in Redis need its address: bloomery serve --redis URL")
         if not self._reached:
-            from bloomery.engines.redis.cluster import reached
+            from bloomery.engines.redis.transport import connect
 
             try:
-                self.client = reached(self._settings.redis.get_secret_value(), name, patience=_PATIENCE)
+                self.client = connect(self._settings.redis.get_secret_value(), name, timeout=_TIMEOUT)
             except BloomeryError as error:
                 raise refused(error) from None
             self._reached = True
@@ -135,9 +135,9 @@ class Handles:
         try:
             self.opened(row).delete()
         except (FilterLost, FormatError, IncompatibleFilters):
-            from bloomery.engines.redis.cluster import erased
+            from bloomery.engines.redis.transport import delete_keys
 
-            erased(self.client, row["place"])
+            delete_keys(self.client, row["place"])
 
     def handle(self, row: dict[str, Any]) -> One:
         """Return the filter of a row, opened if it is not."""
@@ -187,13 +187,13 @@ def client_of(settings: Settings) -> Any:
     if settings.redis is None:
         return None
     try:
-        from bloomery.engines.redis.transport import connected
+        from bloomery.engines.redis.transport import create_client
     except ImportError as error:
         raise StartError(
             f"--redis needs redis-py ({error.name} is missing): pip install 'bloomery[redis]'"
         ) from None
     try:
-        return connected(settings.redis.get_secret_value(), patience=_PATIENCE)
+        return create_client(settings.redis.get_secret_value(), timeout=_TIMEOUT)
     except ValueError:
         # Its text would have the URL, and with it the password.
         raise StartError(

@@ -1,0 +1,1 @@
+"""What is asked of the servers, as generators of requests: nothing here sends."""

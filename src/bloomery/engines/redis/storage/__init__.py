@@ -1,0 +1,1 @@
+"""How filters are stored on a server: in strings, counters, a window's strings, or as the server's own."""

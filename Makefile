@@ -16,7 +16,11 @@ ARGS ?=
 FROM ?=
 BIN := .venv/bin
 STAMPS := build/stamps
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml crates/bloomery-server/pyproject.toml
+RUST := $(shell find crates/bloomery-core -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_CORE := $(RUST) $(shell find crates/bloomery-py -name '*.rs' -o -name Cargo.toml) pyproject.toml
+RUST_SERVER := $(RUST) $(shell find crates/bloomery-server -name '*.rs' -o -name '*.toml')
+# The profile of everything but wheels and benchmarks, which are built with `release`: see Cargo.toml.
+DEVELOP := $(BIN)/maturin develop --locked --profile quick
 
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -30,9 +34,9 @@ help:  ## Show this list
 
 setup: $(STAMPS)/tools  ## Create .venv and install the pinned tools
 
-build: $(STAMPS)/extension  ## Build the optimised extension into .venv, if sources changed
+build: $(STAMPS)/tools $(STAMPS)/core $(STAMPS)/server  ## Build both native modules into .venv, where sources changed
 
-demo: build  ## Do the main job on real input and print a table
+demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
 
 serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `bloomery serve`
@@ -71,7 +75,7 @@ tsan: setup  ## Run the core's tests under ThreadSanitizer
 check: build  ## Run every static check: format, lints, types, stubs, imports, examples
 	scripts/check.sh
 
-bench: build $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, and write the record
+bench: $(STAMPS)/release $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, and write the record
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.report
 
@@ -96,11 +100,27 @@ clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f src/bloomery/*.so
 
-$(STAMPS)/tools: requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt scripts/setup.sh
-	PYTHON=$(PYTHON) scripts/setup.sh
+$(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
+	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/extension: $(STAMPS)/tools $(RUST)
+$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt
+	PYTHON=$(PYTHON) scripts/setup.sh tools
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/core: $(STAMPS)/maturin $(RUST_CORE)
+	@echo "Compiling the native module; the first time takes a minute or two."
+	@rm -f $(STAMPS)/release
+	$(DEVELOP)
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/server: $(STAMPS)/maturin $(RUST_SERVER)
+	@rm -f $(STAMPS)/release
+	$(DEVELOP) --quiet --manifest-path crates/bloomery-server/Cargo.toml
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/release: $(STAMPS)/tools $(RUST_CORE) $(RUST_SERVER)
+	@rm -f $(STAMPS)/core $(STAMPS)/server
 	$(BIN)/maturin develop --release --locked --quiet
 	$(BIN)/maturin develop --release --locked --quiet --manifest-path crates/bloomery-server/Cargo.toml
 	@mkdir -p $(@D) && touch $@

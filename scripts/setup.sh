@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Creates .venv and installs the pinned tools. Installs missing system packages when run by root
-# on a Debian system; otherwise says what is missing.
+# setup.sh build: creates .venv with what compiles the native modules, and nothing else.
+# setup.sh tools: adds everything that tests and checks need.
+# Installs missing system packages when run by root on a Debian system; otherwise says what is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,6 +43,15 @@ if ! at_least "$rust_found" "$rust_wanted"; then
     exit 1
 fi
 
+if [[ ! -x .venv/bin/python ]]; then
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        need "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" "Python's venv module"
+    fi
+    "$python" -m venv .venv
+fi
+.venv/bin/python -m pip install --quiet -r requirements/build.txt
+[[ "${1:-tools}" == build ]] && exit
+
 for shell in bash zsh fish; do
     command -v "$shell" >/dev/null || want "$shell" "$shell, in which completion is tested,"
 done
@@ -52,10 +62,4 @@ done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 
-if [[ ! -x .venv/bin/python ]]; then
-    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-        need "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" "Python's venv module"
-    fi
-    "$python" -m venv .venv
-fi
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt

@@ -34,7 +34,7 @@ def generated() -> str:
             "stubs",
             "--quiet",
             "--profile",
-            "release",
+            "quick",
             "--locked",
         ]
         subprocess.run([*command, "--out", folder], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
